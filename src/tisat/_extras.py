@@ -1,0 +1,37 @@
+"""Optional dependencies: imported when used, and missed with the exact command that installs them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from tisat.errors import MissingExtraError
+
+# import name -> extra of pyproject.toml that brings it
+EXTRAS = {
+    "torch": "deep",
+    "statsforecast": "forecast",
+    "stumpy": "forecast",
+    "ray": "ray",
+    "matplotlib": "report",
+    "jinja2": "report",
+    "onnxruntime": "fast",
+}
+
+
+def require(module: str, *, whose: str) -> ModuleType:
+    """Import ``module`` for ``whose`` sake, or say how to install it.
+
+    Examples
+    --------
+    >>> require("math", whose="this example").pi > 3
+    True
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        root = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != root:
+            raise  # the package is there, something inside it is broken: that is another story
+        wanted = f"tisat[{EXTRAS[root]}]" if root in EXTRAS else root
+        raise MissingExtraError(f"{whose} needs {root}. Install it with: pip install '{wanted}'", name=root) from None

@@ -1,0 +1,35 @@
+"""Seeds become generators here and are passed down; nothing in the package touches a global one."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from tisat._validation import check_integer
+from tisat.errors import ParameterError
+
+Seed: TypeAlias = int | np.random.Generator | None
+
+
+def generator(seed: Seed, *, whose: str = "tisat") -> np.random.Generator:
+    """A numpy generator from an integer, a generator (returned as it is) or None (fresh entropy).
+
+    Examples
+    --------
+    >>> generator(3).integers(10) == generator(3).integers(10)
+    np.True_
+    """
+    if seed is None or isinstance(seed, np.random.Generator):
+        return np.random.default_rng(seed)
+    if not isinstance(seed, int | np.integer):
+        raise ParameterError(
+            f"The 'random_state' parameter of {whose} must be an integer >= 0, a numpy Generator or None. "
+            f"Got {seed!r} instead."
+        )
+    return np.random.default_rng(check_integer(seed, "random_state", whose, minimum=0))
+
+
+def integer_seed(rng: np.random.Generator) -> int:
+    """One 63-bit seed drawn from ``rng``, for libraries that take only integers (torch, scikit-learn takes 32 bits)."""
+    return int(rng.integers(0, 2**63 - 1))

@@ -1,0 +1,71 @@
+"""Every exception the package raises on purpose.
+
+The tree::
+
+    TisatError
+    ├── InputError (ValueError)        a value, file or table that the caller can mend
+    │   ├── ParameterError             a constructor or function argument
+    │   ├── SeriesError                a series: shape, timestamps, missing or infinite values, channels
+    │   └── DataFileError              a file of a data set: names the file, the row and what was expected
+    ├── ArtefactError (ValueError)     a saved model that is truncated, foreign, tampered with or too new
+    ├── NotFittedError (ValueError, AttributeError)    a detector used before fit
+    ├── TrainingError (RuntimeError)   training could not go on: the loss is not finite, or the network collapsed
+    └── MissingExtraError (ImportError)    an optional dependency that is not installed; carries the pip command
+
+The command line turns ``TisatError`` into one sentence and exit code 1. Nothing here knows about any other module.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArtefactError",
+    "CalibrationWarning",
+    "DataFileError",
+    "InputError",
+    "MissingExtraError",
+    "NotFittedError",
+    "ParameterError",
+    "SeriesError",
+    "TisatError",
+    "TrainingError",
+]
+
+
+class TisatError(Exception):
+    """The root: ``except TisatError`` catches everything the package raises on purpose."""
+
+
+class InputError(TisatError, ValueError):
+    """Something the caller handed in and can mend."""
+
+
+class ParameterError(InputError):
+    """An argument outside its domain."""
+
+
+class SeriesError(InputError):
+    """A series that breaks the contract of :class:`tisat.Series`, or that does not fit the detector."""
+
+
+class DataFileError(InputError):
+    """A data file that is not what its publisher describes."""
+
+
+class ArtefactError(TisatError, ValueError):
+    """A saved model that cannot be trusted or read."""
+
+
+class NotFittedError(TisatError, ValueError, AttributeError):
+    """A detector was asked for scores before ``fit``."""
+
+
+class TrainingError(TisatError, RuntimeError):
+    """Training stopped because going on would only waste time."""
+
+
+class MissingExtraError(TisatError, ImportError):
+    """An optional dependency is missing; the message is the command that installs it."""
+
+
+class CalibrationWarning(UserWarning):
+    """A threshold was computed, but an assumption behind it does not hold; the message says which."""

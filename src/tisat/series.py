@@ -1,0 +1,326 @@
+"""Series: the value every part of the package takes in.
+
+A series is a table of numbers with time on axis 0: values ``(T, C)``, and optionally timestamps, channel names, labels
+and the name of the entity it was recorded on. It comes from numpy, pandas, polars, arrow, csv or parquet; narwhals and
+arrow do the reading.
+
+The contract for what is not there:
+
+* a missing value is NaN and stays NaN here; what a detector does with it is said in :mod:`tisat.base`;
+* infinity is an error that names its row and channel;
+* duplicate or unsorted timestamps are an error that names the row; a jump in time is not, it is reported by ``gaps``.
+
+This module does not know detectors, scores or data sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat._validation import check_labels
+from tisat.errors import DataFileError, InputError, SeriesError
+from tisat.events import Events, events_from_labels
+
+Floats: TypeAlias = npt.NDArray[np.floating[Any]]
+
+TIME_NAMES = ("timestamp", "time", "datetime", "date", "ds", "timestamp_(min)")  # lower case; PSM has the last
+LABEL_NAMES = ("is_anomaly", "label", "labels", "anomaly")  # TimeEval, TSB-AD, PSM, many
+TEXT_SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz")
+GAP_FACTOR = 1.5  # a step longer than this many sampling periods is a gap: a row is missing once it reaches 2
+
+
+def _check_values(values: object) -> Floats:
+    array = np.asarray(values)
+    if array.dtype not in (np.float32, np.float64):
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise SeriesError(f"The values of a series must be numbers. Got dtype {array.dtype} instead.") from None
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise SeriesError(f"The values of a series must have shape (T, C) with C >= 1. Got shape {array.shape} instead.")
+    if array.shape[0] == 0:
+        raise SeriesError(f"The values of a series must have at least one row. Got shape {array.shape} instead.")
+    return array
+
+
+def _check_timestamps(timestamps: object, length: int) -> npt.NDArray[Any]:
+    array = np.asarray(timestamps)
+    if array.dtype.kind in "OUS":
+        try:
+            array = array.astype("datetime64[ns]")
+        except (TypeError, ValueError):
+            raise SeriesError("The timestamps of a series must be dates or numbers. Got text that is neither.") from None
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[ns]")
+    elif array.dtype.kind in "iuf":
+        array = array.astype(np.float64)
+    else:
+        raise SeriesError(f"The timestamps of a series must be dates or numbers. Got dtype {array.dtype} instead.")
+    if array.shape != (length,):
+        raise SeriesError(f"The timestamps of a series must have one entry a row ({length}). Got shape {array.shape} instead.")
+    unknown = np.isnat(array) if array.dtype.kind == "M" else ~np.isfinite(array)
+    if unknown.any():
+        raise SeriesError(f"The timestamps of a series must all be known. Got {array[np.argmax(unknown)]} at row {np.argmax(unknown)} instead.")
+    late = np.flatnonzero(array[1:] <= array[:-1])
+    if late.size:
+        row = int(late[0]) + 1
+        what = "a duplicate" if array[row] == array[row - 1] else "an earlier time"
+        raise SeriesError(f"The timestamps of a series must strictly increase. Got {what}, {array[row]}, at row {row} instead.")
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A multi-channel series of T instants and C channels.
+
+    Parameters
+    ----------
+    values : array of shape (T, C) or (T,)
+        Floats; NaN is a missing value. float32 stays float32, everything else becomes float64. Not copied, and marked
+        read-only in the series' own view.
+    timestamps : array of shape (T,), optional
+        Dates (kept as ``datetime64[ns]``) or numbers in seconds, strictly increasing.
+    channels : sequence of str, optional
+        Names; ``"0"``, ``"1"``, ... where not given.
+    labels : array of 0 and 1, shape (T,), optional
+    name : str
+        The entity: machine, sensor, channel.
+
+    Examples
+    --------
+    >>> series = Series([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], labels=[0, 1, 1], name="pump")
+    >>> series
+    Series('pump', 3 instants x 2 channels, 1 event)
+    >>> series[1:].values.tolist()
+    [[3.0, 4.0], [5.0, 6.0]]
+    """
+
+    values: Floats  # (T, C)
+    timestamps: npt.NDArray[Any] | None = None  # (T,), datetime64[ns] or float64 seconds
+    channels: tuple[str, ...] = ()  # C names
+    labels: npt.NDArray[np.bool_] | None = None  # (T,)
+    name: str = ""  # the entity
+
+    def __post_init__(self) -> None:
+        values = _check_values(self.values).view()
+        names = tuple(str(name) for name in self.channels) or tuple(str(c) for c in range(values.shape[1]))
+        if len(names) != values.shape[1]:
+            raise SeriesError(f"The channels of a series must name its {values.shape[1]} columns. Got {len(names)} names instead.")
+        if len(set(names)) != len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise SeriesError(f"The channels of a series must have distinct names. Got {twice!r} twice.")
+        for start in range(0, len(values), 65_536):  # in blocks: a mask of a huge series is itself huge
+            infinite = np.isinf(values[start : start + 65_536])
+            if infinite.any():
+                row, column = (int(i) for i in np.argwhere(infinite)[0])
+                raise SeriesError(
+                    f"The values of a series must be finite or NaN (missing). "
+                    f"Got {values[start + row, column]} at row {start + row}, channel {names[column]!r} instead."
+                )
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "channels", names)
+        if self.timestamps is not None:
+            object.__setattr__(self, "timestamps", _check_timestamps(self.timestamps, len(values)))
+        if self.labels is not None:
+            labels = check_labels(self.labels, "labels", "Series")
+            if len(labels) != len(values):
+                raise SeriesError(f"The labels of a series must have one entry a row ({len(values)}). Got {len(labels)} instead.")
+            object.__setattr__(self, "labels", labels)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name)] if self.name else []
+        parts.append(f"{len(self)} instants x {self.n_channels} channel{'s' * (self.n_channels != 1)}")
+        if self.labels is not None:
+            parts.append(f"{len(self.events)} event{'s' * (len(self.events) != 1)}")
+        return f"Series({', '.join(parts)})"
+
+    def __getitem__(self, rows: slice) -> Series:
+        if not isinstance(rows, slice) or rows.step not in (None, 1):
+            raise InputError(f"A series must be indexed by a slice of rows with step 1. Got {rows!r} instead.")
+        return replace(
+            self,
+            values=self.values[rows],
+            timestamps=None if self.timestamps is None else self.timestamps[rows],
+            labels=None if self.labels is None else self.labels[rows],
+        )
+
+    @property
+    def n_channels(self) -> int:
+        """C, the number of channels."""
+        return int(self.values.shape[1])
+
+    @cached_property
+    def events(self) -> Events:
+        """The labelled events, ``(n, 2)`` half-open; an error where the series carries no labels."""
+        if self.labels is None:
+            raise SeriesError(f"The events of series {self.name!r} must come from labels, and it has none.")
+        return events_from_labels(self.labels)
+
+    @cached_property
+    def seconds(self) -> npt.NDArray[np.float64] | None:
+        """Seconds since the first instant, or None without timestamps."""
+        if self.timestamps is None:
+            return None
+        elapsed = self.timestamps - self.timestamps[0]
+        if elapsed.dtype.kind == "m":
+            return np.asarray(elapsed / np.timedelta64(1, "s"), dtype=np.float64)
+        return np.asarray(elapsed, dtype=np.float64)
+
+    @cached_property
+    def period(self) -> float | None:
+        """The sampling period in seconds (the median step), or None without timestamps."""
+        if self.seconds is None or len(self) < 2:
+            return None
+        return float(np.median(np.diff(self.seconds)))
+
+    @cached_property
+    def gaps(self) -> npt.NDArray[np.int64]:
+        """The rows before which time jumps by more than 1.5 sampling periods (none without timestamps)."""
+        if self.seconds is None or self.period is None:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(np.diff(self.seconds) > GAP_FACTOR * self.period).astype(np.int64) + 1
+
+    @property
+    def missing(self) -> int:
+        """How many values are missing."""
+        return int(np.isnan(self.values).sum())
+
+    def select(self, channels: Sequence[str]) -> Series:
+        """The same series with only these channels, in this order."""
+        unknown = [name for name in channels if name not in self.channels]
+        if unknown:
+            raise SeriesError(f"Series {self.name!r} has no channel {unknown[0]!r}; it has {', '.join(self.channels)}.")
+        columns = [self.channels.index(name) for name in channels]
+        return replace(self, values=self.values[:, columns], channels=tuple(channels))
+
+    def without_labels(self) -> Series:
+        """The same series with its labels dropped: what a detector is allowed to see."""
+        return replace(self, labels=None)
+
+    @classmethod
+    def from_table(
+        cls, table: Any, *, time: str | None = None, label: str | None = None, name: str = ""
+    ) -> Series:
+        """A series from a pandas, polars, arrow or any other dataframe narwhals knows.
+
+        Parameters
+        ----------
+        table : dataframe
+        time, label : str, optional
+            The columns that hold them. Where not given, the first column called like one is taken:
+            timestamp, time, datetime, date, ds; and is_anomaly, label, labels, anomaly (any case).
+        name : str
+            The entity.
+        """
+        import narwhals as nw
+
+        frame = nw.from_native(table, eager_only=True)
+        columns = list(frame.columns)
+        if len(set(columns)) != len(columns):
+            raise SeriesError(f"The columns of a table must have distinct names. Got {columns!r}.")
+        time = _named(columns, time, TIME_NAMES)
+        label = _named(columns, label, LABEL_NAMES)
+        channels = [column for column in columns if column not in (time, label)]
+        if not channels:
+            raise SeriesError(f"A table must have at least one column of values. Got only {columns!r}.")
+        values = np.empty((len(frame), len(channels)))
+        for c, column in enumerate(channels):
+            values[:, c] = _numbers(frame[column], column)
+        timestamps = None
+        if time is not None:
+            stamps = frame[time]
+            if stamps.dtype == nw.Datetime and getattr(stamps.dtype, "time_zone", None) is not None:
+                stamps = stamps.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            timestamps = stamps.to_numpy()
+        labels = None if label is None else check_labels(_numbers(frame[label], label), label, f"table {name!r}")
+        return cls(values, timestamps=timestamps, channels=tuple(map(str, channels)), labels=labels, name=name)
+
+    @classmethod
+    def read(
+        cls, path: str | Path, *, time: str | None = None, label: str | None = None, name: str | None = None
+    ) -> Series:
+        """A series from a csv file with a header or a parquet file; the entity is the file's stem unless given.
+
+        Column rules as in :meth:`from_table`.
+        """
+        file = Path(path)
+        if not file.is_file():
+            raise DataFileError(f"The series file {str(file)!r} must be a csv or parquet file. There is no such file.")
+        import pyarrow
+
+        try:
+            if file.suffix == ".parquet":
+                import pyarrow.parquet as parquet
+
+                table = parquet.read_table(file)
+            elif file.name.endswith(TEXT_SUFFIXES):
+                from pyarrow import csv
+
+                table = csv.read_csv(file)
+            else:
+                raise DataFileError(f"The series file {str(file)!r} must end in .csv, .txt or .parquet. Got {file.suffix!r} instead.")
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            raise DataFileError(f"The series file {str(file)!r} could not be read: {error}") from None
+        try:
+            return cls.from_table(table, time=time, label=label, name=file.stem if name is None else name)
+        except InputError as error:
+            raise type(error)(f"{file}: {error}") from None
+
+
+def _named(columns: Sequence[str], wanted: str | None, known: Sequence[str]) -> str | None:
+    """The column asked for, or the first that is called like one of ``known``."""
+    if wanted is None:
+        return next((column for column in columns if str(column).lower() in known), None)
+    if wanted not in columns:
+        raise SeriesError(f"The table must have a column {wanted!r}. Got {', '.join(map(str, columns))} instead.")
+    return wanted
+
+
+def _numbers(column: Any, name: str) -> npt.NDArray[np.float64]:
+    """A dataframe column as float64 with NaN for null."""
+    if not (column.dtype.is_numeric() or str(column.dtype) == "Boolean"):
+        raise SeriesError(f"The column {name!r} of a table must hold numbers. Got {column.dtype} instead.")
+    import narwhals as nw
+
+    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def as_series(data: Any, *, whose: str = "tisat") -> Series:
+    """A series from whatever users hold: a Series, an array, a dataframe, or the path of a csv or parquet file.
+
+    Examples
+    --------
+    >>> as_series([1.0, 2.0, 3.0])
+    Series(3 instants x 1 channel)
+    """
+    if isinstance(data, Series):
+        return data
+    if isinstance(data, str | Path):
+        return Series.read(data)
+    if isinstance(data, np.ndarray | list | tuple):
+        try:
+            return Series(np.asarray(data))
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise SeriesError(f"The series given to {whose} must be a table of numbers. Got rows of different length.") from None
+    try:
+        return Series.from_table(data)
+    except TypeError:
+        raise SeriesError(
+            f"The series given to {whose} must be a Series, an array, a dataframe or a file path. "
+            f"Got {type(data).__name__} instead."
+        ) from None
