@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tisat import datasets as datasets
     from tisat import detectors as detectors
     from tisat import metrics as metrics
+    from tisat import registry as registry
     from tisat import sequential as sequential
     from tisat.base import load as load
     from tisat.base import Detector as Detector
@@ -38,6 +39,7 @@ _NAMES = {
     "datasets": "tisat.datasets",
     "detectors": "tisat.detectors",
     "load": "tisat.base:load",
+    "registry": "tisat.registry",
     "metrics": "tisat.metrics",
     "sequential": "tisat.sequential",
     "spd_score": "tisat.metrics:spd_score",

@@ -1,0 +1,400 @@
+"""The contract of every detector: series in, points and scores out; higher = more anomalous.
+
+A subclass writes three things and inherits the rest:
+
+* ``_fit(parts)``: learn from clean arrays ``(T_i, C)``;
+* ``_points(part)``: for every instant of one clean array its **point** ``(T, m)``: a residual vector, or the score
+  itself with m = 1; rows of NaN while warming up; the point at t depends on rows ``<= t`` only;
+* ``_context()``: how many rows before t the point at t depends on (None: all of them, and then ``_stream`` too).
+
+``_aggregate(points)`` turns points into scores: the score itself where m = 1, the mean of squares otherwise.
+
+What is missing. Each channel is carried forward for at most ``MAX_GAP`` instants. A row that still lacks a value is
+unusable, and so is the span of a jump in time longer than ``MAX_GAP`` sampling periods. A series is cut there into
+**parts**; windows never reach across a cut, warm-up starts again after it, and unusable rows score NaN. Shorter jumps in
+time are read as if the rows were adjacent. Nothing is ever replaced by 0.
+
+This module does not know alarms, labels or any particular detector.
+"""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import platform
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from tisat import registry
+from tisat._validation import check_real
+from tisat._version import __version__
+from tisat.artefact import read_artefact, write_artefact
+from tisat.errors import ArtefactError, InputError, NotFittedError, SeriesError
+from tisat.series import Series, as_series
+
+if TYPE_CHECKING:
+    from tisat.monitor import Monitor
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+MAX_GAP = 10  # instants a missing value is carried forward; beyond it the row is unusable
+MAX_NOMINAL = 50_000  # nominal points kept with the model: 15 MB at 38 channels, and enough for 1 alarm in 10,000
+NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
+
+
+def carry_forward(values: npt.NDArray[Any]) -> Array:
+    """Fill each channel's missing values with its last known one, at most ``MAX_GAP`` instants old.
+
+    Examples
+    --------
+    >>> carry_forward(np.array([[np.nan], [1.0], [np.nan], [3.0]]))[:, 0].tolist()
+    [nan, 1.0, 1.0, 3.0]
+    """
+    filled = np.array(values, dtype=np.float64)
+    known = ~np.isnan(filled)
+    if known.all():
+        return filled
+    rows = np.arange(len(filled))[:, None]
+    last = np.maximum.accumulate(np.where(known, rows, -1), axis=0)  # (T, C), row of the last known value
+    usable = (last >= 0) & (rows - last <= MAX_GAP)
+    return np.where(usable, np.take_along_axis(filled, np.maximum(last, 0), axis=0), np.nan)
+
+
+def usable_parts(series: Series) -> list[tuple[slice, Array]]:
+    """The clean stretches of a series: where they lie, and their values with short gaps filled."""
+    filled = carry_forward(series.values)
+    usable = ~np.isnan(filled).any(axis=1)
+    breaks = np.diff(usable.view(np.int8), prepend=np.int8(0)) != 0
+    if series.seconds is not None and series.period is not None:
+        breaks[1:] |= np.diff(series.seconds) > MAX_GAP * series.period
+    edges = np.append(np.flatnonzero(breaks), len(filled))
+    return [(slice(int(a), int(b)), filled[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True) if usable[a]]
+
+
+class Stream(Protocol):
+    """Row-by-row scoring of one entity: clean rows in, points out, equal to the batch call's."""
+
+    def push(self, row: Array) -> Array:
+        """The point ``(m,)`` of the next row ``(C,)``; NaN while warming up."""
+
+    def reset(self) -> None:
+        """Forget the past: a gap was too long to bridge."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart, as arrays."""
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+
+
+class WindowStream:
+    """The stream of a detector whose points depend on a bounded number of rows: a buffer of exactly those."""
+
+    def __init__(self, detector: Detector, context: int) -> None:
+        self._detector = detector
+        self._buffer = np.full((context + 1, detector.n_channels_), np.nan)
+        self._filled = 0
+
+    def window(self, row: Array) -> Array | None:
+        """Take in a row; the full buffer ``(context + 1, C)``, or None while it fills."""
+        self._buffer[:-1] = self._buffer[1:]
+        self._buffer[-1] = row
+        self._filled = min(self._filled + 1, len(self._buffer))
+        return self._buffer if self._filled == len(self._buffer) else None
+
+    def push(self, row: Array) -> Array:
+        window = self.window(row)
+        if window is None:
+            return np.full(self._detector.n_points_, np.nan)
+        return self._detector._points_of_windows(window[None])[0]
+
+    def reset(self) -> None:
+        self._filled = 0
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {"buffer": self._buffer.copy(), "filled": np.array(self._filled)}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._buffer[:] = state["buffer"]
+        self._filled = int(state["filled"])
+
+
+class Detector(BaseEstimator, ABC):
+    """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
+
+    points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
+    law_exemptions: ClassVar[Mapping[str, str]] = {}  # law name -> the reason this class is exempt
+
+    # Learned by fit
+    channels_: tuple[str, ...]  # names of the channels, in order
+    n_channels_: int  # C
+    n_points_: int  # m
+    nominal_: Array  # (N, m) points of nominal data, in time order, for calibration
+    nominal_source_: str  # "held-out tail" or "training rows"
+    trained_on_: dict[str, Any]  # what fit saw, for people
+
+    # ------------------------------------------------------------------ what a subclass writes
+
+    @abstractmethod
+    def _fit(self, parts: Sequence[Array]) -> None:
+        """Learn from clean arrays ``(T_i, C)``; set attributes that end in an underscore."""
+
+    @abstractmethod
+    def _points(self, part: Array) -> Array:
+        """Points ``(T, m)`` of one clean array, NaN rows while warming up."""
+
+    @abstractmethod
+    def _context(self) -> int | None:
+        """How many earlier rows the point at t depends on; None where all of them matter."""
+
+    def _aggregate(self, points: Array) -> Array:
+        """Scores ``(T,)`` of points ``(T, m)``."""
+        return points[:, 0] if points.shape[1] == 1 else np.mean(points**2, axis=1)
+
+    def _points_of_windows(self, windows: Array) -> Array:
+        """Points ``(n, m)`` of the last row of each window ``(n, context + 1, C)``; override where a batch is cheaper."""
+        return np.stack([self._points(window)[-1] for window in windows])
+
+    def _stream(self) -> Stream:
+        """A stream for one entity; a detector with unbounded memory overrides this."""
+        context = self._context()
+        assert context is not None, "a detector with unbounded memory writes its own _stream"
+        return WindowStream(self, context)
+
+    def _minimum_rows(self) -> int:
+        """Fewest clean rows ``_fit`` can learn from."""
+        return (self._context() or 0) + 2
+
+    def _nominal_points(self, parts: Sequence[Array]) -> list[Array]:
+        """Points of the training parts themselves; override where a training row would find itself."""
+        return [self._points(part) for part in parts]
+
+    @classmethod
+    def _test_params(cls) -> dict[str, Any]:
+        """Parameters that make the laws quick for this class."""
+        return {}
+
+    # ------------------------------------------------------------------ what users call
+
+    def fit(self, series: Any, y: object = None, *, holdout: float = 0.2) -> Self:
+        """Learn what is nominal.
+
+        Parameters
+        ----------
+        series : Series, array, dataframe, file path, or a list of them
+            Nominal data. Labels, if it carries any, are not looked at.
+        y : ignored
+            There for scikit-learn's sake.
+        holdout : float
+            The tail of each series kept from the model, so that alarm budgets are calibrated on rows it has not seen.
+            0 gives every row to the model and calibrates on the training rows; ``nominal_source_`` says which.
+        """
+        whose = type(self).__name__
+        share = check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
+        many = self._check_training(series, whose)
+        parts: list[Array] = []
+        tails: list[Array] = []
+        for one in many:
+            clean = [values for _, values in usable_parts(one)]
+            cut = int(round((1 - share) * sum(map(len, clean))))
+            for values in clean:
+                head = values[: max(cut, 0)]
+                context = self._context() or 0
+                if len(head):
+                    parts.append(head)
+                if len(head) < len(values):
+                    tails.append(values[max(len(head) - context, 0) :])
+                cut -= len(values)
+        rows = sum(map(len, parts))
+        if rows < self._minimum_rows():
+            raise SeriesError(
+                f"The series given to {whose}.fit must have at least {self._minimum_rows()} usable rows "
+                f"(after the {share:.0%} held out). Got {rows} instead."
+            )
+        self.channels_ = many[0].channels
+        self.n_channels_ = len(self.channels_)
+        self._fit(parts)
+        self._keep_nominal(parts, tails)
+        self.trained_on_ = {
+            "series": [one.name for one in many],
+            "rows": int(sum(map(len, many))),
+            "rows_used": int(rows),
+            "missing_values": int(sum(one.missing for one in many)),
+            "period_seconds": many[0].period,
+            "start": None if many[0].timestamps is None else str(many[0].timestamps[0]),
+            "stop": None if many[-1].timestamps is None else str(many[-1].timestamps[-1]),
+            "fitted_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "tisat": __version__,
+            "python": platform.python_version(),
+        }
+        return self
+
+    def decision_function(self, series: Any) -> Array:
+        """Scores ``(T,)``: higher = more anomalous, NaN in warm-up and at unusable rows."""
+        return self._aggregate(self.points(series))
+
+    def points(self, series: Any) -> Array:
+        """Points ``(T, m)``, what the alarm layer measures distances between; NaN where there is no score."""
+        checked = self._check_scoring(series)
+        points = np.full((len(checked), self.n_points_), np.nan)
+        for rows, part in usable_parts(checked):
+            points[rows] = self._points(part)
+        return points
+
+    def predict(self, series: Any, *, quantile: float = NOMINAL_QUANTILE) -> npt.NDArray[np.int8]:
+        """1 where the score exceeds this quantile of the nominal scores, else 0; warm-up is 0.
+
+        For alarms that keep a false-alarm budget use :meth:`monitor` or :meth:`alarms`; this is the plain threshold.
+        """
+        level = self.nominal_level(quantile=quantile)
+        scores = self.decision_function(series)
+        return (np.nan_to_num(scores, nan=-np.inf) > level).astype(np.int8)
+
+    def nominal_level(self, *, quantile: float = NOMINAL_QUANTILE) -> float:
+        """A quantile of the nominal scores: the unit in which scores of several entities are pooled."""
+        self._check_fitted()
+        share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
+        return float(np.quantile(self._aggregate(self.nominal_), share))
+
+    def monitor(self, *, false_alarms: Any, **options: Any) -> Monitor:
+        """An online monitor that keeps an alarm budget: see :class:`tisat.monitor.Monitor`."""
+        self._check_fitted()
+        from tisat.monitor import Monitor
+
+        return Monitor(self, false_alarms=false_alarms, **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted detector to one file, atomically; see :mod:`tisat.artefact`."""
+        self._check_fitted()
+        plain, tensors = self._state()
+        document = {
+            "kind": "detector",
+            "detector": registry.name_of(type(self)),
+            "params": self.get_params(deep=False),
+            "state": plain,
+        }
+        write_artefact(path, document, tensors)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a fitted detector back; on a subclass, refuse a file of another one."""
+        document, tensors = read_artefact(path)
+        if document.get("kind") != "detector" or document.get("detector") not in registry.DETECTORS:
+            raise ArtefactError(
+                f"The model file {str(path)!r} must hold a registered detector. Got {document.get('detector')!r} instead."
+            )
+        found = registry.resolve(document["detector"])
+        if not issubclass(found, cls):
+            raise ArtefactError(f"The model file {str(path)!r} must hold a {cls.__name__}. Got {found.__name__} instead.")
+        try:
+            detector: Self = found(**_from_json(document["params"]))
+            detector._restore(_from_json(document["state"]), tensors)
+        except (KeyError, TypeError, AttributeError, RuntimeError, InputError) as error:
+            raise ArtefactError(f"The model file {str(path)!r} must fit {found.__name__}. It does not: {error}") from None
+        return detector
+
+    def __repr__(self, N_CHAR_MAX: int | None = None) -> str:  # noqa: N803 - the name is scikit-learn's
+        defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
+        changed = (f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if repr(v) != repr(defaults[k]))
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    # ------------------------------------------------------------------ what both share
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Learned attributes (their names end in one underscore), split into plain values and arrays."""
+        plain: dict[str, Any] = {}
+        tensors: dict[str, npt.NDArray[Any]] = {}
+        for name, value in vars(self).items():
+            if name.endswith("_") and not name.startswith("_"):
+                if isinstance(value, np.ndarray):
+                    tensors[name] = value
+                else:
+                    plain[name] = value.item() if isinstance(value, np.generic) else value
+        return plain, tensors
+
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Set what :meth:`_state` returned."""
+        for name, value in {**plain, **tensors}.items():
+            if not name.endswith("_") or name.startswith("_"):
+                raise ArtefactError(f"The state of {type(self).__name__} has no attribute {name!r}.")
+            setattr(self, name, value)
+
+    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Array]) -> None:
+        held_out = [self._points(tail) for tail in tails]
+        self.nominal_source_ = "held-out tail"
+        self.n_points_ = (held_out or [self._points(parts[0])])[0].shape[1]
+        points = _finite_rows(held_out, self.n_points_)
+        if len(points) < 2:
+            self.nominal_source_ = "training rows"
+            points = _finite_rows(self._nominal_points(parts), self.n_points_)
+        if len(points) == 0:
+            raise SeriesError(
+                f"The series given to {type(self).__name__}.fit must be longer than its warm-up. "
+                f"Got {sum(map(len, parts))} usable rows in {len(parts)} parts, none of which got a score."
+            )
+        self.nominal_ = points[-MAX_NOMINAL:]
+
+    def _check_training(self, series: Any, whose: str) -> list[Series]:
+        listed = isinstance(series, list | tuple) and len(series) > 0 and isinstance(series[0], Series)
+        many = [as_series(one, whose=f"{whose}.fit") for one in (series if listed else [series])]
+        for one in many[1:]:
+            if one.channels != many[0].channels:
+                raise SeriesError(f"All series given to {whose}.fit must have the same channels. {one.name!r} differs.")
+        empty = np.all([np.isnan(one.values).all(axis=0) for one in many], axis=0)
+        if empty.any():
+            raise SeriesError(
+                f"Every channel given to {whose}.fit must have values. Channel {many[0].channels[int(np.argmax(empty))]!r} has none."
+            )
+        return many
+
+    def _check_scoring(self, series: Any) -> Series:
+        self._check_fitted()
+        checked = as_series(series, whose=type(self).__name__)
+        if checked.n_channels != self.n_channels_:
+            raise SeriesError(
+                f"The series given to {type(self).__name__} must have the {self.n_channels_} channels it was fitted on. "
+                f"Got {checked.n_channels} instead."
+            )
+        return checked
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "nominal_"):
+            raise NotFittedError(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "nominal_")
+
+
+def _finite_rows(points: Sequence[Array], m: int) -> Array:
+    joined = np.concatenate(points) if len(points) else np.empty((0, m))
+    return joined[~np.isnan(joined).any(axis=1)]
+
+
+def _from_json(value: Any) -> Any:
+    """JSON has lists where Python had tuples; the package uses only tuples."""
+    if isinstance(value, list):
+        return tuple(_from_json(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _from_json(item) for key, item in value.items()}
+    return value
+
+
+def load(path: str | Path) -> Detector:
+    """Read any fitted detector from its file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, tisat
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.tisat"
+    >>> detector = tisat.registry.resolve("random-guess")(random_state=1).fit([[0.0], [1.0], [2.0]])
+    >>> detector.save(file)
+    >>> load(file)
+    RandomGuess(random_state=1)
+    """
+    return Detector.load(path)

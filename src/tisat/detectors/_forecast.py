@@ -1,0 +1,58 @@
+"""Forecast errors as points: observed minus forecast, per channel in units of its nominal spread.
+
+The spread of a channel is the standard deviation of its forecast errors on the training rows, floored at one hundredth
+of the channel's training range so that a channel that never moved cannot dominate (spec, section 5; the effect is
+measured in the documentation). The score is the mean of squares. How the forecast is made is the subclass's business.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat.base import Array, Detector
+
+SPREAD_FLOOR = 0.01  # of the training range
+DEAD_SPREAD = 1e-6  # a channel that was constant in training: any change of this size is one unit
+
+
+def nominal_spread(residuals: Array, parts: Sequence[Array]) -> Array:
+    """Per-channel spread ``(C,)`` of residuals ``(n, C)``, floored by the training range of ``parts``."""
+    low = np.min([part.min(axis=0) for part in parts], axis=0)
+    high = np.max([part.max(axis=0) for part in parts], axis=0)
+    scale = np.maximum(np.abs(low), np.abs(high))
+    floor = np.maximum(SPREAD_FLOOR * (high - low), DEAD_SPREAD * np.maximum(scale, 1.0))
+    return np.maximum(residuals.std(axis=0), floor)
+
+
+class ForecastDetector(Detector):
+    """A detector whose points are scaled forecast errors.
+
+    A subclass writes ``_fit_forecaster(parts)``, ``_forecast(part)`` and ``_context()``.
+    """
+
+    points_are_channels: ClassVar[bool] = True
+    spread_: Array  # (C,)
+
+    @abstractmethod
+    def _fit_forecaster(self, parts: Sequence[Array]) -> None:
+        """Learn to forecast from clean arrays."""
+
+    @abstractmethod
+    def _forecast(self, part: Array) -> Array:
+        """For every row of ``part`` ``(T, C)`` its forecast from earlier rows; NaN rows while warming up."""
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        self._fit_forecaster(parts)
+        residuals = np.concatenate([part - self._forecast(part) for part in parts])
+        residuals = residuals[~np.isnan(residuals).any(axis=1)]
+        self.spread_ = nominal_spread(residuals, parts)
+
+    def _points(self, part: Array) -> Array:
+        return np.asarray((part - self._forecast(part)) / self.spread_)
+
+    def _aggregate(self, points: Array) -> Array:
+        return np.asarray(np.mean(points**2, axis=1))

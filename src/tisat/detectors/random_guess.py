@@ -1,0 +1,72 @@
+"""RandomGuess: the coin. Every table shows it, and every detector has to beat it.
+
+It draws an independent uniform score for each instant and looks at nothing; thresholded at 1 - p it alarms with
+probability p, which is the Random Guess of the paper (section III). It knows only how many rows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat._validation import check_integer
+from tisat.base import Array, Detector
+
+
+class _CoinStream:
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.reset()
+
+    def push(self, row: Array) -> Array:
+        self._drawn += 1
+        return self._generator.random(1)
+
+    def reset(self) -> None:
+        self._generator = np.random.default_rng(self._seed)
+        self._drawn = 0
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {"drawn": np.array(self._drawn)}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self.reset()
+        self._drawn = int(state["drawn"])
+        self._generator.bit_generator.advance(self._drawn)  # type: ignore[attr-defined]
+
+
+class RandomGuess(Detector):
+    """Independent uniform scores: what a coin gets.
+
+    Parameters
+    ----------
+    random_state : int
+        The same seed gives the same scores.
+
+    Examples
+    --------
+    >>> RandomGuess(random_state=0).fit([[0.0], [1.0], [2.0]]).decision_function([[5.0], [5.0]]).round(3).tolist()
+    [0.637, 0.27]
+
+    References
+    ----------
+    Doshi, Abudalou, Yilmaz: Reward Once, Penalize Once: Rectifying Time Series Anomaly Detection, section III.
+    """
+
+    def __init__(self, *, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        check_integer(self.random_state, "random_state", "RandomGuess", minimum=0)
+
+    def _points(self, part: Array) -> Array:
+        return np.random.default_rng(self.random_state).random((len(part), 1))
+
+    def _context(self) -> None:
+        return None
+
+    def _stream(self) -> _CoinStream:
+        return _CoinStream(self.random_state)
