@@ -16,16 +16,15 @@ import numpy as np
 from tisat.base import Array, Detector
 
 SPREAD_FLOOR = 0.01  # of the training range
-DEAD_SPREAD = 1e-6  # a channel that was constant in training: any change of this size is one unit
 
 
 def nominal_spread(residuals: Array, parts: Sequence[Array]) -> Array:
     """Per-channel spread ``(C,)`` of residuals ``(n, C)``, floored by the training range of ``parts``."""
     low = np.min([part.min(axis=0) for part in parts], axis=0)
     high = np.max([part.max(axis=0) for part in parts], axis=0)
-    scale = np.maximum(np.abs(low), np.abs(high))
-    floor = np.maximum(SPREAD_FLOOR * (high - low), DEAD_SPREAD * np.maximum(scale, 1.0))
-    return np.maximum(residuals.std(axis=0), floor)
+    # A channel that was constant in training has no range; its level, at least 1, stands in for it.
+    span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    return np.maximum(residuals.std(axis=0), SPREAD_FLOOR * span)
 
 
 class ForecastDetector(Detector):
