@@ -1,0 +1,5 @@
+"""``python -m tisat``: the same as the ``tisat`` command."""
+
+from tisat.cli import main
+
+main()

@@ -1,0 +1,66 @@
+"""The command line: one thin file a verb, in the order of the flow. No mathematics here.
+
+Exit codes: 0 done; 1 bad input, said in one sentence; 2 wrong usage; 130 interrupted. Figures go to standard output
+(``--json`` for machines), everything else to standard error, progress bars only to a terminal.
+
+Verb modules import the heavy parts inside their functions, so that ``tisat --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from tisat._version import __version__
+from tisat.errors import TisatError
+
+app = typer.Typer(
+    name="tisat",
+    help="Time-series anomaly detection with an alarm budget, and with scores that a coin cannot win.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tisat {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Time-series anomaly detection with an alarm budget, and with scores that a coin cannot win."""
+
+
+# In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
+#     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
+from tisat.cli import demo, detectors  # noqa: E402
+
+app.command("detectors")(detectors.detectors)
+app.command("demo")(demo.demo)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; ``arguments`` default to the process's own."""
+    try:
+        app(args=arguments)
+    except TisatError as error:
+        typer.echo(f"tisat: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has left: nothing to say, and nobody to say it to
+        sys.exit(0)
+    except OSError as error:
+        typer.echo(f"tisat: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("tisat: interrupted", err=True)
+        sys.exit(130)

@@ -1,0 +1,5 @@
+"""``python -m tisat.cli``."""
+
+from tisat.cli import main
+
+main()

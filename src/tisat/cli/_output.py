@@ -1,0 +1,59 @@
+"""How verbs print: tables for people, JSON for machines. Everything goes to standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON can say it: numpy becomes Python, NaN becomes null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = "", left: int = 1
+) -> None:
+    """A table; the first ``left`` columns are text, the others are figures. NaN is shown as a dash."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index < left else "right", no_wrap=index < left)
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    Console(soft_wrap=False).print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float | np.floating):
+        return "-" if not math.isfinite(value) else f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    return "-" if value is None else str(value)
