@@ -129,6 +129,7 @@ class Detector(BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
+    rounding: ClassVar[float] = 1e-9  # relative; how far batch, prefix and stream may differ (float32 nets: more)
     law_exemptions: ClassVar[Mapping[str, str]] = {}  # law name -> the reason this class is exempt
 
     # Learned by fit

@@ -7,7 +7,7 @@ probability p, which is the Random Guess of the paper (section III). It knows on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,8 @@ class RandomGuess(Detector):
     ----------
     Doshi, Abudalou, Yilmaz: Reward Once, Penalize Once: Rectifying Time Series Anomaly Detection, section III.
     """
+
+    law_exemptions: ClassVar[Mapping[str, str]] = {"a_gross_fault_scores_higher": "a coin does not look"}
 
     def __init__(self, *, random_state: int = 0) -> None:
         self.random_state = random_state
