@@ -1,0 +1,250 @@
+"""A small plant, made to measure: coupled channels with cycles, set-points, lags and load, and labelled faults.
+
+A hidden **load** drives everything: a daily and a weekly cycle, a set-point that an operator moves now and then, and
+slow wander. Each channel answers the load with its own lag and inertia, through its own curve, rising or falling, with a
+short cycle of its own and noise that grows with the load; some pairs are tied (what one pump gives, the next receives). Faults are of named kinds, act on
+named channels, and leave the rest of the plant alone.
+
+Everything follows from one seed. This module does not know detectors or metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.signal import lfilter
+
+from tisat._random import Seed, generator
+from tisat._validation import check_integer, check_real
+from tisat.errors import ParameterError
+from tisat.events import labels_from_events
+from tisat.series import Series
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+DAY = 1440  # instants: one a minute
+WEEK = 7 * DAY
+SET_POINT_EVERY = 900  # instants between an operator's moves, on average
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One labelled event: what happened, when, and to which channels."""
+
+    kind: str  # one of KINDS
+    start: int  # first affected instant
+    stop: int  # first instant after it
+    channels: tuple[int, ...]  # the channels to blame
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A generated plant: nominal training data, test data with faults, and what the faults were.
+
+    Attributes
+    ----------
+    train : Series
+        Nominal.
+    test : Series
+        Continues the same plant, with faults; labelled.
+    faults : tuple of Fault
+        In order of time.
+    """
+
+    train: Series
+    test: Series
+    faults: tuple[Fault, ...]
+
+
+# ---------------------------------------------------------------------------------------------- the nominal plant
+
+
+def _smooth(noise: Array, memory: float) -> Array:
+    """A first-order low-pass of ``noise`` with a time constant of ``memory`` instants, at unit spread."""
+    keep = np.exp(-1.0 / memory)
+    shaped: Array = lfilter([np.sqrt(1 - keep**2)], [1.0, -keep], noise, axis=0)
+    return shaped
+
+
+def _load(length: int, rng: np.random.Generator) -> Array:
+    """The hidden load ``(T,)``, between about 0 and 1.5."""
+    time = np.arange(length) + rng.integers(WEEK)
+    day = 0.5 - 0.5 * np.cos(2 * np.pi * time / DAY)
+    weekday = np.where((time // DAY) % 7 < 5, 1.0, 0.6)
+    moves = rng.random(length) < 1.0 / SET_POINT_EVERY
+    levels = rng.uniform(0.8, 1.2, size=int(moves.sum()) + 1)
+    set_point = lfilter([0.05], [1.0, -0.95], levels[np.cumsum(moves)], zi=[0.95 * levels[0]])[0]
+    wander = 0.05 * _smooth(rng.standard_normal(length), 300.0)
+    return np.asarray((0.3 + 0.7 * day * weekday) * set_point + wander)
+
+
+def _respond(load: Array, rng: np.random.Generator) -> tuple[Array, float]:
+    """One channel's answer to the load, and its noise level: gain, lag, inertia, a curve, noise that grows with load."""
+    lag = int(rng.integers(0, 30))
+    inertia = rng.uniform(2.0, 40.0)
+    delayed = np.concatenate([np.full(lag, load[0]), load[: len(load) - lag]])
+    keep = np.exp(-1.0 / inertia)
+    followed = lfilter([1 - keep], [1.0, -keep], delayed, zi=[keep * delayed[0]])[0]
+    curved = np.clip(followed, 0.0, None) ** rng.uniform(0.6, 1.8)
+    if rng.random() < 0.3:  # a valve that closes as the load rises
+        curved = 1.5 - curved
+    period = rng.uniform(25.0, 120.0)  # a machine's own cycle: a compressor, a filter wash
+    curved = curved + rng.uniform(0.0, 0.06) * np.sin(2 * np.pi * np.arange(len(load)) / period)
+    noise = rng.uniform(0.01, 0.03)
+    jitter = noise * (0.5 + load) * _smooth(rng.standard_normal(len(load)), rng.uniform(0.5, 3.0))
+    return curved + jitter, noise
+
+
+def _nominal(length: int, channels: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Values ``(T, C)`` of a healthy plant, and each channel's noise level ``(C,)``."""
+    load = _load(length, rng)
+    values = np.empty((length, channels))
+    noise = np.empty(channels)
+    for c in range(channels):
+        if c % 3 == 2:  # tied to its two neighbours: what one gives and the other holds back
+            values[:, c] = 0.6 * values[:, c - 1] + 0.4 * values[:, c - 2]
+            noise[c] = rng.uniform(0.005, 0.015)
+            values[:, c] += noise[c] * _smooth(rng.standard_normal(length), 1.0)
+        else:
+            values[:, c], noise[c] = _respond(load, rng)
+    return values, noise
+
+
+# ---------------------------------------------------------------------------------------------- faults
+# Each takes the values of the event's rows and one channel (T_e,), that channel over the whole series, where the event
+# starts, a size in units of the channel's spread, and a generator; it returns the faulty rows.
+
+Maker: TypeAlias = Callable[[Array, Array, int, float, np.random.Generator], Array]
+
+
+def _spike(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
+    return rows + size * np.exp(-np.arange(len(rows)) / 2.0) * rng.choice([-1.0, 1.0])
+
+
+def _level_shift(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
+    return rows + size * rng.choice([-1.0, 1.0])
+
+
+def _drift(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
+    return rows + size * rng.choice([-1.0, 1.0]) * np.linspace(0.0, 1.5, len(rows))
+
+
+def _stuck(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
+    return np.full(len(rows), rows[0])
+
+
+def _broken_correlation(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
+    """The channel replays its own past from another time of day: plausible alone, wrong beside the others."""
+    elsewhere = (start + DAY // 2) % (len(whole) - len(rows))
+    if abs(elsewhere - start) < len(rows):  # never replay the very rows it replaces
+        elsewhere = (elsewhere + DAY // 3) % (len(whole) - len(rows))
+    return whole[elsewhere : elsewhere + len(rows)]
+
+
+def _changed_frequency(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
+    return rows + 0.5 * size * np.sin(2 * np.pi * np.arange(len(rows)) / rng.uniform(6.0, 12.0))
+
+
+def _contextual(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
+    """A value that is ordinary at another load: the channel is pulled to the opposite end of its own range."""
+    low, high = np.quantile(whole, [0.1, 0.9])
+    goal = high if rows[0] < (low + high) / 2 else low
+    return 0.3 * rows + 0.7 * goal
+
+
+KINDS: dict[str, tuple[Maker, tuple[int, int]]] = {  # kind -> how it is made, shortest and longest length in instants
+    "spike": (_spike, (3, 8)),
+    "level shift": (_level_shift, (60, 240)),
+    "slow drift": (_drift, (200, 400)),
+    "stuck sensor": (_stuck, (120, 360)),
+    "broken correlation": (_broken_correlation, (90, 300)),
+    "changed frequency": (_changed_frequency, (90, 240)),
+    "contextual": (_contextual, (40, 120)),
+}
+
+
+def _place(n: int, length: int, lengths: Sequence[int], rng: np.random.Generator) -> list[int]:
+    """Starts of ``n`` events spread over the series, at least half a slot of nominal rows apart."""
+    slot = length // (n + 1)
+    if slot < 2 * max(lengths):
+        raise ParameterError(
+            f"The 'n_test' parameter of make_plant must leave room for its faults: at least {2 * (n + 1) * max(lengths)} "
+            f"instants. Got {length} instead."
+        )
+    return [int((i + 0.75) * slot + rng.integers(slot // 4)) for i in range(n)]
+
+
+# ---------------------------------------------------------------------------------------------- the plant
+
+
+def make_plant(
+    *,
+    n_train: int = 6000,
+    n_test: int = 8000,
+    n_channels: int = 8,
+    n_faults: int = 7,
+    kinds: Sequence[str] = tuple(KINDS),
+    size: float = 6.0,
+    random_state: Seed = 0,
+) -> Plant:
+    """A plant with nominal training data and labelled faults in its test data.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Instants, one a minute; the test follows the training data.
+    n_channels : int
+    n_faults : int
+        How many events; their kinds are taken from ``kinds`` in turn.
+    kinds : sequence of str
+        Among ``KINDS``: spike, level shift, slow drift, stuck sensor, broken correlation, changed frequency, contextual.
+    size : float
+        How large a fault is, in units of the channel's nominal minute-to-minute spread (a spike is 4 times that).
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> plant = make_plant(random_state=3)
+    >>> plant.test
+    Series('plant', 8000 instants x 8 channels, 7 events)
+    >>> plant.faults[0].kind, plant.faults[0].channels
+    ('spike', (0,))
+    """
+    whose = "make_plant"
+    check_integer(n_train, "n_train", whose, minimum=2)
+    check_integer(n_test, "n_test", whose, minimum=2)
+    check_integer(n_channels, "n_channels", whose, minimum=1)
+    check_integer(n_faults, "n_faults", whose, minimum=0)
+    check_real(size, "size", whose, above=0.0)
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or (n_faults and not kinds):
+        raise ParameterError(f"The 'kinds' parameter of {whose} must be among {', '.join(KINDS)}. Got {kinds!r} instead.")
+    rng = generator(random_state, whose=whose)
+    values, noise = _nominal(n_train + n_test, n_channels, rng)
+    healthy, test = values[n_train:], values[n_train:].copy()
+
+    chosen = [kinds[i % len(kinds)] for i in range(n_faults)]
+    lengths = [int(rng.integers(*KINDS[kind][1], endpoint=True)) for kind in chosen]
+    starts = _place(n_faults, n_test, lengths, rng) if n_faults else []
+    faults = []
+    for kind, start, span in zip(chosen, starts, lengths, strict=True):
+        make = KINDS[kind][0]
+        n_hit = 1 if n_channels == 1 else int(rng.integers(1, max(2, n_channels // 3), endpoint=True))
+        hit = tuple(sorted(int(c) for c in rng.choice(n_channels, size=n_hit, replace=False)))
+        for c in hit:
+            amount = size * noise[c] * (4.0 if kind == "spike" else 1.0)
+            test[start : start + span, c] = make(test[start : start + span, c], healthy[:, c], start, amount, rng)
+        faults.append(Fault(kind, start, start + span, hit))
+
+    minutes = np.datetime64("2026-01-05T00:00:00", "ns") + np.arange(n_train + n_test) * np.timedelta64(60, "s")
+    names = tuple(f"{'flow' if c % 3 == 2 else ('pressure', 'power')[c % 2]}-{c}" for c in range(n_channels))
+    labels = labels_from_events([(fault.start, fault.stop) for fault in faults], length=n_test)
+    return Plant(
+        train=Series(values[:n_train], timestamps=minutes[:n_train], channels=names, name="plant"),
+        test=Series(test, timestamps=minutes[n_train:], channels=names, labels=labels, name="plant"),
+        faults=tuple(faults),
+    )
