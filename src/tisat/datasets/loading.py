@@ -1,0 +1,132 @@
+"""``load`` and ``labels``: a data set by name, from the folder the user names.
+
+The folder is the ``data`` argument, else the environment's ``TISAT_DATA``, else ``~/.cache/tisat``. Nothing is
+downloaded here; that is asked for with ``tisat data download``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat._validation import check_choice, check_flag
+from tisat.datasets import smd, telemanom
+from tisat.datasets.base import Dataset
+from tisat.datasets.card import NAMES, Card
+from tisat.datasets.card import card as read_card
+from tisat.errors import DataFileError, ParameterError
+
+ENVIRONMENT = "TISAT_DATA"
+
+
+def data_root(data: str | Path | None = None) -> Path:
+    """The folder under which data sets lie: the argument, else ``TISAT_DATA``, else ``~/.cache/tisat``."""
+    chosen = data if data is not None else os.environ.get(ENVIRONMENT) or Path("~/.cache/tisat")
+    return Path(chosen).expanduser()
+
+
+def _folder(card: Card, data: str | Path | None) -> Path:
+    root = data_root(data)
+    folder = root / card.folder
+    if not folder.is_dir():
+        raise DataFileError(
+            f"The data set {card.name!r} must lie in {str(folder)!r}. There is no such folder; "
+            f"name its parent with data=... or {ENVIRONMENT}. To get it: {card.obtain}"
+        )
+    return folder
+
+
+def labels(name: str, data: str | Path | None = None) -> dict[str, npt.NDArray[np.bool_]]:
+    """The test labels of every entity that has them, without reading any values.
+
+    Parameters
+    ----------
+    name : one of "smd", "msl", "smap", "swat", "psm"
+    data : folder, optional
+        The folder that holds the data set's folder; ``TISAT_DATA`` or ``~/.cache/tisat`` where not given.
+
+    Returns
+    -------
+    labels : dict of entity name to a bool array of shape (T,)
+    """
+    card = read_card(check_choice(name, "name", "labels", choices=NAMES[:3]))
+    folder = _folder(card, data)
+    if name == "smd":
+        return smd.labels(folder, card)
+    return telemanom.labels(folder, card)
+
+
+def _choose(dataset: Dataset, entities: Iterable[str] | str | None) -> Dataset:
+    if entities is None:
+        if not dataset.entities:
+            raise DataFileError(
+                f"The data set {dataset.name!r} must have the values of at least one entity. Got none; "
+                f"run 'tisat data verify {dataset.name}' to see what is missing."
+            )
+        return dataset
+    wanted = [entities] if isinstance(entities, str) else list(entities)
+    for name in wanted:
+        if name in dataset.missing:
+            raise DataFileError(
+                f"The entity {name!r} of data set {dataset.name!r} must have its train and test values in the folder. "
+                f"They are missing; with values there are: {', '.join(dataset.names) or 'none'}."
+            )
+        if name not in dataset:
+            raise ParameterError(
+                f"The 'entities' parameter of load must name entities of {dataset.name!r}: "
+                f"{', '.join(dataset.names)}. Got {name!r} instead."
+            )
+    return replace(dataset, entities=tuple(dataset[name] for name in dict.fromkeys(wanted)))
+
+
+def load(
+    name: str,
+    data: str | Path | None = None,
+    entities: Iterable[str] | str | None = None,
+    telemetry_only: bool | None = None,  # noqa: FBT001
+    *,
+    strict: bool = True,
+) -> Dataset:
+    """A data set of the paper, from the files as their publisher lays them out.
+
+    Values are read when an entity's ``train`` or ``test`` is first asked for.
+
+    Parameters
+    ----------
+    name : one of "smd", "msl", "smap", "swat", "psm"
+    data : folder, optional
+        The folder that holds the data set's folder (``ServerMachineDataset``, ``telemanom``, ``SWaT``, ``PSM``);
+        ``TISAT_DATA`` or ``~/.cache/tisat`` where not given.
+    entities : names, optional
+        Machines or channels; all whose values are there where not given, and ``dataset.missing`` names the others. One
+        asked for by name must be there.
+    telemetry_only : bool, optional
+        For MSL and SMAP: the telemetry value alone (the default, as in the paper), or with its command columns.
+    strict : bool
+        Refuse a file whose rows are not as many as published.
+
+    Returns
+    -------
+    dataset : Dataset
+        ``dataset.entities``, ``dataset["machine-1-2"]``, ``len(dataset)``, ``dataset.card``, ``dataset.missing``.
+    """
+    card = read_card(check_choice(name, "name", "load", choices=NAMES[:3]))
+    strict = check_flag(strict, "strict", "load")
+    if telemetry_only is not None:
+        check_flag(telemetry_only, "telemetry_only", "load")
+        if name not in ("msl", "smap"):
+            raise ParameterError(
+                f"The 'telemetry_only' parameter of load must be None for {name!r}; only 'msl' and 'smap' have command "
+                f"columns. Got {telemetry_only!r} instead."
+            )
+    folder = _folder(card, data)
+    if name == "smd":
+        dataset = smd.dataset(folder, card, strict=strict)
+    else:
+        dataset = telemanom.dataset(folder, card, telemetry_only=telemetry_only is not False, strict=strict)
+    return _choose(dataset, entities)

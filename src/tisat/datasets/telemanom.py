@@ -1,0 +1,165 @@
+"""MSL and SMAP, the telemetry of a rover and a satellite, as the telemanom repository lays them out.
+
+``train/*.npy`` and ``test/*.npy`` hold one array a channel: column 0 is the telemetry value, the rest one-hot commands.
+``labeled_anomalies.csv`` names the spacecraft and the anomalous intervals, both ends included. Facts and known
+problems are on the cards. This module does not know where the folder lies.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat._tablefile import problem
+from tisat.datasets.base import Dataset, Entity
+from tisat.datasets.card import Card
+from tisat.datasets.rows import check_rows, regular_clock
+from tisat.events import labels_from_events
+from tisat.series import Floats, Series
+
+LABELS = "labeled_anomalies.csv"
+COLUMNS = ("chan_id", "spacecraft", "anomaly_sequences", "class", "num_values")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What ``labeled_anomalies.csv`` says of one channel, its rows merged."""
+
+    length: int  # instants in test
+    events: tuple[tuple[int, int], ...]  # [start, stop)
+
+
+def _intervals(text: str, length: int) -> tuple[tuple[int, int], ...] | None:
+    """``[[first, last], ...]`` as half-open intervals within the length, or None where it is anything else."""
+    try:
+        pairs = json.loads(text)
+        found = tuple((int(first), int(last) + 1) for first, last in pairs)
+    except (ValueError, TypeError):
+        return None
+    return found if all(0 <= start < stop <= length for start, stop in found) else None
+
+
+def read_channels(folder: Path, card: Card) -> dict[str, Channel]:
+    """The channels of one spacecraft; a channel with several rows (P-2) has the events of all of them."""
+    file = folder / LABELS
+    if not file.is_file():
+        raise problem(file, "exist", "no such file")
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise problem(file, "be text in UTF-8", f"a byte that is not, at position {error.start}") from None
+    header = next(csv.reader(lines[:1]), [])
+    if tuple(header) != COLUMNS:
+        raise problem(file, f"begin with the columns {', '.join(COLUMNS)}", f"{', '.join(header)[:80]!r}", line=1)
+    found: dict[str, Channel] = {}
+    for row, line in enumerate(lines[1:]):
+        cells = next(csv.reader([line]), [])
+        if len(cells) != len(COLUMNS):
+            raise problem(file, f"have {len(COLUMNS)} cells in each row", f"{len(cells)}", row=row, line=row + 2)
+        name, spacecraft, text, _, count = cells
+        if not count.isdigit():
+            raise problem(file, "hold a whole number in column 'num_values'", f"{count!r}", row=row, line=row + 2)
+        intervals = _intervals(text, int(count))
+        if intervals is None:
+            raise problem(
+                file,
+                f"hold intervals [[first, last], ...] within 0 to {int(count) - 1} in column 'anomaly_sequences'",
+                f"{text[:60]!r}",
+                row=row,
+                line=row + 2,
+            )
+        if spacecraft.lower() != card.name:
+            continue
+        before = found.get(name, Channel(int(count), ()))
+        if before.length != int(count):
+            raise problem(file, f"give {name} the same num_values in every row", count, row=row, line=row + 2)
+        found[name] = Channel(int(count), before.events + intervals)
+    return found
+
+
+def read_array(folder: Path, card: Card, channel: str, split: str, *, telemetry_only: bool, strict: bool) -> Floats:
+    """One array, memory-mapped; or the telemetry column alone, copied out."""
+    file = folder / split / f"{channel}.npy"
+    if not file.is_file():
+        raise problem(file, "exist", "no such file")
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise problem(file, "be a whole .npy array of numbers", f"{str(error)[:120]!r}") from None
+    if array.ndim != 2 or array.shape[1] != card.channels or array.dtype not in (np.float32, np.float64):
+        raise problem(file, f"hold a (rows, {card.channels}) array of floats", f"shape {array.shape} of {array.dtype}")
+    check_rows(file, len(array), card, channel, split, strict=strict)
+    good = np.isfinite(array).all(axis=1)
+    if not good.all():
+        raise problem(file, "hold finite numbers", "another value", row=int(np.argmin(good)))
+    return np.array(array[:, :1]) if telemetry_only else array
+
+
+def _names(card: Card, *, telemetry_only: bool) -> tuple[str, ...]:
+    commands = () if telemetry_only else tuple(f"command-{c}" for c in range(1, card.channels))
+    return ("telemetry", *commands)
+
+
+def _series(
+    folder: Path,
+    card: Card,
+    channel: str,
+    split: str,
+    labels: npt.NDArray[np.bool_] | None,
+    *,
+    telemetry_only: bool,
+    strict: bool,
+) -> Series:
+    array = read_array(folder, card, channel, split, telemetry_only=telemetry_only, strict=strict)
+    if labels is not None and len(labels) != len(array):
+        file = folder / LABELS
+        must = f"give {channel} as many num_values as test/{channel}.npy has rows, {len(array)}"
+        raise problem(file, must, f"{len(labels)}")
+    return Series(
+        array,
+        timestamps=regular_clock(len(array), card),
+        channels=_names(card, telemetry_only=telemetry_only),
+        labels=labels,
+        name=channel,
+    )
+
+
+def _test(folder: Path, card: Card, channel: str, *, telemetry_only: bool, strict: bool) -> Series:
+    known = read_channels(folder, card)[channel]
+    labels = labels_from_events(known.events, length=known.length)
+    return _series(folder, card, channel, "test", labels, telemetry_only=telemetry_only, strict=strict)
+
+
+def labels(folder: Path, card: Card) -> dict[str, npt.NDArray[np.bool_]]:
+    """The test labels of every channel of the spacecraft, in the order of the card."""
+    channels = read_channels(folder, card)
+    found = {name: labels_from_events(known.events, length=known.length) for name, known in channels.items()}
+    order = [*(name for name in card.rows if name in found), *(name for name in found if name not in card.rows)]
+    return {name: found[name] for name in order}
+
+
+def dataset(folder: Path, card: Card, *, telemetry_only: bool, strict: bool) -> Dataset:
+    """Every labelled channel whose two arrays are there."""
+    labelled = list(labels(folder, card))
+    arrays = {name: [folder / split / f"{name}.npy" for split in ("train", "test")] for name in labelled}
+    whole = [name for name in labelled if all(file.is_file() for file in arrays[name])]
+    options = {"telemetry_only": telemetry_only, "strict": strict}
+    return Dataset(
+        card=card,
+        entities=tuple(
+            Entity(
+                name=name,
+                period=card.period,
+                read_train=partial(_series, folder, card, name, "train", None, **options),
+                read_test=partial(_test, folder, card, name, **options),
+            )
+            for name in whole
+        ),
+        missing=tuple(name for name in dict.fromkeys([*card.rows, *labelled]) if name not in whole),
+    )
