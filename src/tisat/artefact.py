@@ -47,7 +47,7 @@ def _checksum(document: str, tensors: Mapping[str, npt.NDArray[Any]]) -> str:
     for name in sorted(tensors):
         array = tensors[name]
         digest.update(f"{name}:{array.dtype.str}:{array.shape}:".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 
@@ -65,7 +65,7 @@ def write_artefact(path: str | Path, document: Mapping[str, Any], tensors: Mappi
         text = json.dumps({**document, "format_version": FORMAT_VERSION}, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ArtefactError(f"The model must consist of plain values and arrays to be saved. {error}.") from None
-    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     metadata = {"format": FORMAT, "document": text, "checksum": _checksum(text, arrays)}
     write_bytes(path, save(arrays, metadata=metadata))
 

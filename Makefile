@@ -1,0 +1,50 @@
+# Two commands for a stranger: make demo, make test. Each sets up what it needs in .venv and does not reinstall.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+DATA   ?= $(TISAT_DATA)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all check format bench docs tables clean
+
+help:  ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+# The stamp is younger than the files that decide what is installed, so a second run installs nothing.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $(STAMP)
+
+setup: $(STAMP)  ## Make .venv with everything, pinned by constraints.txt
+
+demo: $(STAMP)  ## Generate a plant, train, set an alarm budget, raise alarms, evaluate, write demo/report.html
+	$(BIN)/tisat demo --out demo
+
+test: $(STAMP)  ## The quick suite and the doctests: under 10 minutes on two cores
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules src tests
+
+test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=folder) and the local cluster
+	TISAT_DATA="$(DATA)" $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
+
+check: $(STAMP)  ## ruff, mypy --strict, the import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)  ## Let ruff mend what it can
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## Speed and memory, as ratios measured side by side in one run
+	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: $(STAMP)  ## Build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+clean:  ## Remove what the commands above have made
+	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,80 @@
+"""What a user meets first: the exported names, a light import, the README's example, one style of error."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tisat
+from tisat import errors, registry
+
+ROOT = Path(__file__).resolve().parents[1]
+HEAVY = ("torch", "numba", "pandas", "polars", "matplotlib", "sklearn", "scipy", "ray", "pyarrow", "onnxruntime")
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_import_is_light():
+    found = run(f"import sys, tisat; print([m for m in {HEAVY!r} if m in sys.modules])")
+    assert found.stdout.strip() == "[]", found.stderr
+
+
+def test_help_is_light():
+    code = (
+        "import sys\nfrom tisat.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
+    )
+    found = run(code)
+    assert found.stderr.strip().splitlines()[-1] == "[]"
+    assert "demo" in found.stdout
+
+
+def test_exported_names_are_exact():
+    assert sorted(tisat.__all__) == tisat.__dir__()
+    for name in tisat.__all__:
+        assert getattr(tisat, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = tisat.nonsense
+
+
+def test_errors_are_exported_and_drawn():
+    drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__)) | {"TisatError", "CalibrationWarning"}
+    defined = {name for name, cls in inspect.getmembers(errors, inspect.isclass) if cls.__module__ == "tisat.errors"}
+    assert drawn == defined == set(errors.__all__)
+
+
+def test_every_registered_detector_is_documented():
+    for name in registry.names():
+        if registry.DETECTORS[name].startswith("tisat."):
+            cls = registry.resolve(name)
+            assert registry.name_of(cls) == name
+            text = inspect.getdoc(cls)
+            takes_parameters = len(inspect.signature(cls).parameters) > 0
+            for section in ("Parameters", "Examples", "References")[0 if takes_parameters else 1 :]:
+                assert f"{section}\n---" in text, f"{cls.__name__} has no {section} section"
+
+
+def test_readme_example_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    assert blocks, "the README has a Python example"
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        assert len(block.strip().splitlines()) <= 16
+        exec(compile(block, "README.md", "exec"), {})
+
+
+def test_a_missing_extra_names_the_command():
+    from tisat._extras import EXTRAS, require
+
+    code = "import sys; sys.modules['torch'] = None\nfrom tisat._extras import require\nrequire('torch', whose='TiSAT')"
+    assert run(code).stderr.strip().endswith("TiSAT needs torch. Install it with: pip install 'tisat[deep]'")
+    with pytest.raises(errors.MissingExtraError, match="pip install 'no_such_thing'"):
+        require("no_such_thing", whose="x")
+    extras = (ROOT / "pyproject.toml").read_text()
+    for extra in EXTRAS.values():
+        assert re.search(rf"^{extra} = \[", extras, flags=re.M)
