@@ -1,0 +1,419 @@
+"""NeuralDetector: the one training loop of the package. Windows in, a trained network out, points from it.
+
+Every neural detector shares what is easy to get wrong once per file: scaling by the training rows alone, windows as
+views, seeds that leave the global generator alone, early stopping on a tail, gradient clipping, a stop with a sentence
+when the loss is not finite, checkpoints without pickle that resume to the same weights, scoring in blocks of bounded
+memory. This module knows no architecture and no loss.
+
+How to write a neural detector
+------------------------------
+1. Define the network. In the file of the detector, or in ``tisat/nn/``; torch is imported like this, so that a missing
+   extra is missed with the command that installs it::
+
+       if TYPE_CHECKING:
+           import torch
+       else:
+           torch = require("torch", whose="MyDetector")
+
+2. Subclass. ``__init__`` lists every parameter a user may set, keyword-only, and stores them; those of this class that
+   it does not list keep the class's defaults::
+
+       class MyDetector(NeuralDetector):
+           def __init__(self, *, window: int = 100, hidden: int = 32, epochs: int = 10, batch_size: int = 64,
+                        learning_rate: float = 1e-3, stride: int = 1, device: str = "auto",
+                        random_state: int = 0) -> None:
+               self.window = window
+               ...
+
+           def _network(self, n_channels: int) -> torch.nn.Module:
+               return MyNetwork(n_channels, self.hidden)            # weights come from the seeded generator
+
+           def _loss(self, network, batch, generator):              # batch (b, window, C), scaled to about [0, 1]
+               return ((network(batch) - batch) ** 2).mean()
+
+           def _window_points(self, network, batch, generator):     # (b, m): m = 1, or C with points_are_channels
+               return ((network(batch)[:, -1] - batch[:, -1]) ** 2).mean(dim=1, keepdim=True)
+
+3. Only where needed, override
+
+   * ``_check_parameters()``: refuse bad values of your own parameters (call ``super()`` first);
+   * ``_rows()``: rows in one window, if not ``window`` (a forecaster adds its target);
+   * ``_optimizers(network)``: several optimisers, by name (BeatGAN: one for the generator, one for the discriminator);
+   * ``_training_step(network, batch, optimizers, generator)``: several losses or phases a step; end each with
+     ``self._descend(optimizer, loss)`` and return the losses by name. ``_loss`` then only serves validation;
+   * ``_before_training(network, batches)``: once, before the first epoch (the centre of Deep-SVDD);
+   * ``_after_epoch(network, batches, optimizers, epoch)``: after each epoch (a learning-rate schedule);
+   * ``_after_training(network, batches)``: once, with the final weights (a mixture's covariances).
+
+   ``batches()`` gives the training windows in order, in batches. Whatever these learn belongs in a **buffer** of the
+   network (``network.register_buffer``), so that it is saved, checkpointed and moved between devices with the weights.
+   Gradients are off in these hooks; wrap in ``torch.enable_grad()`` where they are wanted.
+
+Randomness. Dropout and ``torch.randn`` inside the network are seeded by the loop; ``generator`` is there for explicit
+draws. When **scoring**, a window's point must not depend on its neighbours in the batch: draw noise once for all of
+them (``torch.randn(1, ..., generator=generator)``, broadcast over the batch); the generator starts afresh every block.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat._extras import require
+from tisat._progress import Bar, progress
+from tisat._validation import check_choice, check_flag, check_integer, check_real
+from tisat.base import Array, Detector
+from tisat.detectors._checkpoint import (
+    Arrays,
+    Progress,
+    fingerprint,
+    load_network,
+    network_arrays,
+    read_checkpoint,
+    write_checkpoint,
+)
+from tisat.errors import ParameterError, SeriesError, TrainingError
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = require("torch", whose="A neural detector")
+
+Batches: TypeAlias = "Callable[[], Iterator[torch.Tensor]]"
+Optimizers: TypeAlias = "dict[str, torch.optim.Optimizer]"
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+INITIAL, TRAINING, VALIDATION, SCORING = range(4)  # what a seed is drawn for
+
+
+def available_device(wanted: str) -> torch.device:
+    """The device to compute on: for ``"auto"`` the first there is of cuda, mps, cpu."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if wanted == "auto":
+        return torch.device(next(name for name, present in there.items() if present))
+    if not there[wanted]:
+        raise ParameterError(f"The 'device' parameter must name a device of this machine. Got {wanted!r} instead.")
+    return torch.device(wanted)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[torch.Generator]:
+    """Seed torch for the length of a block and put its global state back; a generator of the same seed."""
+    forked = {"devices": []} if device.type == "cpu" else {"devices": [device.index or 0], "device_type": device.type}
+    with torch.random.fork_rng(**forked):
+        torch.manual_seed(seed)
+        yield torch.Generator(device=device).manual_seed(seed)
+
+
+def channel_span(low: Array, high: Array) -> Array:
+    """The training range of each channel; the level, at least 1, of one that was constant."""
+    return np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+
+
+class NeuralDetector(Detector):
+    """A detector that is a trained network: see the module docstring for how to write one.
+
+    The class attributes below are the defaults of parameters that a subclass may list in its ``__init__``.
+    """
+
+    window: int = 100  # rows the network sees
+    stride: int = 1  # every how many rows a training window starts
+    epochs: int = 10
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    validation: float = 0.1  # share of each training part, its tail, kept for early stopping; 0: none
+    patience: int = 3  # epochs without a better validation loss before training stops
+    gradient_clip: float = 1.0  # largest norm of the gradient of one optimiser's parameters
+    device: str = "auto"
+    random_state: int = 0
+
+    clip: ClassVar[float] = 10.0  # scaled values are kept within this many training ranges of [0, 1]
+    score_batch: ClassVar[int] = 128  # windows scored at a time: memory does not grow with the series
+
+    # Learned by fit
+    low_: Array  # (C,) smallest training value
+    span_: Array  # (C,) training range
+    network_: torch.nn.Module
+    history_: tuple[dict[str, float], ...]  # one row of mean losses an epoch
+    training_seconds_: float
+
+    # ------------------------------------------------------------------ what a subclass writes
+
+    @abstractmethod
+    def _network(self, n_channels: int) -> torch.nn.Module:
+        """A fresh network, made from the parameters alone; drawn weights come from the seeded global generator."""
+
+    @abstractmethod
+    def _loss(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """The loss of scaled windows ``(b, rows, C)``: what is minimised and what early stopping watches."""
+
+    @abstractmethod
+    def _window_points(
+        self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        """Points ``(b, m)`` of the last instants of scaled windows ``(b, rows, C)``."""
+
+    # ------------------------------------------------------------------ what a subclass may override
+
+    def _check_parameters(self) -> None:
+        whose = type(self).__name__
+        for name in ("window", "stride", "epochs", "batch_size", "patience"):
+            check_integer(getattr(self, name), name, whose, minimum=1)
+        check_integer(self.random_state, "random_state", whose, minimum=0)
+        check_real(self.learning_rate, "learning_rate", whose, above=0.0)
+        check_real(self.validation, "validation", whose, at_least=0.0, at_most=0.5)
+        check_real(self.gradient_clip, "gradient_clip", whose, above=0.0)
+        check_choice(self.device, "device", whose, choices=DEVICES)
+
+    def _rows(self) -> int:
+        """Rows of one window."""
+        return check_integer(self.window, "window", type(self).__name__, minimum=1)
+
+    def _optimizers(self, network: torch.nn.Module) -> Optimizers:
+        return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate)}
+
+    def _training_step(
+        self, network: torch.nn.Module, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
+    ) -> dict[str, torch.Tensor]:
+        """One step on one batch; the losses by name, of which ``"loss"`` is shown."""
+        loss = self._loss(network, batch, generator)
+        self._descend(optimizers["all"], loss)
+        return {"loss": loss}
+
+    def _before_training(self, network: torch.nn.Module, batches: Batches) -> None:
+        return
+
+    def _after_epoch(
+        self, network: torch.nn.Module, batches: Batches, optimizers: Optimizers, epoch: int
+    ) -> None:
+        return
+
+    def _after_training(self, network: torch.nn.Module, batches: Batches) -> None:
+        return
+
+    # ------------------------------------------------------------------ what users call
+
+    def fit(
+        self,
+        series: Any,
+        y: object = None,
+        *,
+        holdout: float = 0.2,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn what is nominal; see :meth:`tisat.base.Detector.fit` for the series.
+
+        Parameters
+        ----------
+        series, y, holdout
+            As for every detector.
+        checkpoint : path, optional
+            A file that says after every epoch where training stands.
+        resume : bool
+            Go on from ``checkpoint`` if it exists; the weights are those of a run that was never interrupted. A
+            checkpoint of other parameters or other data is refused.
+        """
+        again = check_flag(resume, "resume", f"{type(self).__name__}.fit")
+        self._run = (None if checkpoint is None else Path(checkpoint), again)
+        try:
+            return super().fit(series, y, holdout=holdout)
+        finally:
+            del self._run
+
+    # ------------------------------------------------------------------ training
+
+    def _descend(self, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+        """One step of ``optimizer`` down the gradient of ``loss``, clipped."""
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        torch.nn.utils.clip_grad_norm_(parameters, self.gradient_clip)
+        optimizer.step()
+
+    def _seed(self, *purpose: int) -> int:
+        return int(np.random.SeedSequence([self.random_state, *purpose]).generate_state(1, np.uint64)[0] >> 1)
+
+    def _scaled(self, rows: Array) -> torch.Tensor:
+        """Rows ``(..., C)`` min-max scaled by the training rows, clipped far out, on the device of the network."""
+        scaled = np.clip((rows - self.low_) / self.span_, -self.clip, 1 + self.clip)
+        return torch.from_numpy(scaled.astype(np.float32)).to(self._device)
+
+    def _split(self, lengths: Sequence[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """First rows of the training and the validation windows in the concatenated parts; no row is in both."""
+        rows, train, held = self._rows(), [], []
+        offset = 0
+        for length in lengths:
+            tail = int(self.validation * length)
+            tail = tail if tail >= rows and length - tail >= rows else 0
+            train.append(offset + np.arange(0, length - tail - rows + 1, self.stride))
+            if tail:
+                held.append(offset + np.arange(length - tail, length - rows + 1, self.stride))
+            offset += length
+        return np.concatenate(train).astype(np.int64), np.concatenate([*held, np.empty(0)]).astype(np.int64)
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        self._check_parameters()
+        self._device = available_device(self.device)
+        low = np.min([part.min(axis=0) for part in parts], axis=0)
+        high = np.max([part.max(axis=0) for part in parts], axis=0)
+        self.low_, self.span_ = low, channel_span(low, high)
+        values = self._scaled(np.concatenate(list(parts)))
+        train, held = self._split([len(part) for part in parts])
+        if len(train) == 0:
+            raise SeriesError(
+                f"The series given to {type(self).__name__}.fit must hold {self._rows()} unbroken rows: one window. "
+                f"The longest of {len(parts)} parts has {max(map(len, parts))}."
+            )
+        with seeded(self._seed(INITIAL), self._device):
+            self.network_ = self._network(self.n_channels_).to(self._device)
+        self._train(values, train, held)
+
+    def _batches(self, values: torch.Tensor, starts: npt.NDArray[np.int64]) -> Iterator[torch.Tensor]:
+        """Windows ``(b, rows, C)`` by their first rows; a last batch of one joins the one before it."""
+        span = torch.arange(self._rows(), device=values.device)
+        edges = list(range(0, len(starts), self.batch_size))
+        if len(edges) > 1 and len(starts) - edges[-1] == 1:
+            edges.pop()
+        for first, stop in zip(edges, [*edges[1:], len(starts)], strict=True):
+            chosen = torch.from_numpy(starts[first:stop]).to(values.device)
+            yield values[chosen[:, None] + span]
+
+    def _train(self, values: torch.Tensor, train: npt.NDArray[np.int64], held: npt.NDArray[np.int64]) -> None:
+        network = self.network_
+        optimizers = self._optimizers(network)
+        path, resume = getattr(self, "_run", (None, False))
+        scaling = {"low": self.low_.tolist(), "span": self.span_.tolist(), "windows": [len(train), len(held)]}
+        belongs_to = "" if path is None else fingerprint({**self.get_params(), **scaling}, values.cpu().numpy())
+
+        def in_order() -> Iterator[torch.Tensor]:
+            return self._batches(values, train)
+
+        best: Arrays = {}
+        if path is not None and resume and path.exists():
+            done, best = read_checkpoint(path, belongs_to=belongs_to, network=network, optimizers=optimizers)
+        else:
+            done = Progress()
+            with torch.no_grad(), seeded(self._seed(INITIAL, 1), self._device):
+                network.eval()
+                self._before_training(network, in_order)
+        steps = max(1, (self.epochs - done.epoch) * len(train))
+        with progress(f"Training {type(self).__name__}", total=steps) as bar:
+            while done.epoch < self.epochs and done.waited < self.patience:
+                started = time.perf_counter()
+                row = self._epoch(values, train, done.epoch, optimizers, bar)
+                with torch.no_grad(), seeded(self._seed(VALIDATION, done.epoch), self._device):
+                    network.eval()
+                    self._after_epoch(network, in_order, optimizers, done.epoch)
+                done.epoch += 1
+                done.waited += 1
+                if len(held):
+                    row["validation"] = self._validation_loss(values, held)
+                if not len(held) or row["validation"] < done.best:
+                    best = network_arrays(network, prefix="best.") if len(held) else {}
+                    done.best, done.waited = row.get("validation", np.inf), 0
+                done.history = (*done.history, {"epoch": float(done.epoch), **row})
+                done.seconds += time.perf_counter() - started
+                if path is not None:
+                    write_checkpoint(
+                        path, belongs_to=belongs_to, progress=done, network=network, best=best, optimizers=optimizers
+                    )
+        if best:
+            load_network(network, best, prefix="best.", what="The best epoch")
+        network.eval()
+        with torch.no_grad(), seeded(self._seed(INITIAL, 2), self._device):
+            self._after_training(network, in_order)
+        self.history_, self.training_seconds_ = done.history, done.seconds
+
+    def _epoch(
+        self, values: torch.Tensor, starts: npt.NDArray[np.int64], epoch: int, optimizers: Optimizers, bar: Bar
+    ) -> dict[str, float]:
+        """One pass over the training windows in a fresh order; the mean of each loss."""
+        sums: dict[str, float] = {}
+        seen, begun = 0, time.perf_counter()
+        order = np.random.default_rng([self.random_state, TRAINING, epoch]).permutation(starts)
+        with seeded(self._seed(TRAINING, epoch), self._device) as generator:
+            self.network_.train()
+            for step, batch in enumerate(self._batches(values, order)):
+                losses = self._training_step(self.network_, batch, optimizers, generator)
+                for name, loss in losses.items():
+                    value = self._finite(float(loss.detach()), f"{name} in epoch {epoch + 1}, step {step + 1}")
+                    sums[name] = sums.get(name, 0.0) + value * len(batch)
+                seen += len(batch)
+                rate = seen / (time.perf_counter() - begun)
+                mean = next(iter(sums.values())) / seen
+                note = f"epoch {epoch + 1}/{self.epochs}  loss {mean:.4g}  {rate:,.0f} windows/s"
+                bar.advance(len(batch), note=note)
+        return {name: total / seen for name, total in sums.items()}
+
+    def _finite(self, value: float, where: str) -> float:
+        if not np.isfinite(value):
+            raise TrainingError(
+                f"Training of {type(self).__name__} must have a finite loss. Got {value} as {where}: "
+                f"lower learning_rate ({self.learning_rate:g}) or look for extreme values in the training rows."
+            )
+        return value
+
+    def _validation_loss(self, values: torch.Tensor, held: npt.NDArray[np.int64]) -> float:
+        total = 0.0
+        with torch.no_grad(), seeded(self._seed(VALIDATION), self._device) as generator:
+            self.network_.eval()
+            for batch in self._batches(values, held):
+                total += float(self._loss(self.network_, batch, generator)) * len(batch)
+        return self._finite(total / len(held), "the validation loss")
+
+    # ------------------------------------------------------------------ scoring
+
+    def _context(self) -> int | None:
+        return self._rows() - 1
+
+    def _width(self) -> int:
+        """m, the length of a point."""
+        return self.n_channels_ if self.points_are_channels else 1
+
+    def _block_points(self, windows: torch.Tensor) -> Array:
+        """Points of one block of scaled windows."""
+        with torch.no_grad():
+            generator = torch.Generator(device=self._device).manual_seed(self._seed(SCORING))
+            return np.asarray(self._window_points(self.network_, windows, generator).cpu().numpy(), dtype=np.float64)
+
+    def _points(self, part: Array) -> Array:
+        rows = self._rows()
+        points = np.full((len(part), self._width()), np.nan)
+        for first in range(0, len(part) - rows + 1, self.score_batch):
+            stop = min(first + self.score_batch, len(part) - rows + 1)
+            block = self._scaled(part[first : stop + rows - 1])
+            windows = block.unfold(0, rows, 1).transpose(1, 2).contiguous()  # (b, rows, C)
+            points[first + rows - 1 : stop + rows - 1] = self._block_points(windows)
+        return points
+
+    def _points_of_windows(self, windows: Array) -> Array:
+        blocks = [windows[first : first + self.score_batch] for first in range(0, len(windows), self.score_batch)]
+        points = [self._block_points(self._scaled(block)) for block in blocks]
+        return np.concatenate([np.empty((0, self._width())), *points])
+
+    # ------------------------------------------------------------------ one file
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        plain, tensors = super()._state()
+        del plain["network_"]
+        return plain, {**tensors, **network_arrays(self.network_, prefix="network.")}
+
+    def _restore(self, plain: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> None:  # type: ignore[override]
+        weights = {name: array for name, array in tensors.items() if name.startswith("network.")}
+        super()._restore(plain, {name: array for name, array in tensors.items() if name not in weights})
+        self._check_parameters()
+        there = torch.cuda.is_available() if self.device == "cuda" else torch.backends.mps.is_available()
+        # A model trained on a device this machine has not opens on the one it has.
+        self._device = available_device(self.device if self.device == "cpu" or there else "auto")
+        with seeded(self._seed(INITIAL), self._device):
+            self.network_ = self._network(self.n_channels_)
+        load_network(self.network_, weights, prefix="network.", what=f"The model file of {type(self).__name__}")
+        self.network_.to(self._device).eval()
