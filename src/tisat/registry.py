@@ -16,6 +16,15 @@ from tisat.errors import ParameterError
 # One line a detector, in the order of the documentation: floors, simple, classical, forecasters, deep.
 DETECTORS: dict[str, str] = {
     "random-guess": "tisat.detectors.random_guess:RandomGuess",
+    "last-value": "tisat.detectors.last_value:LastValue",
+    "ewma": "tisat.detectors.ewma:Ewma",
+    "linear": "tisat.detectors.linear:Linear",
+    "linear-last": "tisat.detectors.linear:LinearLast",
+    "linear-mean": "tisat.detectors.linear:LinearMean",
+    "vector-autoregression": "tisat.detectors.vector_autoregression:VectorAutoregression",
+    "pca": "tisat.detectors.pca:PCA",
+    "mahalanobis": "tisat.detectors.mahalanobis:Mahalanobis",
+    "isolation-forest": "tisat.detectors.isolation_forest:IsolationForest",
 }
 
 

@@ -24,7 +24,7 @@ def nominal_spread(residuals: Array, parts: Sequence[Array]) -> Array:
     high = np.max([part.max(axis=0) for part in parts], axis=0)
     # A channel that was constant in training has no range; its level, at least 1, stands in for it.
     span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
-    return np.maximum(residuals.std(axis=0), SPREAD_FLOOR * span)
+    return np.asarray(np.maximum(residuals.std(axis=0), SPREAD_FLOOR * span))
 
 
 class ForecastDetector(Detector):

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tisat._validation import check_integer
 from tisat.base import Array, Detector
+from tisat.detectors._forecast import nominal_spread
+from tisat.errors import SeriesError
 
 BLOCK_VALUES = 4_000_000  # values copied at a time: 32 MB
 
@@ -33,6 +36,17 @@ def blocks_of(windows: Array) -> Iterator[tuple[slice, Array]]:
         yield rows, np.ascontiguousarray(windows[rows])
 
 
+def parts_longer_than(length: int, parts: Sequence[Array], *, whose: str) -> list[Array]:
+    """The parts with more than ``length`` rows; an error where there are none."""
+    long = [part for part in parts if len(part) > length]
+    if not long:
+        raise SeriesError(
+            f"The series given to {whose}.fit must have more than {length} rows without a gap. "
+            f"Got at most {max((len(part) for part in parts), default=0)} instead."
+        )
+    return long
+
+
 def training_windows(parts: Sequence[Array], *, window: int, stride: int = 1, limit: int | None = None) -> Array:
     """Windows of all parts ``(n, window, C)``, every ``stride``-th, thinned evenly to at most ``limit``."""
     views = [windows_of(part, window=window)[::stride] for part in parts]
@@ -41,7 +55,7 @@ def training_windows(parts: Sequence[Array], *, window: int, stride: int = 1, li
         return np.concatenate(views)
     chosen = np.linspace(0, total - 1, limit).round().astype(np.int64)
     edges = np.cumsum([0, *map(len, views)])
-    inside = (chosen[(chosen >= a) & (chosen < b)] - a for a, b in zip(edges[:-1], edges[1:], strict=True))
+    inside = (chosen[(chosen >= a) & (chosen < b)] - a for a, b in pairwise(edges))
     return np.concatenate([view[rows] for view, rows in zip(views, inside, strict=True)])
 
 
@@ -71,3 +85,37 @@ class WindowedDetector(Detector):
 
     def _points_of_windows(self, windows: Array) -> Array:
         return self._window_points(windows)
+
+
+class StandardWindowDetector(WindowedDetector):
+    """A windowed detector that works on standardised channels and flattened windows.
+
+    Each channel is centred at its training mean and divided by its training standard deviation, floored as in
+    :func:`tisat.detectors._forecast.nominal_spread`. A subclass writes ``_fit_windows`` and ``_score_windows`` on rows
+    ``(n, window * C)``, oldest instant first.
+    """
+
+    center_: Array  # (C,) training mean
+    scale_: Array  # (C,) floored training standard deviation
+
+    @abstractmethod
+    def _fit_windows(self, parts: Sequence[Array]) -> None:
+        """Learn from standardised parts, each at least a window long."""
+
+    @abstractmethod
+    def _score_windows(self, flat: Array) -> Array:
+        """Points ``(n, m)`` of standardised flat windows ``(n, window * C)``."""
+
+    def _standardise(self, rows: Array) -> Array:
+        return np.asarray((rows - self.center_) / self.scale_)
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        window = self._context() + 1
+        long = parts_longer_than(window - 1, parts, whose=type(self).__name__)
+        rows = np.concatenate(long)
+        self.center_ = rows.mean(axis=0)
+        self.scale_ = nominal_spread(rows, long)
+        self._fit_windows([self._standardise(part) for part in long])
+
+    def _window_points(self, windows: Array) -> Array:
+        return self._score_windows(self._standardise(windows).reshape(len(windows), -1))

@@ -1,0 +1,88 @@
+"""Ewma: the forecast of a row is an exponentially weighted mean of all rows before it.
+
+The level starts at the first row of each part and moves a share ``smoothing`` of the way towards each new row. It knows
+no trend, no season and no other channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.signal import lfilter
+
+from tisat._validation import check_real
+from tisat.base import Array
+from tisat.detectors._forecast import ForecastDetector
+
+
+class _LevelStream:
+    """One level a channel: the whole memory of an exponentially weighted mean."""
+
+    def __init__(self, detector: Ewma) -> None:
+        self._share = detector.smoothing
+        self._spread = detector.spread_
+        self._level = np.full(detector.n_channels_, np.nan)
+
+    def push(self, row: Array) -> Array:
+        point: Array = (row - self._level) / self._spread
+        if np.isnan(self._level[0]):
+            self._level = row.copy()
+        else:
+            self._level = self._share * row + (1 - self._share) * self._level
+        return point
+
+    def reset(self) -> None:
+        self._level = np.full_like(self._level, np.nan)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {"level": self._level.copy()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._level = np.array(state["level"], dtype=np.float64)
+
+
+class Ewma(ForecastDetector):
+    """The exponentially weighted moving average as a forecaster.
+
+    Parameters
+    ----------
+    smoothing : float in (0, 1]
+        Weight of the newest row in the level. 1 is the last-value forecaster; small values remember longer: the mean
+        age of what is remembered is ``1 / smoothing`` instants.
+
+    Examples
+    --------
+    >>> detector = Ewma(smoothing=0.5).fit([[0.0], [1.0], [0.0], [1.0], [0.0]], holdout=0)
+    >>> detector.decision_function([[0.0], [0.0], [3.0], [3.0]]).round(2).tolist()
+    [nan, 0.0, 17.1, 4.27]
+
+    References
+    ----------
+    Roberts: Control chart tests based on geometric moving averages, Technometrics 1959.
+    """
+
+    def __init__(self, *, smoothing: float = 0.1) -> None:
+        self.smoothing = smoothing
+
+    def _fit_forecaster(self, parts: Sequence[Array]) -> None:
+        check_real(self.smoothing, "smoothing", "Ewma", above=0.0, at_most=1.0)
+
+    def _forecast(self, part: Array) -> Array:
+        share = self.smoothing
+        # The filter's memory is set so that the level after the first row is that row.
+        level, _ = lfilter([share], [1.0, share - 1.0], part, axis=0, zi=(1 - share) * part[:1])
+        forecast = np.full_like(part, np.nan)
+        forecast[1:] = level[:-1]
+        return forecast
+
+    def _context(self) -> None:
+        return None
+
+    def _minimum_rows(self) -> int:
+        return 3
+
+    def _stream(self) -> _LevelStream:
+        return _LevelStream(self)
