@@ -16,6 +16,7 @@ EXTRAS = {
     "matplotlib": "report",
     "jinja2": "report",
     "onnxruntime": "fast",
+    "python_calamine": "excel",
 }
 
 

@@ -120,8 +120,12 @@ def text_batches(
     skip: int = 0,
     delimiter: str = ",",
     decimal: str = ".",
+    only: Sequence[str] | None = None,
 ) -> Iterator[Any]:
-    """Record batches of a text file: ``numeric`` columns as float64, the rest as ``types`` says or as text."""
+    """Record batches of a text file: ``numeric`` columns as float64, the rest as ``types`` says or as text.
+
+    ``only`` leaves out all other columns, though their number is still checked.
+    """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -135,7 +139,11 @@ def text_batches(
             ),
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=kinds, null_values=list(MISSING), strings_can_be_null=True, decimal_point=decimal
+                column_types=kinds,
+                null_values=list(MISSING),
+                strings_can_be_null=True,
+                decimal_point=decimal,
+                include_columns=None if only is None else list(only),
             ),
         )
         with closing(reader):

@@ -86,6 +86,7 @@ class Card:
     rows: dict[str, tuple[int | None, int | None]]  # entity -> published rows of train and test, None = not known
     files: tuple[FileCard, ...]
     download: tuple[Origin, ...]
+    channel_names: tuple[str, ...] = ()  # where the publisher gives names
 
     def to_json(self) -> dict[str, Any]:
         """The card as it lies in its file, without the list of files."""
@@ -123,6 +124,7 @@ def card(name: str) -> Card:
         **{
             **raw,
             "problems": tuple(raw["problems"]),
+            "channel_names": tuple(raw.get("channel_names", ())),
             "rows": {entity: (train, test) for entity, (train, test) in raw["rows"].items()},
             "files": tuple(_file(entry) for entry in raw["files"]),
             "download": tuple(_origin(entry) for entry in raw["download"]),

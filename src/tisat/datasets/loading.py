@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._validation import check_choice, check_flag
-from tisat.datasets import smd, telemanom
+from tisat.datasets import psm, smd, swat, telemanom
 from tisat.datasets.base import Dataset
 from tisat.datasets.card import NAMES, Card
 from tisat.datasets.card import card as read_card
@@ -54,11 +54,9 @@ def labels(name: str, data: str | Path | None = None) -> dict[str, npt.NDArray[n
     -------
     labels : dict of entity name to a bool array of shape (T,)
     """
-    card = read_card(check_choice(name, "name", "labels", choices=NAMES[:3]))
-    folder = _folder(card, data)
-    if name == "smd":
-        return smd.labels(folder, card)
-    return telemanom.labels(folder, card)
+    card = read_card(check_choice(name, "name", "labels", choices=NAMES))
+    reader = {"smd": smd.labels, "swat": swat.labels, "psm": psm.labels}.get(name, telemanom.labels)
+    return reader(_folder(card, data), card)
 
 
 def _choose(dataset: Dataset, entities: Iterable[str] | str | None) -> Dataset:
@@ -90,6 +88,7 @@ def load(
     entities: Iterable[str] | str | None = None,
     telemetry_only: bool | None = None,  # noqa: FBT001
     *,
+    version: str | None = None,
     strict: bool = True,
 ) -> Dataset:
     """A data set of the paper, from the files as their publisher lays them out.
@@ -107,6 +106,8 @@ def load(
         asked for by name must be there.
     telemetry_only : bool, optional
         For MSL and SMAP: the telemetry value alone (the default, as in the paper), or with its command columns.
+    version : "v0" or "v1", optional
+        For SWaT: which normal log to train on; v1 (495,000 rows) where it is there, else v0 (496,800).
     strict : bool
         Refuse a file whose rows are not as many as published.
 
@@ -115,7 +116,7 @@ def load(
     dataset : Dataset
         ``dataset.entities``, ``dataset["machine-1-2"]``, ``len(dataset)``, ``dataset.card``, ``dataset.missing``.
     """
-    card = read_card(check_choice(name, "name", "load", choices=NAMES[:3]))
+    card = read_card(check_choice(name, "name", "load", choices=NAMES))
     strict = check_flag(strict, "strict", "load")
     if telemetry_only is not None:
         check_flag(telemetry_only, "telemetry_only", "load")
@@ -124,9 +125,17 @@ def load(
                 f"The 'telemetry_only' parameter of load must be None for {name!r}; only 'msl' and 'smap' have command "
                 f"columns. Got {telemetry_only!r} instead."
             )
+    if version is not None:
+        check_choice(version, "version", "load", choices=swat.VERSIONS)
+        if name != "swat":
+            raise ParameterError(f"The 'version' parameter of load must be None for {name!r}. Got {version!r} instead.")
     folder = _folder(card, data)
     if name == "smd":
         dataset = smd.dataset(folder, card, strict=strict)
+    elif name == "psm":
+        dataset = psm.dataset(folder, card, strict=strict)
+    elif name == "swat":
+        dataset = swat.dataset(folder, card, version=version, strict=strict)
     else:
         dataset = telemanom.dataset(folder, card, telemetry_only=telemetry_only is not False, strict=strict)
     return _choose(dataset, entities)

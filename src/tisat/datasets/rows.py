@@ -6,12 +6,15 @@ It does not read files.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tisat._tablefile import problem
 from tisat.datasets.card import Card
+from tisat.errors import DataFileError, InputError
+from tisat.series import Series
 
 
 def check_rows(file: Path, rows: int, card: Card, entity: str, split: str, *, strict: bool) -> None:
@@ -38,3 +41,11 @@ def check_binary(file: Path, column: npt.NDArray[np.float64], *, header: int = 0
 def regular_clock(rows: int, card: Card) -> npt.NDArray[np.float64]:
     """Seconds from the first row, for files that are sampled regularly and carry no timestamps."""
     return np.arange(rows, dtype=np.float64) * card.period
+
+
+def series_of(file: Path, values: npt.NDArray[Any], **parts: Any) -> Series:
+    """A series, whose complaints name the file it came from."""
+    try:
+        return Series(values, **parts)
+    except InputError as error:
+        raise DataFileError(f"{file}: {error}") from None

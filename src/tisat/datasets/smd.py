@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tisat._tablefile import problem, read_numbers
 from tisat.datasets.base import Blame, Dataset, Entity
 from tisat.datasets.card import Card
-from tisat.datasets.rows import check_binary, check_rows, regular_clock
+from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
 from tisat.series import Series
 
 BLAME = re.compile(r"(\d+)-(\d+):(\d+(?:,\d+)*)")
@@ -67,7 +67,8 @@ def read_interpretation(folder: Path, card: Card, machine: str) -> tuple[Blame, 
 
 def _train(folder: Path, card: Card, machine: str, *, strict: bool) -> Series:
     values = read_values(folder, card, machine, "train", strict=strict)
-    return Series(values, timestamps=regular_clock(len(values), card), name=machine)
+    file = folder / "train" / f"{machine}.txt"
+    return series_of(file, values, timestamps=regular_clock(len(values), card), name=machine)
 
 
 def _test(folder: Path, card: Card, machine: str, *, strict: bool) -> Series:
@@ -78,7 +79,8 @@ def _test(folder: Path, card: Card, machine: str, *, strict: bool) -> Series:
         raise problem(
             file, f"have one row for each of the {len(values)} rows of test/{machine}.txt", f"{len(labels)} rows"
         )
-    return Series(values, timestamps=regular_clock(len(values), card), labels=labels, name=machine)
+    file = folder / "test" / f"{machine}.txt"
+    return series_of(file, values, timestamps=regular_clock(len(values), card), labels=labels, name=machine)
 
 
 def labels(folder: Path, card: Card) -> dict[str, npt.NDArray[np.bool_]]:
