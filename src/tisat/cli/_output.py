@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from tisat.report.page import format_cell
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 
 
@@ -45,15 +47,5 @@ def print_table(
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index < left else "right", no_wrap=index < left)
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(format_cell(value)) for value in row))
     Console(soft_wrap=False).print(table)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, float | np.floating):
-        return "-" if not math.isfinite(value) else f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
-    if isinstance(value, int | np.integer):
-        return f"{value:,}"
-    return "-" if value is None else str(value)
