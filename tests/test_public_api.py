@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import tisat
 from tisat import errors, registry
 

@@ -4,6 +4,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.series import Series, as_series
 
@@ -73,7 +74,11 @@ def test_bad_series_say_what_and_where(arguments, sentence):
 def test_bad_files_are_named(tmp_path):
     text = tmp_path / "x.csv"
     text.write_text("a,b\n1,2\n3\n")
-    for path, sentence in ((text, "x.csv"), (tmp_path / "none.csv", "no such file"), (tmp_path / "x.xlsx", "no such file")):
+    for path, sentence in (
+        (text, "x.csv"),
+        (tmp_path / "none.csv", "no such file"),
+        (tmp_path / "x.xlsx", "no such file"),
+    ):
         with pytest.raises(DataFileError, match=sentence):
             as_series(path)
     words = tmp_path / "words.csv"

@@ -24,6 +24,7 @@ import inspect
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
@@ -74,7 +75,7 @@ def usable_parts(series: Series) -> list[tuple[slice, Array]]:
     if series.seconds is not None and series.period is not None:
         breaks[1:] |= np.diff(series.seconds) > MAX_GAP * series.period
     edges = np.append(np.flatnonzero(breaks), len(filled))
-    return [(slice(int(a), int(b)), filled[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True) if usable[a]]
+    return [(slice(int(a), int(b)), filled[a:b]) for a, b in pairwise(edges) if usable[a]]
 
 
 class Stream(Protocol):
@@ -109,18 +110,22 @@ class WindowStream:
         return self._buffer if self._filled == len(self._buffer) else None
 
     def push(self, row: Array) -> Array:
+        """The point ``(m,)`` of the next row; NaN while the buffer fills."""
         window = self.window(row)
         if window is None:
             return np.full(self._detector.n_points_, np.nan)
         return self._detector._points_of_windows(window[None])[0]
 
     def reset(self) -> None:
+        """Start a new warm-up."""
         self._filled = 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The buffer."""
         return {"buffer": self._buffer.copy(), "filled": np.array(self._filled)}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from a buffer."""
         self._buffer[:] = state["buffer"]
         self._filled = int(state["filled"])
 
@@ -203,7 +208,7 @@ class Detector(BaseEstimator, ABC):
         tails: list[Array] = []
         for one in many:
             clean = [values for _, values in usable_parts(one)]
-            cut = int(round((1 - share) * sum(map(len, clean))))
+            cut = round((1 - share) * sum(map(len, clean)))
             for values in clean:
                 head = values[: max(cut, 0)]
                 context = self._context() or 0
@@ -292,15 +297,19 @@ class Detector(BaseEstimator, ABC):
             )
         found = registry.resolve(document["detector"])
         if not issubclass(found, cls):
-            raise ArtefactError(f"The model file {str(path)!r} must hold a {cls.__name__}. Got {found.__name__} instead.")
+            raise ArtefactError(
+                f"The model file {str(path)!r} must hold a {cls.__name__}. Got {found.__name__} instead."
+            )
         try:
             detector: Self = found(**_from_json(document["params"]))
             detector._restore(_from_json(document["state"]), tensors)
         except (KeyError, TypeError, AttributeError, RuntimeError, InputError) as error:
-            raise ArtefactError(f"The model file {str(path)!r} must fit {found.__name__}. It does not: {error}") from None
+            raise ArtefactError(
+                f"The model file {str(path)!r} must fit {found.__name__}. It does not: {error}"
+            ) from None
         return detector
 
-    def __repr__(self, N_CHAR_MAX: int | None = None) -> str:  # noqa: N803 - the name is scikit-learn's
+    def __repr__(self, N_CHAR_MAX: int | None = None) -> str:
         defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
         changed = (f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if repr(v) != repr(defaults[k]))
         return f"{type(self).__name__}({', '.join(changed)})"

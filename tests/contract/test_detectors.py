@@ -4,16 +4,14 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+
+from contract.toy import Distance
 from tisat import checks, registry
 from tisat.base import Detector
 
-from contract.toy import Distance
-
 registry.register("toy", Distance)
 
-CASES = [
-    pytest.param(name, law, id=f"{name}:{law}") for name in registry.names() for law in checks.LAWS
-]
+CASES = [pytest.param(name, law, id=f"{name}:{law}") for name in registry.names() for law in checks.LAWS]
 
 
 @lru_cache
