@@ -24,6 +24,9 @@ DETECTORS: dict[str, str] = {
     "vector-autoregression": "tisat.detectors.vector_autoregression:VectorAutoregression",
     "pca": "tisat.detectors.pca:PCA",
     "mahalanobis": "tisat.detectors.mahalanobis:Mahalanobis",
+    "nearest-neighbors": "tisat.detectors.nearest_neighbors:NearestNeighbors",
+    "ocsvm": "tisat.detectors.ocsvm:OCSVM",
+    "lof": "tisat.detectors.lof:LOF",
     "isolation-forest": "tisat.detectors.isolation_forest:IsolationForest",
 }
 
