@@ -70,7 +70,7 @@ def carry_forward(values: npt.NDArray[Any]) -> Array:
 def usable_parts(series: Series) -> list[tuple[slice, Array]]:
     """The clean stretches of a series: where they lie, and their values with short gaps filled."""
     filled = carry_forward(series.values)
-    usable = ~np.isnan(filled).any(axis=1)
+    usable: npt.NDArray[np.bool_] = np.asarray(~np.isnan(filled).any(axis=1))
     breaks = np.diff(usable.view(np.int8), prepend=np.int8(0)) != 0
     if series.seconds is not None and series.period is not None:
         breaks[1:] |= np.diff(series.seconds) > MAX_GAP * series.period
@@ -114,7 +114,8 @@ class WindowStream:
         window = self.window(row)
         if window is None:
             return np.full(self._detector.n_points_, np.nan)
-        return self._detector._points_of_windows(window[None])[0]
+        point: Array = self._detector._points_of_windows(window[None])[0]
+        return point
 
     def reset(self) -> None:
         """Start a new warm-up."""

@@ -12,7 +12,7 @@ import inspect
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -213,7 +213,7 @@ def _saved_and_loaded_is_the_same(subject: Subject) -> None:
 def _global_generators_are_untouched(subject: Subject) -> None:
     """No global random state is read or moved."""
     np.random.seed(3)  # noqa: NPY002 - the law is about this state
-    before = np.random.get_state()[1].copy()  # type: ignore[index,union-attr]  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
     torch = sys.modules.get("torch")
     torch_before = None if torch is None else torch.get_rng_state()
     subject.make().fit(subject.train).decision_function(subject.test)
@@ -288,9 +288,9 @@ def _bad_input_is_refused(subject: Subject) -> None:
     infinite = subject.test.copy()
     infinite[3, 1] = np.inf
     for bad in (infinite, subject.test[:, :2], subject.test[:0], [["a", "b", "c"]], "no/such/file.csv"):
-        _assert_refused(lambda bad=bad: subject.fitted.decision_function(bad))
+        _assert_refused(partial(subject.fitted.decision_function, bad))
     for bad in (infinite, subject.train[:0], subject.train[:1], np.full((N_TRAIN, 2), np.nan)):
-        _assert_refused(lambda bad=bad: subject.make().fit(bad))
+        _assert_refused(partial(subject.make().fit, bad))
 
 
 def _assert_refused(call: Callable[[], object]) -> None:

@@ -118,19 +118,23 @@ def _nominal(length: int, channels: int, rng: np.random.Generator) -> tuple[Arra
 # Each takes the values of the event's rows and one channel (T_e,), that channel over the whole series, where the event
 # starts, a size in units of the channel's spread, and a generator; it returns the faulty rows.
 
+def _sign(rng: np.random.Generator) -> float:
+    return float(rng.choice([-1.0, 1.0]))
+
+
 Maker: TypeAlias = Callable[[Array, Array, int, float, np.random.Generator], Array]
 
 
 def _spike(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    return rows + size * np.exp(-np.arange(len(rows)) / 2.0) * rng.choice([-1.0, 1.0])
+    return rows + size * np.exp(-np.arange(len(rows)) / 2.0) * _sign(rng)
 
 
 def _level_shift(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    return rows + size * rng.choice([-1.0, 1.0])
+    return rows + size * _sign(rng)
 
 
 def _drift(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    return rows + size * rng.choice([-1.0, 1.0]) * np.linspace(0.0, 1.5, len(rows))
+    return rows + size * _sign(rng) * np.linspace(0.0, 1.5, len(rows))
 
 
 def _stuck(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
@@ -146,13 +150,14 @@ def _broken_correlation(rows: Array, whole: Array, start: int, size: float, rng:
 
 
 def _changed_frequency(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    return rows + 0.5 * size * np.sin(2 * np.pi * np.arange(len(rows)) / rng.uniform(6.0, 12.0))
+    wave: Array = 0.5 * size * np.sin(2 * np.pi * np.arange(len(rows)) / rng.uniform(6.0, 12.0))
+    return rows + wave
 
 
 def _contextual(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
     """A value that is ordinary at another load: the channel is pulled to the opposite end of its own range."""
     low, high = np.quantile(whole, [0.1, 0.9])
-    goal = high if rows[0] < (low + high) / 2 else low
+    goal = float(high if rows[0] < (low + high) / 2 else low)
     return 0.3 * rows + 0.7 * goal
 
 
@@ -222,7 +227,9 @@ def make_plant(
     check_real(size, "size", whose, above=0.0)
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or (n_faults and not kinds):
-        raise ParameterError(f"The 'kinds' parameter of {whose} must be among {', '.join(KINDS)}. Got {kinds!r} instead.")
+        raise ParameterError(
+            f"The 'kinds' parameter of {whose} must be among {', '.join(KINDS)}. Got {kinds!r} instead."
+        )
     rng = generator(random_state, whose=whose)
     values, noise = _nominal(n_train + n_test, n_channels, rng)
     healthy, test = values[n_train:], values[n_train:].copy()

@@ -79,7 +79,8 @@ def format_cell(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
-        return "–" if not math.isfinite(value) else f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
+        number = float(value)
+        return "–" if not math.isfinite(number) else f"{number:.3f}" if abs(number) < 1000 else f"{number:,.0f}"
     if isinstance(value, int | np.integer):
         return f"{value:,}"
     return "–" if value is None else str(value)
