@@ -1,0 +1,51 @@
+"""Alarms and events in, evaluation out: each event rewarded once, each false alarm penalised once.
+
+Start with :func:`spd_score`, and read it beside :func:`floors`. Every function takes one series or a list of series; results
+name what is ``pooled`` and what is a ``per_series_mean``. Numpy in, plain values out; no detector is known here.
+"""
+
+from tisat.metrics.alarms import (
+    AlarmCounts,
+    alarm_precision,
+    average_detection_delay,
+    count_alarms,
+    count_at_threshold,
+    count_raises,
+    detection_delay,
+)
+from tisat.metrics.curve import SPDCurve, spd_curve, spd_curve_of_active, spd_curve_of_raises
+from tisat.metrics.floors import Floors, chance_corrected, floors
+from tisat.metrics.instance import PrecisionRecall, best_instance_f1, instance_precision_recall
+from tisat.metrics.point_adjust import adjusted_precision_recall, best_adjusted_f1
+from tisat.metrics.pooling import Score
+from tisat.metrics.random_guess import best_random_guess, random_guess, random_guess_simulated
+from tisat.metrics.spd import spd_score, spd_score_of_active, spd_score_of_raises
+
+__all__ = [
+    "AlarmCounts",
+    "Floors",
+    "PrecisionRecall",
+    "SPDCurve",
+    "Score",
+    "adjusted_precision_recall",
+    "alarm_precision",
+    "average_detection_delay",
+    "best_adjusted_f1",
+    "best_instance_f1",
+    "best_random_guess",
+    "chance_corrected",
+    "count_alarms",
+    "count_at_threshold",
+    "count_raises",
+    "detection_delay",
+    "floors",
+    "instance_precision_recall",
+    "random_guess",
+    "random_guess_simulated",
+    "spd_curve",
+    "spd_curve_of_active",
+    "spd_curve_of_raises",
+    "spd_score",
+    "spd_score_of_active",
+    "spd_score_of_raises",
+]

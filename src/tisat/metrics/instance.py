@@ -1,0 +1,137 @@
+"""Precision, recall and F1 on instants: every instant is a case of its own.
+
+The plain classification scores. A long event weighs as much as many short ones, and timeliness counts for nothing. The
+module does not know events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat._validation import check_labels, check_real, check_same_length, check_vector
+from tisat.errors import InputError
+from tisat.metrics.windows import series_list
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+def ratio(part: float, whole: float) -> float:
+    """``part / whole``, NaN where the whole is 0."""
+    return float(part / whole) if whole else float("nan")
+
+
+@dataclass(frozen=True)
+class PrecisionRecall:
+    """Precision, recall and F1, pooled over the series; those of single series in ``per_series``.
+
+    F1 is ``2 TP / (2 TP + FP + FN)``: 0 where nothing is found although there was something, NaN where there was nothing at all.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    threshold: float = float("nan")  # NaN where there is none
+    per_series: tuple[PrecisionRecall, ...] = ()
+
+    @classmethod
+    def of_counts(cls, hits: float, false: float, missed: float, *, threshold: float = float("nan")) -> PrecisionRecall:
+        """From true positives, false positives and false negatives, which need not be whole."""
+        return cls(ratio(hits, hits + false), ratio(hits, hits + missed), ratio(2 * hits, 2 * hits + false + missed), threshold)
+
+    @property
+    def per_series_mean(self) -> PrecisionRecall:
+        """The mean of each over the series for which it is defined."""
+        many = self.per_series or (self,)
+        table = np.array([[one.precision, one.recall, one.f1] for one in many])
+        known = ~np.isnan(table)
+        means = [float(column[good].mean()) if good.any() else float("nan") for column, good in zip(table.T, known.T, strict=True)]
+        return PrecisionRecall(precision=means[0], recall=means[1], f1=means[2])
+
+    def __str__(self) -> str:
+        at = "" if np.isnan(self.threshold) else f" at threshold {self.threshold:.6g}"
+        many = ""
+        if len(self.per_series) > 1:
+            mean = self.per_series_mean
+            many = f" (pooled; per-series mean {mean.precision:.4f} / {mean.recall:.4f} / {mean.f1:.4f})"
+        return f"precision {self.precision:.4f}, recall {self.recall:.4f}, F1 {self.f1:.4f}{at}{many}"
+
+
+def label_score_pairs(y_true: Any, y_score: Any, *, whose: str) -> list[tuple[Flags, Floats]]:
+    """Checked labels and scores, series by series."""
+    labels = [check_labels(y, "y_true", whose) for y in series_list(y_true, name="y_true", whose=whose)]
+    scores = [check_vector(s, "y_score", whose) for s in series_list(y_score, like=labels, name="y_score", whose=whose)]
+    for y, s in zip(labels, scores, strict=True):
+        check_same_length(y, s, ("y_true", "y_score"), whose)
+    if sum(map(len, scores)) and all(np.isnan(s).all() for s in scores):
+        raise InputError(f"The 'y_score' argument of {whose} must hold at least one number. Got only NaN instead.")
+    return list(zip(labels, scores, strict=True))
+
+
+def best_f1(thresholds: Floats, hits: npt.NDArray[Any], false: npt.NDArray[Any], total: float) -> PrecisionRecall:
+    """The best F1 over descending thresholds; the highest threshold where several are best."""
+    if not total or not len(thresholds):
+        return PrecisionRecall.of_counts(0, 0, total)
+    best = int(np.argmax(2 * hits / (hits + false + total)))
+    return PrecisionRecall.of_counts(hits[best], false[best], total - hits[best], threshold=float(thresholds[best]))
+
+
+def pool(each: Sequence[PrecisionRecall], pooled: PrecisionRecall) -> PrecisionRecall:
+    """``pooled`` with the single series' values attached."""
+    if len(each) < 2:
+        return pooled
+    return PrecisionRecall(pooled.precision, pooled.recall, pooled.f1, pooled.threshold, tuple(each))
+
+
+def descending_counts(y: Flags, s: Floats) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Distinct scores descending, and how many anomalous and nominal instants reach each."""
+    known = ~np.isnan(s)
+    y, s = y[known], s[known]
+    order = np.argsort(-s, kind="stable")
+    last = np.append(np.diff(s[order]) != 0, True)[: len(s)]
+    hits = np.cumsum(y[order])[last]
+    return s[order][last], hits, np.arange(1, len(s) + 1)[last] - hits
+
+
+def instance_precision_recall(y_true: Any, y_score: Any, *, threshold: float) -> PrecisionRecall:
+    """Precision, recall and F1 of the instants with ``score >= threshold``.
+
+    Its floor: a coin has the anomaly rate as precision, so F1 is at most 2r / (1 + r) for a rate r (always on).
+
+    Parameters
+    ----------
+    y_true : array of 0 and 1, shape (T,), or a list
+    y_score : array of shape (T,), or a list
+    threshold : float
+
+    Examples
+    --------
+    >>> print(instance_precision_recall([0, 1, 1, 0], [0, 0, 9, 9], threshold=5))
+    precision 0.5000, recall 0.5000, F1 0.5000 at threshold 5
+    """
+    level = check_real(threshold, "threshold", "instance_precision_recall")
+    counts = [
+        ((y & (s >= level)).sum(), (~y & (s >= level)).sum(), (y & ~(s >= level)).sum())
+        for y, s in label_score_pairs(y_true, y_score, whose="instance_precision_recall")
+    ]
+    each = [PrecisionRecall.of_counts(*one, threshold=level) for one in counts]
+    return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0), threshold=level))
+
+
+def best_instance_f1(y_true: Any, y_score: Any) -> PrecisionRecall:
+    """The best instance F1 over all thresholds: an oracle's, for it is chosen with the labels. Floor: 2r / (1 + r).
+
+    Examples
+    --------
+    >>> print(best_instance_f1([0, 1, 1, 0], [1, 2, 3, 2]))
+    precision 0.6667, recall 1.0000, F1 0.8000 at threshold 2
+    """
+    pairs = label_score_pairs(y_true, y_score, whose="best_instance_f1")
+    each = [best_f1(*descending_counts(y, s), total=float(y.sum())) for y, s in pairs]
+    y, s = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return pool(each, best_f1(*descending_counts(y, s), total=float(y.sum())))
