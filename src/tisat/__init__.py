@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tisat import metrics as metrics
     from tisat import registry as registry
     from tisat import sequential as sequential
-    from tisat.base import load as load
     from tisat.base import Detector as Detector
+    from tisat.base import load as load
     from tisat.detectors.tisat import TiSAT as TiSAT
     from tisat.metrics import spd_score as spd_score
     from tisat.series import Series as Series
@@ -45,7 +45,7 @@ _NAMES = {
     "spd_score": "tisat.metrics:spd_score",
 }
 
-__all__ = ["__version__", *_NAMES]  # noqa: PLE0604
+__all__ = ["__version__", *_NAMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -125,7 +125,9 @@ def check_vector(value: object, name: str, whose: str) -> npt.NDArray[np.float64
     infinite = np.isinf(array)
     if infinite.any():
         row = int(np.argmax(infinite))
-        raise InputError(f"The {name!r} argument of {whose} must be finite or NaN. Got {array[row]} at row {row} instead.")
+        raise InputError(
+            f"The {name!r} argument of {whose} must be finite or NaN. Got {array[row]} at row {row} instead."
+        )
     return array
 
 
@@ -155,7 +157,9 @@ def check_labels(value: object, name: str, whose: str) -> npt.NDArray[np.bool_]:
     wrong = ~(labels | (array == 0))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InputError(f"The {name!r} argument of {whose} must hold only 0 and 1. Got {array[row]:g} at row {row} instead.")
+        raise InputError(
+            f"The {name!r} argument of {whose} must hold only 0 and 1. Got {array[row]:g} at row {row} instead."
+        )
     return labels
 
 

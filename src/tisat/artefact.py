@@ -87,15 +87,21 @@ def read_artefact(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArr
         with safe_open(file, framework="numpy") as opened:
             metadata = opened.metadata() or {}
             if metadata.get("format") != FORMAT:
-                raise ArtefactError(f"The model file {str(file)!r} must be written by tisat. Got a foreign safetensors file.")
+                raise ArtefactError(
+                    f"The model file {str(file)!r} must be written by tisat. Got a foreign safetensors file."
+                )
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, TypeError, ValueError) as error:
         if isinstance(error, ArtefactError):
             raise
-        raise ArtefactError(f"The model file {str(file)!r} must be a whole tisat file. Got a truncated or foreign one ({error}).") from None
+        raise ArtefactError(
+            f"The model file {str(file)!r} must be a whole tisat file. Got a truncated or foreign one ({error})."
+        ) from None
     text = metadata.get("document", "")
     if metadata.get("checksum") != _checksum(text, tensors):
-        raise ArtefactError(f"The model file {str(file)!r} must match its checksum. Its content was changed after it was written.")
+        raise ArtefactError(
+            f"The model file {str(file)!r} must match its checksum. Its content was changed after it was written."
+        )
     document: dict[str, Any] = json.loads(text)
     version = document.pop("format_version", None)
     if not isinstance(version, int) or version > FORMAT_VERSION:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tisat.errors import InputError
 from tisat.events import check_events, events_from_labels, labels_from_events, merge_events
 
