@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from tisat.errors import DataFileError
 
-BLOCK = 1 << 20  # bytes of text parsed at a time; 1 MiB was the quickest of 1/4, 1 and 4 on an 8 MB file
+BLOCK = 1 << 18  # bytes of text parsed at a time; as quick as 1 MiB, and arrow holds up to 32 blocks at once
 ROWS = 16_384  # rows of parquet decoded at a time: 51 columns of them are 7 MB
 # What a cell may say instead of a number, besides nothing at all.
 MISSING = ("", "NaN", "nan", "NA", "N/A", "#N/A", "null", "NULL", "None")
@@ -131,22 +130,25 @@ def text_batches(
 
     kinds = {name: pa.float64() if name in numeric else (types or {}).get(name, pa.string()) for name in names}
     try:
-        reader = arrow_csv.open_csv(
-            path,
-            # One thread: with more the reader parses ahead of us, and memory follows the file again.
-            read_options=arrow_csv.ReadOptions(
-                column_names=list(names), skip_rows=skip, block_size=BLOCK, use_threads=False
-            ),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=kinds,
-                null_values=list(MISSING),
-                strings_can_be_null=True,
-                decimal_point=decimal,
-                include_columns=None if only is None else list(only),
-            ),
-        )
-        with closing(reader):
+        # Our own file object: given a path, arrow reads dozens of blocks ahead.
+        with (
+            open_bytes(path) as file,
+            arrow_csv.open_csv(
+                file,
+                # One thread: with more the reader parses ahead of us, and memory follows the file again.
+                read_options=arrow_csv.ReadOptions(
+                    column_names=list(names), skip_rows=skip, block_size=BLOCK, use_threads=False
+                ),
+                parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=kinds,
+                    null_values=list(MISSING),
+                    strings_can_be_null=True,
+                    decimal_point=decimal,
+                    include_columns=None if only is None else list(only),
+                ),
+            ) as reader,
+        ):
             yield from reader
     except (pa.ArrowInvalid, OSError) as error:
         found = explain(path, names=names, numeric=numeric, skip=skip, delimiter=delimiter, decimal=decimal)
@@ -155,13 +157,48 @@ def text_batches(
         raise found from None
 
 
-def parquet_batches(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Record batches of a parquet file, read through a memory map."""
+def text_schema(path: Path) -> Any:
+    """The columns of a text file with a header, and the types that its first block suggests."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    header = next(iter(first_lines(path, count=1)), [])
+    if not any(header):
+        raise problem(path, "begin with the names of its columns", "an empty line" if header else "an empty file")
+    try:
+        with (
+            open_bytes(path) as file,
+            arrow_csv.open_csv(
+                file,
+                read_options=arrow_csv.ReadOptions(block_size=BLOCK, use_threads=False),
+                convert_options=arrow_csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True),
+            ) as reader,
+        ):
+            return reader.schema
+    except (pa.ArrowInvalid, OSError) as error:
+        found = explain(path, names=header, numeric=(), skip=1, delimiter=",", decimal=".")
+        raise found or problem(path, "be a table with a header", f"{str(error)[:200]!r}") from None
+
+
+def parquet_schema(path: Path) -> tuple[Any, int]:
+    """The columns of a parquet file, and its rows."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         with parquet.ParquetFile(path, memory_map=True) as file:
+            return file.schema_arrow, file.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise problem(path, "be a whole parquet file", f"{str(error)[:200]!r}") from None
+
+
+def parquet_batches(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Record batches of a parquet file, through a small buffer: a map of the whole file would count as memory too."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path, buffer_size=BLOCK) as file:
             yield from file.iter_batches(batch_size=ROWS, columns=None if columns is None else list(columns))
     except (pa.ArrowException, OSError) as error:
         raise problem(path, "be a whole parquet file", f"{str(error)[:200]!r}") from None

@@ -15,7 +15,7 @@ This module does not know detectors, scores or data sets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tisat._tablefile import count_lines, gather, parquet_batches, parquet_schema, text_batches, text_schema
 from tisat._validation import check_labels
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
@@ -46,7 +47,9 @@ def _check_values(values: object) -> Floats:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
-        raise SeriesError(f"The values of a series must have shape (T, C) with C >= 1. Got shape {array.shape} instead.")
+        raise SeriesError(
+            f"The values of a series must have shape (T, C) with C >= 1. Got shape {array.shape} instead."
+        )
     if array.shape[0] == 0:
         raise SeriesError(f"The values of a series must have at least one row. Got shape {array.shape} instead.")
     return array
@@ -58,7 +61,9 @@ def _check_timestamps(timestamps: object, length: int) -> npt.NDArray[Any]:
         try:
             array = array.astype("datetime64[ns]")
         except (TypeError, ValueError):
-            raise SeriesError("The timestamps of a series must be dates or numbers. Got text that is neither.") from None
+            raise SeriesError(
+                "The timestamps of a series must be dates or numbers. Got text that is neither."
+            ) from None
     if array.dtype.kind == "M":
         array = array.astype("datetime64[ns]")
     elif array.dtype.kind in "iuf":
@@ -66,15 +71,21 @@ def _check_timestamps(timestamps: object, length: int) -> npt.NDArray[Any]:
     else:
         raise SeriesError(f"The timestamps of a series must be dates or numbers. Got dtype {array.dtype} instead.")
     if array.shape != (length,):
-        raise SeriesError(f"The timestamps of a series must have one entry a row ({length}). Got shape {array.shape} instead.")
+        raise SeriesError(
+            f"The timestamps of a series must have one entry a row ({length}). Got shape {array.shape} instead."
+        )
     unknown = np.isnat(array) if array.dtype.kind == "M" else ~np.isfinite(array)
     if unknown.any():
-        raise SeriesError(f"The timestamps of a series must all be known. Got {array[np.argmax(unknown)]} at row {np.argmax(unknown)} instead.")
+        raise SeriesError(
+            f"The timestamps of a series must all be known. Got {array[np.argmax(unknown)]} at row {np.argmax(unknown)} instead."
+        )
     late = np.flatnonzero(array[1:] <= array[:-1])
     if late.size:
         row = int(late[0]) + 1
         what = "a duplicate" if array[row] == array[row - 1] else "an earlier time"
-        raise SeriesError(f"The timestamps of a series must strictly increase. Got {what}, {array[row]}, at row {row} instead.")
+        raise SeriesError(
+            f"The timestamps of a series must strictly increase. Got {what}, {array[row]}, at row {row} instead."
+        )
     return array
 
 
@@ -114,7 +125,9 @@ class Series:
         values = _check_values(self.values).view()
         names = tuple(str(name) for name in self.channels) or tuple(str(c) for c in range(values.shape[1]))
         if len(names) != values.shape[1]:
-            raise SeriesError(f"The channels of a series must name its {values.shape[1]} columns. Got {len(names)} names instead.")
+            raise SeriesError(
+                f"The channels of a series must name its {values.shape[1]} columns. Got {len(names)} names instead."
+            )
         if len(set(names)) != len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise SeriesError(f"The channels of a series must have distinct names. Got {twice!r} twice.")
@@ -134,7 +147,9 @@ class Series:
         if self.labels is not None:
             labels = check_labels(self.labels, "labels", "Series")
             if len(labels) != len(values):
-                raise SeriesError(f"The labels of a series must have one entry a row ({len(values)}). Got {len(labels)} instead.")
+                raise SeriesError(
+                    f"The labels of a series must have one entry a row ({len(values)}). Got {len(labels)} instead."
+                )
             object.__setattr__(self, "labels", labels)
 
     def __len__(self) -> int:
@@ -211,9 +226,7 @@ class Series:
         return replace(self, labels=None)
 
     @classmethod
-    def from_table(
-        cls, table: Any, *, time: str | None = None, label: str | None = None, name: str = ""
-    ) -> Series:
+    def from_table(cls, table: Any, *, time: str | None = None, label: str | None = None, name: str = "") -> Series:
         """A series from a pandas, polars, arrow or any other dataframe narwhals knows.
 
         Parameters
@@ -254,30 +267,76 @@ class Series:
     ) -> Series:
         """A series from a csv file with a header or a parquet file; the entity is the file's stem unless given.
 
-        Column rules as in :meth:`from_table`.
+        Column rules as in :meth:`from_table`. The file is read in batches into one array, so memory follows the result;
+        text in the first megabyte decides which columns hold numbers.
         """
         file = Path(path)
         if not file.is_file():
             raise DataFileError(f"The series file {str(file)!r} must be a csv or parquet file. There is no such file.")
-        import pyarrow
-
+        if file.suffix != ".parquet" and not file.name.endswith(TEXT_SUFFIXES):
+            raise DataFileError(
+                f"The series file {str(file)!r} must end in .csv, .txt or .parquet. Got {file.suffix!r} instead."
+            )
+        if name is None:
+            name = file.name.removesuffix(".gz").rpartition(".")[0]
         try:
-            if file.suffix == ".parquet":
-                import pyarrow.parquet as parquet
-
-                table = parquet.read_table(file)
-            elif file.name.endswith(TEXT_SUFFIXES):
-                from pyarrow import csv
-
-                table = csv.read_csv(file)
-            else:
-                raise DataFileError(f"The series file {str(file)!r} must end in .csv, .txt or .parquet. Got {file.suffix!r} instead.")
-        except (pyarrow.ArrowInvalid, OSError) as error:
-            raise DataFileError(f"The series file {str(file)!r} could not be read: {error}") from None
-        try:
-            return cls.from_table(table, time=time, label=label, name=file.stem if name is None else name)
+            schema, batches, rows = _open_table(file)
+            columns = list(schema)
+            if len(set(columns)) != len(columns):
+                raise SeriesError(f"The columns of a table must have distinct names. Got {columns!r}.")
+            time = _named(columns, time, TIME_NAMES)
+            label = _named(columns, label, LABEL_NAMES)
+            channels = [column for column in columns if column not in (time, label)]
+            if not channels:
+                raise SeriesError(f"A table must have at least one column of values. Got only {columns!r}.")
+            for column in channels if label is None else [*channels, label]:
+                if not schema[column]:
+                    raise SeriesError(f"The column {column!r} of a table must hold numbers. Got text or dates instead.")
+            values, others = gather(batches, rows=rows, numeric=channels)
+            return cls(
+                values,
+                timestamps=None if time is None else _arrow_times(others[time]),
+                channels=tuple(channels),
+                labels=None if label is None else _arrow_labels(others[label], label, f"table {name!r}"),
+                name=name,
+            )
+        except DataFileError:
+            raise
         except InputError as error:
             raise type(error)(f"{file}: {error}") from None
+
+
+def _open_table(file: Path) -> tuple[dict[str, bool], Iterator[Any], int]:
+    """The columns of a file (True where they hold numbers), its record batches, and a bound on its rows."""
+    import pyarrow as pa
+
+    def is_number(kind: Any) -> bool:
+        return any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null))
+
+    if file.suffix == ".parquet":
+        schema, rows = parquet_schema(file)
+        return {field.name: is_number(field.type) for field in schema}, parquet_batches(file), rows
+    schema = text_schema(file)
+    kinds = {field.name: field.type for field in schema}
+    numeric = [name for name, kind in kinds.items() if is_number(kind) and not pa.types.is_boolean(kind)]
+    types = {name: kind for name, kind in kinds.items() if name not in numeric}
+    batches = text_batches(file, names=schema.names, numeric=numeric, types=types, skip=1)
+    return {name: is_number(kind) for name, kind in kinds.items()}, batches, count_lines(file)
+
+
+def _arrow_times(column: Any) -> npt.NDArray[Any]:
+    """An arrow column as numpy timestamps: dates without a zone (moved to UTC where they had one), or numbers."""
+    import pyarrow as pa
+
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.timestamp("ns"))
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _arrow_labels(column: Any, name: str, whose: str) -> npt.NDArray[np.bool_]:
+    import pyarrow as pa
+
+    return check_labels(column.cast(pa.float64()).to_numpy(zero_copy_only=False), name, whose)
 
 
 def _named(columns: Sequence[str], wanted: str | None, known: Sequence[str]) -> str | None:
@@ -316,7 +375,9 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise SeriesError(f"The series given to {whose} must be a table of numbers. Got rows of different length.") from None
+            raise SeriesError(
+                f"The series given to {whose} must be a table of numbers. Got rows of different length."
+            ) from None
     try:
         return Series.from_table(data)
     except TypeError:
