@@ -92,12 +92,12 @@ def test_several_series_are_fitted_together():
     detector = Distance().fit([Series(ROWS[:100], name="a"), Series(ROWS[100:], name="b")], holdout=0.0)
     np.testing.assert_allclose(detector.mean_, ROWS.mean(axis=0))
     assert detector.trained_on_["series"] == ["a", "b"]
-    with pytest.raises(SeriesError, match="same channels. 'b' differs"):
+    with pytest.raises(SeriesError, match=r"same channels\. 'b' differs"):
         Distance().fit([Series(ROWS[:100]), Series(ROWS[100:, :1], name="b")])
 
 
 def test_named_refusals():
-    with pytest.raises(ParameterError, match="'holdout' parameter of Distance.fit"):
+    with pytest.raises(ParameterError, match=r"'holdout' parameter of Distance\.fit"):
         Distance().fit(ROWS, holdout=0.9)
     empty = ROWS.copy()
     empty[:, 1] = np.nan
