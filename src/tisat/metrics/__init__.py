@@ -4,6 +4,7 @@ Start with :func:`spd_score`, and read it beside :func:`floors`. Every function 
 name what is ``pooled`` and what is a ``per_series_mean``. Numpy in, plain values out; no detector is known here.
 """
 
+from tisat.metrics.affiliation import affiliation_precision_recall
 from tisat.metrics.alarms import (
     AlarmCounts,
     alarm_precision,
@@ -14,38 +15,52 @@ from tisat.metrics.alarms import (
     detection_delay,
 )
 from tisat.metrics.curve import SPDCurve, spd_curve, spd_curve_of_active, spd_curve_of_raises
+from tisat.metrics.evaluation import Evaluation, evaluate
+from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.floors import Floors, chance_corrected, floors
 from tisat.metrics.instance import PrecisionRecall, best_instance_f1, instance_precision_recall
+from tisat.metrics.pa_k import best_pa_k_f1, pa_k_auc, pa_k_precision_recall
 from tisat.metrics.point_adjust import adjusted_precision_recall, best_adjusted_f1
 from tisat.metrics.pooling import Score
 from tisat.metrics.random_guess import best_random_guess, random_guess, random_guess_simulated
+from tisat.metrics.range_based import range_precision_recall
 from tisat.metrics.spd import spd_score, spd_score_of_active, spd_score_of_raises
+from tisat.metrics.vus import vus_pr
 
 __all__ = [
     "AlarmCounts",
+    "Evaluation",
     "Floors",
     "PrecisionRecall",
     "SPDCurve",
     "Score",
     "adjusted_precision_recall",
+    "affiliation_precision_recall",
     "alarm_precision",
     "average_detection_delay",
     "best_adjusted_f1",
+    "best_event_f1",
     "best_instance_f1",
+    "best_pa_k_f1",
     "best_random_guess",
     "chance_corrected",
     "count_alarms",
     "count_at_threshold",
     "count_raises",
     "detection_delay",
+    "evaluate",
     "floors",
     "instance_precision_recall",
+    "pa_k_auc",
+    "pa_k_precision_recall",
     "random_guess",
     "random_guess_simulated",
+    "range_precision_recall",
     "spd_curve",
     "spd_curve_of_active",
     "spd_curve_of_raises",
     "spd_score",
     "spd_score_of_active",
     "spd_score_of_raises",
+    "vus_pr",
 ]

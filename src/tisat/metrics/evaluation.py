@@ -1,0 +1,262 @@
+"""Every score of one set of scores in one table, each beside what the best fool gets under the same score.
+
+This is what to print when a number is asked for. It adds no score of its own; it does not know where the scores come from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat._random import Seed, generator
+from tisat._validation import check_integer, check_real
+from tisat.metrics.affiliation import affiliation_precision_recall
+from tisat.metrics.alarms import AlarmCounts, count_active
+from tisat.metrics.curve import SPDCurve, spd_curve
+from tisat.metrics.event_f1 import best_event_f1
+from tisat.metrics.floors import chance_corrected, held, on_off
+from tisat.metrics.instance import PrecisionRecall, best_instance_f1, instance_precision_recall
+from tisat.metrics.pa_k import pa_k_auc
+from tisat.metrics.point_adjust import adjusted_precision_recall, best_adjusted_f1
+from tisat.metrics.pooling import Score
+from tisat.metrics.range_based import range_precision_recall
+from tisat.metrics.vus import vus_pr
+from tisat.metrics.windows import Delay, Windows, all_scores, series_list
+
+Floats = npt.NDArray[np.float64]
+Result = Score | PrecisionRecall | AlarmCounts | float
+CLOSE = 0.02  # a score this little above a fool's is called what a fool gets
+
+
+@dataclass(frozen=True)
+class Row:
+    """One score with its floor."""
+
+    name: str
+    pooled: float
+    per_series_mean: float
+    floor: float  # pooled, of the best fool
+    floor_per_series_mean: float
+    fool: str  # who that is
+
+    @property
+    def corrected(self) -> float:
+        """(score - floor) / (1 - floor), pooled."""
+        return chance_corrected(self.pooled, self.floor) if 0 <= self.floor <= 1 else float("nan")
+
+    @property
+    def verdict(self) -> str:
+        """The row in words."""
+        if math.isnan(self.pooled):
+            return f"{self.name} is undefined here."
+        if self.pooled < self.floor - CLOSE:
+            return f"{self.name} {self.pooled:.3f} is worse than a fool's: {self.fool} gets {self.floor:.3f}."
+        if self.pooled <= self.floor + CLOSE:
+            return f"{self.name} {self.pooled:.3f} is what a fool gets: {self.fool} has {self.floor:.3f}."
+        return (
+            f"{self.name} {self.pooled:.3f} is above the best fool ({self.fool}, {self.floor:.3f}); "
+            f"chance-corrected it is {self.corrected:.3f}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What scores are worth: one row a score, the curve, and the alarms at a threshold. Prints as a table with the floors."""
+
+    rows: tuple[Row, ...]
+    curve: SPDCurve
+    counts: AlarmCounts | None  # at the threshold, if one was given
+    threshold: float | None
+    n_series: int
+    n_instants: int
+    n_events: int
+
+    @property
+    def spd(self) -> Score:
+        """The SPD, pooled and per-series mean."""
+        return self.curve.score
+
+    def __getitem__(self, name: str) -> Row:
+        return next(row for row in self.rows if row.name == name)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """The table in words, one sentence a score, and whether one threshold serves all series."""
+        sentences = [row.verdict for row in self.rows]
+        gap = self.spd.per_series_mean - float(self.spd)
+        if self.n_series > 1 and gap > 0.1:
+            sentences.append(
+                f"The per-series mean of SPD is {gap:.3f} above the pooled SPD: the scores of different series are not on one scale, "
+                "or the mean is lifted by series with few events. The pooled figure is the one a single threshold would give."
+            )
+        return tuple(sentences)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_series} series, {self.n_instants} instants, {self.n_events} events, delta_max = {self.curve.delta_max}"
+            + ("" if self.threshold is None else f", threshold {self.threshold:.6g}"),
+            f"{'score':28}{'pooled':>9}{'mean':>9}{'floor':>9}{'corrected':>11}  best fool",
+        ]
+        lines += [
+            f"{row.name:28}{row.pooled:9.4f}{row.per_series_mean:9.4f}{row.floor:9.4f}{row.corrected:11.4f}  {row.fool}" for row in self.rows
+        ]
+        if self.counts is not None:
+            lines.append(str(self.counts))
+        return "\n".join([*lines, str(self.curve.floors)])
+
+    __repr__ = __str__
+
+
+def _two(result: Result) -> tuple[float, float]:
+    """Pooled and per-series mean of whatever a metric returns."""
+    if isinstance(result, PrecisionRecall):
+        return result.f1, result.per_series_mean.f1
+    if isinstance(result, AlarmCounts):
+        each = [one.event_f1 for one in result.per_series or (result,) if not math.isnan(one.event_f1)]
+        return result.event_f1, float(np.mean(each)) if each else float("nan")
+    return float(result), result.per_series_mean if isinstance(result, Score) else float(result)
+
+
+def fool_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator) -> dict[str, list[list[Floats]]]:
+    """The scores of the four fools, each as a list of draws, each draw as one array a series."""
+    draws = [[rng.random(len(one)) for one in windows] for _ in range(n_simulations)]
+    return {
+        "random": draws,
+        "random, held": [[held(s, one) for s, one in zip(draw, windows, strict=True)] for draw in draws],
+        "always on": [[np.zeros(len(one)) for one in windows]],
+        "on/off": [[on_off(one).astype(np.float64) for one in windows]],
+    }
+
+
+def _row(name: str, result: Result, fools: dict[str, list[list[Floats]]], metric: Callable[[list[Floats]], Result]) -> Row:
+    """A row from the result and from the same metric on every fool; simulated fools are averaged."""
+    floors = {}
+    for fool, draws in fools.items():
+        values = np.array([_two(metric(draw)) for draw in draws])
+        floors[fool] = values.mean(axis=0)
+    pooled, mean = _two(result)
+    best = max(floors, key=lambda fool: -1.0 if np.isnan(floors[fool][0]) else floors[fool][0])
+    return Row(name, pooled, mean, float(floors[best][0]), float(max(value[1] for value in floors.values())), best)
+
+
+def _at_own_rate(fools: dict[str, list[list[Floats]]], scores: Sequence[Floats], level: float) -> dict[str, list[list[Floats]]]:
+    """The fools as 0/1 scores for a fixed threshold: the random ones are active as often as ``scores`` are."""
+    total = sum(map(len, scores))
+    rate = sum(int((s >= level).sum()) for s in scores) / total if total else 0.0
+    chosen: dict[str, list[list[Floats]]] = {"always on": [[np.ones(len(s)) for s in scores]], "on/off": fools["on/off"]}
+    for fool in ("random", "random, held"):
+        draws = []
+        for draw in fools[fool]:
+            cut = np.quantile(np.concatenate(draw), 1 - rate) if total else 0.0
+            draws.append([(s >= cut).astype(np.float64) for s in draw])
+        chosen[f"{fool}, as often active"] = draws
+    return chosen
+
+
+def evaluate(
+    y_true: Any,
+    y_score: Any,
+    *,
+    delta_max: Delay,
+    threshold: float | None = None,
+    timestamps: Any = None,
+    max_buffer: int | None = None,
+    n_simulations: int = 3,
+    random_state: Seed = 0,
+) -> Evaluation:
+    """SPD and the scores users ask for beside it, each next to the best fool's on the same labels.
+
+    Parameters
+    ----------
+    y_true, y_score, delta_max, timestamps
+        As in :func:`tisat.metrics.spd_score`.
+    threshold : float, optional
+        Where alarms are raised; adds the scores that need one. It must not have been chosen with these labels.
+    max_buffer : int, optional
+        The widest buffer of VUS-PR; as many instants as ``delta_max`` by default.
+    n_simulations : int
+        Draws of the random fools.
+    random_state : int or Generator
+
+    Returns
+    -------
+    Evaluation
+        Print it; ``verdict`` says it in words. Scores called *oracle* choose their threshold with the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y_true = np.zeros(400, dtype=int)
+    >>> y_true[100:150] = y_true[300:350] = 1
+    >>> coin = np.random.default_rng(7).random(400)
+    >>> result = evaluate(y_true, coin, delta_max=10)
+    >>> result["adjusted F1 (oracle)"].pooled > 0.8, result["SPD"].pooled < 0.3
+    (True, True)
+    """
+    number = check_integer(n_simulations, "n_simulations", "evaluate", minimum=1)
+    level = None if threshold is None else check_real(threshold, "threshold", "evaluate")
+    curve = spd_curve(y_true, y_score, delta_max=delta_max, timestamps=timestamps)
+    windows = curve.windows
+    labels = series_list(y_true, name="y_true", whose="evaluate")
+    scores = all_scores(y_score, windows, whose="evaluate")
+    fools = fool_scores(windows, n_simulations=number, rng=generator(random_state, whose="evaluate"))
+    if max_buffer is None:
+        max_buffer = min(max(_delta_in_instants(one) for one in windows), max(map(len, windows), default=1))
+
+    def best_event(s: list[Floats]) -> Result:
+        return best_event_f1(labels, s, delta_max=delta_max, timestamps=timestamps)
+
+    def volume(s: list[Floats]) -> Result:
+        return vus_pr(labels, s, max_buffer=max_buffer)
+
+    floors = curve.floors
+    rows = [Row("SPD", float(curve.score), curve.score.per_series_mean, floors.best, floors.best_per_series_mean, floors.best_name)]
+    rows.append(_row("event F1 (oracle)", best_event(scores), fools, best_event))
+    rows.append(_row("VUS-PR", volume(scores), fools, volume))
+    free: dict[str, Callable[[Any, Any], Result]] = {
+        "instance F1 (oracle)": best_instance_f1,
+        "PA%K area (oracle)": pa_k_auc,
+        "adjusted F1 (oracle)": best_adjusted_f1,
+    }
+    rows += [_row(name, metric(labels, scores), fools, partial(metric, labels)) for name, metric in free.items()]
+    counts = None
+    if level is not None:
+        counts = count_active([s >= level for s in scores], windows, whose="evaluate")
+        binary = _at_own_rate(fools, scores, level)
+        masks = [(s >= level).astype(np.float64) for s in scores]
+
+        def event(s: list[Floats]) -> Result:
+            return count_active([one >= 1 for one in s], windows, whose="evaluate")
+
+        rows.append(_row("event F1", counts, binary, event))
+        fixed: dict[str, Callable[..., Result]] = {
+            "instance F1": instance_precision_recall,
+            "range-based F1": range_precision_recall,
+            "affiliation F1": affiliation_precision_recall,
+            "adjusted F1": adjusted_precision_recall,
+        }
+        for name, metric in fixed.items():
+            on_masks = partial(metric, labels, threshold=1.0)
+            rows.append(_row(name, on_masks(masks), binary, on_masks))
+    return Evaluation(
+        rows=tuple(rows),
+        curve=curve,
+        counts=counts,
+        threshold=level,
+        n_series=len(windows),
+        n_instants=sum(map(len, windows)),
+        n_events=sum(len(one.events) for one in windows),
+    )
+
+
+def _delta_in_instants(windows: Windows) -> int:
+    """``delta_max`` as instants: as given, or the typical number of instants it lasts."""
+    if windows.stride or not len(windows):
+        return max(windows.stride, 1)
+    return max(int(np.median(windows.following - np.arange(len(windows)))), 1)
