@@ -28,6 +28,7 @@ DETECTORS: dict[str, str] = {
     "ocsvm": "tisat.detectors.ocsvm:OCSVM",
     "lof": "tisat.detectors.lof:LOF",
     "isolation-forest": "tisat.detectors.isolation_forest:IsolationForest",
+    "deep-svdd": "tisat.detectors.deep_svdd:DeepSVDD",
 }
 
 

@@ -164,8 +164,9 @@ class NeuralDetector(Detector):
 
     def _check_parameters(self) -> None:
         whose = type(self).__name__
-        for name in ("window", "stride", "epochs", "batch_size", "patience"):
+        for name in ("window", "stride", "batch_size", "patience"):
             check_integer(getattr(self, name), name, whose, minimum=1)
+        check_integer(self.epochs, "epochs", whose, minimum=0)  # 0: the untrained network, to compare with
         check_integer(self.random_state, "random_state", whose, minimum=0)
         check_real(self.learning_rate, "learning_rate", whose, above=0.0)
         check_real(self.validation, "validation", whose, at_least=0.0, at_most=0.5)
