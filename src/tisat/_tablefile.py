@@ -198,7 +198,7 @@ def parquet_batches(path: Path, *, columns: Sequence[str] | None = None) -> Iter
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path, buffer_size=BLOCK) as file:
+        with parquet.ParquetFile(path, buffer_size=BLOCK, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=ROWS, columns=None if columns is None else list(columns))
     except (pa.ArrowException, OSError) as error:
         raise problem(path, "be a whole parquet file", f"{str(error)[:200]!r}") from None

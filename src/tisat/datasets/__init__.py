@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from tisat.datasets.base import Blame, Dataset, Entity
 from tisat.datasets.card import NAMES, Card, card
-from tisat.datasets.loading import data_root, labels, load
+from tisat.datasets.loading import convert, data_root, labels, load
 
-__all__ = ["NAMES", "Blame", "Card", "Dataset", "Entity", "card", "data_root", "labels", "load"]
+__all__ = ["NAMES", "Blame", "Card", "Dataset", "Entity", "card", "convert", "data_root", "labels", "load"]

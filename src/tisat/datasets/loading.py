@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._validation import check_choice, check_flag
-from tisat.datasets import psm, smd, swat, telemanom
+from tisat.datasets import converted, psm, smd, swat, telemanom
 from tisat.datasets.base import Dataset
 from tisat.datasets.card import NAMES, Card
 from tisat.datasets.card import card as read_card
@@ -55,6 +55,9 @@ def labels(name: str, data: str | Path | None = None) -> dict[str, npt.NDArray[n
     labels : dict of entity name to a bool array of shape (T,)
     """
     card = read_card(check_choice(name, "name", "labels", choices=NAMES))
+    root = data_root(data)
+    if not (root / card.folder).is_dir() and converted.is_converted(root, name):
+        return converted.labels(root, card)
     reader = {"smd": smd.labels, "swat": swat.labels, "psm": psm.labels}.get(name, telemanom.labels)
     return reader(_folder(card, data), card)
 
@@ -80,6 +83,20 @@ def _choose(dataset: Dataset, entities: Iterable[str] | str | None) -> Dataset:
                 f"{', '.join(dataset.names)}. Got {name!r} instead."
             )
     return replace(dataset, entities=tuple(dataset[name] for name in dict.fromkeys(wanted)))
+
+
+def _published(
+    card: Card, data: str | Path | None, *, telemetry_only: bool, version: str | None, strict: bool
+) -> Dataset:
+    """The data set from the publisher's own files."""
+    folder = _folder(card, data)
+    if card.name == "smd":
+        return smd.dataset(folder, card, strict=strict)
+    if card.name == "psm":
+        return psm.dataset(folder, card, strict=strict)
+    if card.name == "swat":
+        return swat.dataset(folder, card, version=version, strict=strict)
+    return telemanom.dataset(folder, card, telemetry_only=telemetry_only, strict=strict)
 
 
 def load(
@@ -129,13 +146,54 @@ def load(
         check_choice(version, "version", "load", choices=swat.VERSIONS)
         if name != "swat":
             raise ParameterError(f"The 'version' parameter of load must be None for {name!r}. Got {version!r} instead.")
+    telemetry_only = telemetry_only is not False and name in ("msl", "smap")
+    root = data_root(data)
+    if converted.is_converted(root, name):
+        document = converted.read_document(root, card)
+        if version in (None, document["version"]):
+            return _choose(converted.dataset(root, card, document, only=1 if telemetry_only else None), entities)
+    return _choose(_published(card, data, telemetry_only=telemetry_only, version=version, strict=strict), entities)
+
+
+def convert(
+    name: str,
+    data: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    version: str | None = None,
+    strict: bool = True,
+) -> Path:
+    """Rewrite a data set as parquet plus memory-mapped arrays and a JSON card, so that ``load`` is quick.
+
+    Parameters
+    ----------
+    name : one of "smd", "msl", "smap", "swat", "psm"
+    data : folder, optional
+        Where the published files are, as for :func:`load`.
+    out : folder, optional
+        The data root to write under, as ``converted/<name>/``; where not given, the one that was read. ``load`` and
+        ``labels`` prefer a conversion they find under their root.
+    version, strict
+        As for :func:`load`.
+
+    Returns
+    -------
+    folder : Path
+    """
+    card = read_card(check_choice(name, "name", "convert", choices=NAMES))
+    if version is not None:
+        check_choice(version, "version", "convert", choices=swat.VERSIONS)
+    dataset = _choose(_published(card, data, telemetry_only=False, version=version, strict=strict), None)
     folder = _folder(card, data)
-    if name == "smd":
-        dataset = smd.dataset(folder, card, strict=strict)
-    elif name == "psm":
-        dataset = psm.dataset(folder, card, strict=strict)
-    elif name == "swat":
-        dataset = swat.dataset(folder, card, version=version, strict=strict)
-    else:
-        dataset = telemanom.dataset(folder, card, telemetry_only=telemetry_only is not False, strict=strict)
-    return _choose(dataset, entities)
+    originals = {
+        file.relative_to(folder).as_posix(): file.stat().st_size
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.suffix in (".txt", ".npy", ".csv", ".gz", ".xlsx")
+    }
+    return converted.write_converted(
+        dataset,
+        data_root(data if out is None else out),
+        labels=labels(name, data),
+        originals=originals,
+        version=(version or swat.newest(folder)) if name == "swat" else None,
+    )

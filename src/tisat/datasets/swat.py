@@ -1,8 +1,7 @@
 """SWaT, Secure Water Treatment: the normal and the attack log of December 2015, as csv or xlsx.
 
 The quirks of the published sheets are on the card: a title row, stray spaces, "A ttack", two versions of the normal
-log. The set is given out by iTrust on request only. This module does not know where the folder lies, and never writes a
-value of it anywhere.
+log. The set is given out by iTrust on request only. This module does not know where the folder lies.
 """
 
 from __future__ import annotations
@@ -239,6 +238,12 @@ def labels(folder: Path, card: Card) -> dict[str, npt.NDArray[np.bool_]]:
     return {NAME: _labels_of_events(events, card)}
 
 
+def newest(folder: Path) -> str | None:
+    """The version of the normal log that is taken unless asked otherwise: v1 before v0."""
+    logs = _logs(folder)
+    return next((candidate for candidate in reversed(VERSIONS) if ("normal", candidate) in logs), None)
+
+
 def dataset(folder: Path, card: Card, *, version: str | None, strict: bool) -> Dataset:
     """The one entity, where both logs are there; the normal log v1 is taken before v0 unless asked otherwise."""
     logs = _logs(folder)
@@ -248,9 +253,9 @@ def dataset(folder: Path, card: Card, *, version: str | None, strict: bool) -> D
             f"The 'version' parameter of load must be a normal log of the folder: {', '.join(present)}. "
             f"Got {version!r} instead."
         )
-    if not present or ("attack", "v0") not in logs:
+    chosen = version or newest(folder)
+    if chosen is None or not present or ("attack", "v0") not in logs:
         return Dataset(card=card, entities=(), missing=(NAME,))
-    chosen = version or present[0]
     normal, attack = logs["normal", chosen], logs["attack", "v0"]
     entity = Entity(
         name=NAME,
