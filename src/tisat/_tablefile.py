@@ -204,6 +204,35 @@ def parquet_batches(path: Path, *, columns: Sequence[str] | None = None) -> Iter
         raise problem(path, "be a whole parquet file", f"{str(error)[:200]!r}") from None
 
 
+def open_table(file: Path) -> tuple[dict[str, bool], Iterator[Any], int]:
+    """The columns of a file (True where they hold numbers), its record batches, and a bound on its rows."""
+    import pyarrow as pa
+
+    def is_number(kind: Any) -> bool:
+        return any(
+            test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+        )
+
+    if file.suffix == ".parquet":
+        schema, rows = parquet_schema(file)
+        return {field.name: is_number(field.type) for field in schema}, parquet_batches(file), rows
+    schema = text_schema(file)
+    kinds = {field.name: field.type for field in schema}
+    numeric = [name for name, kind in kinds.items() if is_number(kind) and not pa.types.is_boolean(kind)]
+    types = {name: kind for name, kind in kinds.items() if name not in numeric}
+    batches = text_batches(file, names=schema.names, numeric=numeric, types=types, skip=1)
+    return {name: is_number(kind) for name, kind in kinds.items()}, batches, count_lines(file)
+
+
+def arrow_times(column: Any) -> npt.NDArray[Any]:
+    """An arrow column as numpy timestamps: dates without a zone (moved to UTC where they had one), or numbers."""
+    import pyarrow as pa
+
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.timestamp("ns"))
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
 def gather(
     batches: Iterator[Any], *, rows: int, numeric: Sequence[str]
 ) -> tuple[npt.NDArray[np.float64], dict[str, Any]]:

@@ -15,7 +15,7 @@ This module does not know detectors, scores or data sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tisat._tablefile import count_lines, gather, parquet_batches, parquet_schema, text_batches, text_schema
+from tisat._tablefile import arrow_times, gather, open_table
 from tisat._validation import check_labels
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
@@ -280,7 +280,7 @@ class Series:
         if name is None:
             name = file.name.removesuffix(".gz").rpartition(".")[0]
         try:
-            schema, batches, rows = _open_table(file)
+            schema, batches, rows = open_table(file)
             columns = list(schema)
             if len(set(columns)) != len(columns):
                 raise SeriesError(f"The columns of a table must have distinct names. Got {columns!r}.")
@@ -295,7 +295,7 @@ class Series:
             values, others = gather(batches, rows=rows, numeric=channels)
             return cls(
                 values,
-                timestamps=None if time is None else _arrow_times(others[time]),
+                timestamps=None if time is None else arrow_times(others[time]),
                 channels=tuple(channels),
                 labels=None if label is None else _arrow_labels(others[label], label, f"table {name!r}"),
                 name=name,
@@ -304,33 +304,6 @@ class Series:
             raise
         except InputError as error:
             raise type(error)(f"{file}: {error}") from None
-
-
-def _open_table(file: Path) -> tuple[dict[str, bool], Iterator[Any], int]:
-    """The columns of a file (True where they hold numbers), its record batches, and a bound on its rows."""
-    import pyarrow as pa
-
-    def is_number(kind: Any) -> bool:
-        return any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null))
-
-    if file.suffix == ".parquet":
-        schema, rows = parquet_schema(file)
-        return {field.name: is_number(field.type) for field in schema}, parquet_batches(file), rows
-    schema = text_schema(file)
-    kinds = {field.name: field.type for field in schema}
-    numeric = [name for name, kind in kinds.items() if is_number(kind) and not pa.types.is_boolean(kind)]
-    types = {name: kind for name, kind in kinds.items() if name not in numeric}
-    batches = text_batches(file, names=schema.names, numeric=numeric, types=types, skip=1)
-    return {name: is_number(kind) for name, kind in kinds.items()}, batches, count_lines(file)
-
-
-def _arrow_times(column: Any) -> npt.NDArray[Any]:
-    """An arrow column as numpy timestamps: dates without a zone (moved to UTC where they had one), or numbers."""
-    import pyarrow as pa
-
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.timestamp("ns"))
-    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _arrow_labels(column: Any, name: str, whose: str) -> npt.NDArray[np.bool_]:

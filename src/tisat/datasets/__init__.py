@@ -1,6 +1,10 @@
 """Where series come from: the five benchmarks of the paper, your own files, scalers and splits.
 
-* :func:`load`, :func:`labels`, :func:`card`: SMD, MSL, SMAP, SWaT and PSM, from files as their publishers lay them out.
+* :func:`load`, :func:`labels`, :func:`card`: SMD, MSL, SMAP, SWaT and PSM, from files as their publishers lay them out;
+  :func:`load` also takes the path of your own file or folder, and :func:`read_series` reads every series in it.
+* :func:`download`, :func:`verify`, :func:`convert`: get a data set, compare it with its card, rewrite it for quick loading.
+* :class:`MinMaxScaler`, :class:`StandardScaler`, :class:`RobustScaler`: learned from a training split, saved as JSON.
+* :func:`windows`, :func:`split_tail`: views, not copies.
 
 A data set is never part of this package: it is read from a folder that the user names.
 """
@@ -8,7 +12,35 @@ A data set is never part of this package: it is read from a folder that the user
 from __future__ import annotations
 
 from tisat.datasets.base import Blame, Dataset, Entity
-from tisat.datasets.card import NAMES, Card, card
+from tisat.datasets.cache import download
+from tisat.datasets.cards import NAMES, Card, card
 from tisat.datasets.loading import convert, data_root, labels, load
+from tisat.datasets.own import read_series
+from tisat.datasets.scaling import MinMaxScaler, RobustScaler, Scaler, StandardScaler, scaler_from_state
+from tisat.datasets.splits import split_tail, windows
+from tisat.datasets.verification import Finding, Verification, verify
 
-__all__ = ["NAMES", "Blame", "Card", "Dataset", "Entity", "card", "convert", "data_root", "labels", "load"]
+__all__ = [
+    "NAMES",
+    "Blame",
+    "Card",
+    "Dataset",
+    "Entity",
+    "Finding",
+    "MinMaxScaler",
+    "RobustScaler",
+    "Scaler",
+    "StandardScaler",
+    "Verification",
+    "card",
+    "convert",
+    "data_root",
+    "download",
+    "labels",
+    "load",
+    "read_series",
+    "scaler_from_state",
+    "split_tail",
+    "verify",
+    "windows",
+]

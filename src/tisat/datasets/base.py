@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from tisat.datasets.card import Card
+from tisat.datasets.cards import Card
 from tisat.errors import ParameterError
 from tisat.series import Series
 
@@ -36,7 +36,7 @@ class Entity:
     """
 
     name: str
-    period: float  # sampling period in seconds, as the card has it
+    period: float | None  # sampling period in seconds, as the card has it; None where nobody says
     read_train: Callable[[], Series]
     read_test: Callable[[], Series]
     read_interpretation: Callable[[], tuple[Blame, ...]] = no_blame

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._validation import check_choice, check_flag
-from tisat.datasets import converted, psm, smd, swat, telemanom
+from tisat.datasets import converted, own, psm, smd, swat, telemanom
 from tisat.datasets.base import Dataset
-from tisat.datasets.card import NAMES, Card
-from tisat.datasets.card import card as read_card
+from tisat.datasets.cards import NAMES, Card
+from tisat.datasets.cards import card as read_card
 from tisat.errors import DataFileError, ParameterError
 
 ENVIRONMENT = "TISAT_DATA"
@@ -107,14 +107,17 @@ def load(
     *,
     version: str | None = None,
     strict: bool = True,
+    train: float | int | None = None,
 ) -> Dataset:
-    """A data set of the paper, from the files as their publisher lays them out.
+    """A data set of the paper, from the files as their publisher lays them out; or your own files.
 
     Values are read when an entity's ``train`` or ``test`` is first asked for.
 
     Parameters
     ----------
-    name : one of "smd", "msl", "smap", "swat", "psm"
+    name : one of "smd", "msl", "smap", "swat", "psm", or the path of your own file or folder
+        Your own: csv or parquet, wide (``timestamp``, channels, ``is_anomaly``) or long (``unique_id, ds, y``); see
+        :mod:`tisat.datasets.own`.
     data : folder, optional
         The folder that holds the data set's folder (``ServerMachineDataset``, ``telemanom``, ``SWaT``, ``PSM``);
         ``TISAT_DATA`` or ``~/.cache/tisat`` where not given.
@@ -127,13 +130,21 @@ def load(
         For SWaT: which normal log to train on; v1 (495,000 rows) where it is there, else v0 (496,800).
     strict : bool
         Refuse a file whose rows are not as many as published.
+    train : float in (0, 1) or int >= 1, optional
+        For your own files whose names do not tell: the share or number of rows at the start that are for training.
 
     Returns
     -------
     dataset : Dataset
         ``dataset.entities``, ``dataset["machine-1-2"]``, ``len(dataset)``, ``dataset.card``, ``dataset.missing``.
     """
+    if name not in NAMES and (os.sep in str(name) or Path(name).exists()):
+        return _choose(own.read_dataset(name, train=train), entities)
     card = read_card(check_choice(name, "name", "load", choices=NAMES))
+    if train is not None:
+        raise ParameterError(
+            f"The 'train' parameter of load must be None for {name!r}, whose publisher split it. Got {train!r} instead."
+        )
     strict = check_flag(strict, "strict", "load")
     if telemetry_only is not None:
         check_flag(telemetry_only, "telemetry_only", "load")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._tablefile import problem
-from tisat.datasets.card import Card
+from tisat.datasets.cards import Card
 from tisat.errors import DataFileError, InputError
 from tisat.series import Series
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tisat._tablefile import problem, read_numbers
 from tisat.datasets.base import Blame, Dataset, Entity
-from tisat.datasets.card import Card
+from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
 from tisat.series import Series
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tisat._extras import require
 from tisat._tablefile import ROWS, count_lines, first_lines, gather, problem, read_numbers, text_batches
 from tisat.datasets.base import Dataset, Entity
-from tisat.datasets.card import Card
+from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock, series_of
 from tisat.errors import ParameterError
 from tisat.events import labels_from_events

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tisat._tablefile import problem
 from tisat.datasets.base import Dataset, Entity
-from tisat.datasets.card import Card
+from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock
 from tisat.events import labels_from_events
 from tisat.series import Floats, Series

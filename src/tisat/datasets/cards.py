@@ -1,6 +1,6 @@
 """The card of a data set: where it comes from, whose it is, what is in it, and what is wrong with it.
 
-Cards are JSON files beside this module, so that counts and checksums are read and never typed into code. A checksum is
+Cards are JSON files in ``published``, so that counts and checksums are read and never typed into code. A checksum is
 the git object id that the publisher's own repository gives the file, or a sha256. A card does not know how to read a
 data file.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -89,15 +89,15 @@ class Card:
     channel_names: tuple[str, ...] = ()  # where the publisher gives names
 
     def to_json(self) -> dict[str, Any]:
-        """The card as it lies in its file, without the list of files."""
-        return {key: value for key, value in _raw(self.name).items() if key not in ("files", "download")}
+        """The card as JSON can say it, without the list of files."""
+        return {key: value for key, value in asdict(self).items() if key not in ("files", "download")}
 
     def __hash__(self) -> int:
         return hash(self.name)
 
 
 def _raw(name: str) -> dict[str, Any]:
-    text = files("tisat.datasets").joinpath("cards", f"{name}.json").read_text(encoding="utf-8")
+    text = files("tisat.datasets").joinpath("published", f"{name}.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document
 
