@@ -24,7 +24,6 @@ import inspect
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
@@ -37,45 +36,19 @@ from tisat._validation import check_real
 from tisat._version import __version__
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError, NotFittedError, SeriesError
+from tisat.missing import MAX_GAP as MAX_GAP
+from tisat.missing import carry_forward as carry_forward
+from tisat.missing import usable_parts
 from tisat.series import Series, as_series
 
 if TYPE_CHECKING:
     from tisat.monitor import Monitor
+    from tisat.sequential import Alarms
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
-MAX_GAP = 10  # instants a missing value is carried forward; beyond it the row is unusable
 MAX_NOMINAL = 50_000  # nominal points kept with the model: 15 MB at 38 channels, and enough for 1 alarm in 10,000
 NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
-
-
-def carry_forward(values: npt.NDArray[Any]) -> Array:
-    """Fill each channel's missing values with its last known one, at most ``MAX_GAP`` instants old.
-
-    Examples
-    --------
-    >>> carry_forward(np.array([[np.nan], [1.0], [np.nan], [3.0]]))[:, 0].tolist()
-    [nan, 1.0, 1.0, 3.0]
-    """
-    filled = np.array(values, dtype=np.float64)
-    known = ~np.isnan(filled)
-    if known.all():
-        return filled
-    rows = np.arange(len(filled))[:, None]
-    last = np.maximum.accumulate(np.where(known, rows, -1), axis=0)  # (T, C), row of the last known value
-    usable = (last >= 0) & (rows - last <= MAX_GAP)
-    return np.where(usable, np.take_along_axis(filled, np.maximum(last, 0), axis=0), np.nan)
-
-
-def usable_parts(series: Series) -> list[tuple[slice, Array]]:
-    """The clean stretches of a series: where they lie, and their values with short gaps filled."""
-    filled = carry_forward(series.values)
-    usable: npt.NDArray[np.bool_] = np.asarray(~np.isnan(filled).any(axis=1))
-    breaks = np.diff(usable.view(np.int8), prepend=np.int8(0)) != 0
-    if series.seconds is not None and series.period is not None:
-        breaks[1:] |= np.diff(series.seconds) > MAX_GAP * series.period
-    edges = np.append(np.flatnonzero(breaks), len(filled))
-    return [(slice(int(a), int(b)), filled[a:b]) for a, b in pairwise(edges) if usable[a]]
 
 
 class Stream(Protocol):
@@ -269,8 +242,41 @@ class Detector(BaseEstimator, ABC):
         share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
         return float(np.quantile(self._aggregate(self.nominal_), share))
 
+    def alarms(self, series: Any, *, false_alarms: Any, **options: Any) -> Alarms:
+        """The alarms of a series within a false-alarm budget.
+
+        Parameters
+        ----------
+        series : Series, array, dataframe or file path
+        false_alarms : str, float or timedelta
+            The budget: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per instant, or the time between two.
+        **options
+            ``rule`` (``excess``, ``threshold`` or ``paper``), ``method``, ``period`` (the sampling period, where the
+            series has no timestamps), ``random_state``, and the rule's own: see :func:`tisat.plan.plan_alarms`.
+
+        Examples
+        --------
+        >>> import tisat
+        >>> detector = tisat.registry.resolve("random-guess")().fit(np.zeros((5000, 1)))
+        >>> detector.alarms(np.zeros((2000, 1)), false_alarms="1/250 instants", rule="threshold").calibration.target
+        250.0
+        """
+        checked = self._check_scoring(series)
+        from tisat.plan import alarms_of_series
+
+        return alarms_of_series(self, checked, self.points(checked), false_alarms=false_alarms, **options)
+
     def monitor(self, *, false_alarms: Any, **options: Any) -> Monitor:
-        """An online monitor that keeps an alarm budget: see :class:`tisat.monitor.Monitor`."""
+        """An online monitor that keeps a false-alarm budget: see :class:`tisat.monitor.Monitor`; options as :meth:`alarms`.
+
+        Examples
+        --------
+        >>> import tisat
+        >>> detector = tisat.registry.resolve("random-guess")().fit(np.zeros((5000, 1)))
+        >>> monitor = detector.monitor(false_alarms="1/250 instants", rule="threshold")
+        >>> monitor.update([0.0]).active
+        False
+        """
         self._check_fitted()
         from tisat.monitor import Monitor
 

@@ -1,0 +1,358 @@
+"""The loops of the alarm layer, compiled: each takes arrays and a state, and goes on from that state.
+
+One instant online and a whole series offline are the same function over arrays of different length, so they agree to
+the bit. The state of every loop is a pair of small arrays, one of floats and one of integers, that the caller owns.
+These functions trust their arguments; they do not know what a point, a budget or a detector is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+RESTART, RECOVERY, COOLDOWN = 0, 1, 2
+
+# Fields of the integer state shared by the accumulators.
+NOW, QUIET, LEFT, ACTIVE, FILLED = 0, 1, 2, 3, 4
+
+
+@numba.njit(cache=True)
+def cusum(
+    evidence: Floats,
+    threshold: float,
+    policy: int,
+    cooldown: int,
+    sums: Floats,  # (1,): the statistic carried to the next instant
+    clock: Integers,  # (5,): NOW, QUIET, LEFT, ACTIVE, unused
+    statistic: Floats,
+    active: Flags,
+    onset: Integers,
+) -> None:
+    """``s_t = max(s_{t-1} + D_t, 0)`` with a policy for what ends an alarm; fills statistic, active and onset."""
+    s = sums[0]
+    for i in range(len(evidence)):
+        now = clock[NOW]
+        clock[NOW] = now + 1
+        if np.isnan(evidence[i]):
+            s = 0.0
+            clock[LEFT] = 0
+            clock[ACTIVE] = 0
+            clock[QUIET] = now
+            statistic[i] = np.nan
+            active[i] = False
+            onset[i] = now
+            continue
+        if policy == COOLDOWN and clock[LEFT] > 0:
+            clock[LEFT] -= 1
+            clock[QUIET] = now
+            statistic[i] = 0.0
+            active[i] = True
+            onset[i] = now
+            continue
+        s = max(s + evidence[i], 0.0)
+        if s == 0.0:
+            clock[QUIET] = now
+        onset[i] = clock[QUIET]
+        if policy == RECOVERY:
+            s = min(s, threshold)
+            statistic[i] = s
+            if s >= threshold:
+                clock[ACTIVE] = 1
+            elif s == 0.0:
+                clock[ACTIVE] = 0
+            active[i] = clock[ACTIVE] == 1
+        else:
+            statistic[i] = s
+            active[i] = s >= threshold
+            if s >= threshold:
+                s = 0.0
+                clock[QUIET] = now
+                if policy == COOLDOWN:
+                    clock[LEFT] = cooldown
+    sums[0] = s
+
+
+@numba.njit(cache=True)
+def window_sum(
+    evidence: Floats,
+    threshold: float,
+    recent: Floats,  # (length,): the last evidence values, a ring
+    held: Floats,  # (hold,): the last sums, a ring
+    clock: Integers,  # (5,): NOW, QUIET, unused, unused, FILLED (instants since the last reset)
+    statistic: Floats,
+    active: Flags,
+    onset: Integers,
+) -> None:
+    """The sum of the last ``length`` values, then its maximum over the last ``hold`` instants."""
+    length = len(recent)
+    hold = len(held)
+    for i in range(len(evidence)):
+        now = clock[NOW]
+        clock[NOW] = now + 1
+        if np.isnan(evidence[i]):
+            clock[FILLED] = 0
+            clock[QUIET] = now
+            statistic[i] = np.nan
+            active[i] = False
+            onset[i] = now
+            continue
+        filled = clock[FILLED]
+        recent[filled % length] = evidence[i]
+        total = 0.0
+        for j in range(min(filled + 1, length)):  # summed afresh and in ring order: no drift, no history
+            total += recent[j]
+        if length > 1 and total <= 0.0:
+            clock[QUIET] = now
+        held[filled % hold] = total
+        highest = total
+        for j in range(min(filled + 1, hold)):
+            highest = max(highest, held[j])
+        clock[FILLED] = filled + 1
+        statistic[i] = highest
+        active[i] = highest >= threshold
+        onset[i] = clock[QUIET]
+        if length == 1 and highest < threshold:
+            onset[i] = now
+            clock[QUIET] = now
+
+
+@numba.njit(cache=True)
+def _place(ordered: Floats, size: int, value: float) -> int:
+    """The first position whose value is not below ``value``."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@numba.njit(cache=True)
+def excess(
+    scores: Floats,
+    level: float,
+    centre: float,
+    quantile: float,
+    clip: float,
+    lag: int,
+    past: Floats,  # (lag + window,): clipped scores, a ring
+    ordered: Floats,  # (window,): those older than the lag, sorted
+    count: Integers,  # (1,): scores taken in since the beginning
+    evidence: Floats,
+    reference: Floats,
+) -> None:
+    """Excess of each score over max(``level``, rolling quantile of the clipped past), in units of level above centre."""
+    window = len(ordered)
+    capacity = len(past)
+    for i in range(len(scores)):
+        if np.isnan(scores[i]):
+            evidence[i] = np.nan
+            reference[i] = np.nan
+            continue
+        seen = count[0]
+        rank = int(np.ceil(quantile * window)) - 1
+        current = max(level, ordered[rank])
+        spread = current - centre
+        if spread <= 0.0:
+            spread = 1.0
+        reference[i] = current
+        evidence[i] = max((scores[i] - current) / spread, 0.0)
+        kept = min(scores[i], centre + clip * spread)
+        # the score that now becomes older than the lag replaces the oldest of the window
+        slot = seen % capacity
+        oldest = past[slot]
+        entering = kept if lag == 0 else past[(seen - lag) % capacity]
+        gone = _place(ordered, window, oldest)
+        for j in range(gone, window - 1):
+            ordered[j] = ordered[j + 1]
+        new = _place(ordered, window - 1, entering)
+        for j in range(window - 1, new, -1):
+            ordered[j] = ordered[j - 1]
+        ordered[new] = entering
+        past[slot] = kept
+        count[0] = seen + 1
+
+
+@numba.njit(cache=True)
+def power_evidence(distances: Floats, power: float, log_unit: float, largest: float, less: float, evidence: Floats) -> None:
+    """``(d / unit)^power - less``, through logarithms cut at ``largest``; one loop so that one and many agree."""
+    for i in range(len(distances)):
+        if distances[i] > 0.0:
+            evidence[i] = np.exp(min(power * (np.log(distances[i]) - log_unit), largest)) - less
+        else:
+            evidence[i] = distances[i] - less  # 0 or NaN
+
+
+@numba.njit(cache=True)
+def log_evidence(distances: Floats, log_floor: float, log_unit: float, evidence: Floats) -> None:
+    """``ln max(d, floor) - ln unit``."""
+    for i in range(len(distances)):
+        if np.isnan(distances[i]):
+            evidence[i] = np.nan
+        elif distances[i] > 0.0:
+            evidence[i] = max(np.log(distances[i]), log_floor) - log_unit
+        else:
+            evidence[i] = log_floor - log_unit
+
+
+@numba.njit(cache=True)
+def count_raised(active: Flags) -> int:
+    """How many runs of active instants there are."""
+    raised = 0
+    before = False
+    for i in range(len(active)):
+        if active[i] and not before:
+            raised += 1
+        before = active[i]
+    return raised
+
+
+@numba.njit(cache=True)
+def kth_distance(query: Floats, points: Floats, candidates: Integers, k: int, best: Floats, where: Integers) -> float:
+    """The k-th smallest Euclidean distance from ``query`` to the candidate rows; fills ``best`` and ``where`` (k,)."""
+    m = len(query)
+    for j in range(k):
+        best[j] = np.inf
+        where[j] = -1
+    for n in range(len(candidates)):
+        row = candidates[n]
+        total = 0.0
+        for c in range(m):
+            step = query[c] - points[row, c]
+            total += step * step
+        if total < best[k - 1]:
+            j = k - 1
+            while j > 0 and best[j - 1] > total:
+                best[j] = best[j - 1]
+                where[j] = where[j - 1]
+                j -= 1
+            best[j] = total
+            where[j] = row
+    return float(np.sqrt(best[k - 1]))
+
+
+@numba.njit(cache=True)
+def distances_to(queries: Floats, points: Floats, where: Integers, distance: Floats) -> None:
+    """The distance of each query to the row of points named for it, summed like everywhere else."""
+    for i in range(len(queries)):
+        total = 0.0
+        for c in range(queries.shape[1]):
+            step = queries[i, c] - points[where[i], c]
+            total += step * step
+        distance[i] = np.sqrt(total)
+
+
+@numba.njit(cache=True)
+def nearest_sorted(queries: Floats, ordered: Floats, k: int, distance: Floats, where: Integers) -> None:
+    """The k-th smallest ``|query - value|`` over sorted values: two pointers walk outwards from the query's place."""
+    n = len(ordered)
+    for i in range(len(queries)):
+        right = _place(ordered, n, queries[i])
+        left = right - 1
+        last = -1
+        for _ in range(k):
+            if left < 0 or (right < n and ordered[right] - queries[i] <= queries[i] - ordered[left]):
+                last = right
+                right += 1
+            else:
+                last = left
+                left -= 1
+        distance[i] = abs(queries[i] - ordered[last])
+        where[i] = last
+
+
+@numba.njit(cache=True)
+def rotate(point: Floats, rotation: Floats, rotated: Floats) -> None:
+    """``rotated = point @ rotation``, summed in order so that one row and many agree."""
+    for j in range(len(rotated)):
+        total = 0.0
+        for c in range(len(point)):
+            total += point[c] * rotation[c, j]
+        rotated[j] = total
+
+
+@numba.njit(cache=True)
+def nearest_pruned(
+    queries: Floats,  # (n, m), in the original axes
+    points: Floats,  # (N, m), in the original axes, in the order of their first rotated coordinate
+    rotated: Floats,  # (N, r) leading rotated coordinates, first one ascending
+    rotation: Floats,  # (m, r), orthonormal columns
+    rounding: float,  # what rounding can add to a rotated distance, relative to the length of the points
+    longest: float,  # length of the longest point
+    k: int,
+    distance: Floats,
+    where: Integers,
+) -> None:
+    """Exact k-th nearest neighbours: walk outwards along the leading axis, skip what the leading axes already exclude.
+
+    A distance in a few orthonormal coordinates is a lower bound of the distance in all, so a skipped point cannot be
+    nearer; the distance itself is summed in the original axes.
+    """
+    n, m = points.shape
+    r = rotated.shape[1]
+    q = np.empty(r)
+    best = np.empty(k)
+    index = np.empty(k, dtype=np.int64)
+    for i in range(len(queries)):
+        rotate(queries[i], rotation, q)
+        best[:] = np.inf
+        index[:] = -1
+        length = 0.0
+        for c in range(m):
+            length += queries[i, c] * queries[i, c]
+        slack = rounding * (np.sqrt(length) + longest)
+        limit = np.inf
+        low, high = 0, n
+        while low < high:
+            middle = (low + high) // 2
+            if rotated[middle, 0] < q[0]:
+                low = middle + 1
+            else:
+                high = middle
+        right = low
+        left = low - 1
+        while left >= 0 or right < n:
+            if left < 0 or (right < n and rotated[right, 0] - q[0] <= q[0] - rotated[left, 0]):
+                row = right
+                right += 1
+            else:
+                row = left
+                left -= 1
+            step = rotated[row, 0] - q[0]
+            bound = step * step
+            if bound > limit:
+                break  # everything further along the leading axis is further still
+            for c in range(1, r):
+                step = rotated[row, c] - q[c]
+                bound += step * step
+            if bound > limit:
+                continue
+            total = 0.0
+            for c in range(m):
+                step = queries[i, c] - points[row, c]
+                total += step * step
+            if total < best[k - 1]:
+                j = k - 1
+                while j > 0 and best[j - 1] > total:
+                    best[j] = best[j - 1]
+                    index[j] = index[j - 1]
+                    j -= 1
+                best[j] = total
+                index[j] = row
+                limit = (np.sqrt(best[k - 1]) + slack) ** 2
+        distance[i] = np.sqrt(best[k - 1])
+        where[i] = index[k - 1]
+
+
+def fresh_clock() -> npt.NDArray[Any]:
+    """The integer state of an accumulator that has seen nothing."""
+    return np.zeros(5, dtype=np.int64)

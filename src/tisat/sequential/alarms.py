@@ -1,0 +1,257 @@
+"""Alarms as objects: when raised, since when, until when, how strong, which channels, and on what budget.
+
+An alarm is raised at the first instant of a run of active instants and cleared at the first instant after it. One
+:class:`Alarms` holds those of one series, with the evidence, statistic and threshold they came from; it can be written
+as csv, parquet or JSON lines, and drawn. This module does not know detectors; it takes points and scores.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.artefact import write_bytes
+from tisat.errors import InputError
+from tisat.events import events_from_labels
+from tisat.sequential.budget import Budget
+from tisat.sequential.calibration import Calibration, calibrate
+from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, as_points, make_rule
+
+if TYPE_CHECKING:
+    from tisat.series import Series
+
+COLUMNS = (
+    "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
+    "budget", "channels",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One alarm."""
+
+    raised: int  # instant at which it was raised
+    onset: int  # estimate of when the anomaly began: the last instant the statistic was 0
+    cleared: int | None  # first instant at which it was off again; None: still on at the end of the data
+    peak: float  # largest statistic while it was on
+    threshold: float  # h
+    rule: str  # paper, threshold or excess
+    budget: str  # false alarms the threshold was made for
+    channels: dict[str, float]  # share of the evidence from the onset to the raise, largest first; empty if unknown
+    raised_time: str | float | None = None  # timestamps of the three instants, where the series has them
+    onset_time: str | float | None = None
+    cleared_time: str | float | None = None
+    series: str = ""  # the entity
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, in the order of the tables."""
+        return {column: getattr(self, column) for column in COLUMNS}
+
+
+def shares_between(contributions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Shares ``(m,)`` of contributions ``(n, m)``, added up row after row as a monitor does; equal if all are 0."""
+    total = np.zeros(contributions.shape[1])
+    for row in contributions:
+        total += row
+    return shares_of(total)
+
+
+def shares_of(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Contributions ``(m,)`` as shares that add up to 1."""
+    whole = float(total.sum())
+    return total / whole if whole > 0 else np.full(len(total), 1.0 / len(total))
+
+
+def named_shares(shares: npt.NDArray[np.float64], channels: Sequence[str]) -> dict[str, float]:
+    """Channel -> share, largest first; ties in the order of the channels."""
+    order = np.argsort(-shares, kind="stable")
+    return {channels[c]: float(shares[c]) for c in order}
+
+
+def stamp(timestamps: npt.NDArray[Any] | None, instant: int | None) -> str | float | None:
+    """The timestamp of an instant as text (dates) or seconds."""
+    if timestamps is None or instant is None or not 0 <= instant < len(timestamps):
+        return None
+    value = timestamps[instant]
+    return str(value) if timestamps.dtype.kind == "M" else float(value)
+
+
+@dataclass(frozen=True)
+class Alarms(Sequence[Alarm]):
+    """The alarms of one series, and what they came from.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.exponential(size=3000)
+    >>> scores[2000:2040] += 30.0
+    >>> alarms = raise_alarms(scores, nominal=rng.exponential(size=50_000), false_alarms="1/10000 instants")
+    >>> [(alarm.onset, alarm.raised) for alarm in alarms]
+    [(1999, 2000)]
+    """
+
+    alarms: tuple[Alarm, ...]
+    scores: npt.NDArray[np.float64]  # (T,)
+    evidence: npt.NDArray[np.float64]  # (T,)
+    statistic: npt.NDArray[np.float64]  # (T,)
+    active: npt.NDArray[np.bool_]  # (T,)
+    calibration: Calibration
+
+    @overload
+    def __getitem__(self, index: int) -> Alarm: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Alarm, ...]: ...
+    def __getitem__(self, index: int | slice) -> Alarm | tuple[Alarm, ...]:
+        return self.alarms[index]
+
+    def __len__(self) -> int:
+        return len(self.alarms)
+
+    def __iter__(self) -> Iterator[Alarm]:
+        return iter(self.alarms)
+
+    def __repr__(self) -> str:
+        return f"Alarms({len(self)} in {len(self.active)} instants, rule={self.calibration.rule!r}, budget={self.calibration.budget!r})"
+
+    @property
+    def threshold(self) -> float:
+        """The threshold h."""
+        return self.calibration.threshold
+
+    @property
+    def raised(self) -> npt.NDArray[np.int64]:
+        """The instants at which alarms were raised."""
+        return np.array([alarm.raised for alarm in self.alarms], dtype=np.int64)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dictionary an alarm."""
+        return [alarm.to_json() for alarm in self.alarms]
+
+    def to_jsonl(self) -> str:
+        """JSON lines."""
+        return "".join(json.dumps(row) + "\n" for row in self.to_rows())
+
+    def to_csv(self) -> str:
+        """A csv table with a header; channel shares as JSON in one column."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({**row, "channels": json.dumps(row["channels"])} for row in self.to_rows())
+        return text.getvalue()
+
+    def to_arrow(self) -> Any:
+        """A pyarrow table; channel shares as JSON text."""
+        import pyarrow
+
+        number, text = pyarrow.int64(), pyarrow.string()
+        types = dict.fromkeys(("raised", "onset", "cleared"), number) | dict.fromkeys(("peak", "threshold"), pyarrow.float64())
+        rows = [
+            {**row, "channels": json.dumps(row["channels"])}
+            | {name: None if row[name] is None else str(row[name]) for name in ("raised_time", "onset_time", "cleared_time")}
+            for row in self.to_rows()
+        ]
+        return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([(name, types.get(name, text)) for name in COLUMNS]))
+
+    def write(self, path: str | Path) -> None:
+        """Write the table; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
+        suffix = Path(path).suffix
+        if suffix == ".csv":
+            write_bytes(path, self.to_csv().encode())
+        elif suffix == ".jsonl":
+            write_bytes(path, self.to_jsonl().encode())
+        elif suffix == ".parquet":
+            import pyarrow.parquet as parquet
+
+            buffer = io.BytesIO()
+            parquet.write_table(self.to_arrow(), buffer)
+            write_bytes(path, buffer.getvalue())
+        else:
+            raise InputError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(path)!r} instead.")
+
+    def plot(self, series: Series | None = None, *, channels: int = 3) -> Any:
+        """A picture: blamed channels, statistic with its threshold, alarms, onsets and labelled events; see :mod:`.picture`."""
+        from tisat.sequential.picture import draw
+
+        return draw(self, series, channels=channels)
+
+
+def alarms_of(
+    points: npt.NDArray[np.float64],
+    scores: npt.NDArray[np.float64],
+    *,
+    rule: AlarmRule,
+    calibration: Calibration,
+    channels: Sequence[str] = (),
+    timestamps: npt.NDArray[Any] | None = None,
+    name: str = "",
+) -> Alarms:
+    """The alarms of points ``(T, m)`` and scores ``(T,)`` by a fitted rule at a calibrated threshold."""
+    evidence, trace = rule.start(threshold=calibration.threshold).extend(points, scores)
+    found = []
+    for start, stop in events_from_labels(trace.active):
+        onset = int(trace.onset[start])
+        shares: dict[str, float] = {}
+        if len(channels):
+            rows = slice(min(onset + 1, start), start + 1)
+            shares = named_shares(shares_between(rule.contributions(points[rows])), channels)
+        cleared = int(stop) if stop < len(scores) else None
+        found.append(
+            Alarm(
+                raised=int(start),
+                onset=onset,
+                cleared=cleared,
+                peak=float(np.max(trace.statistic[start:stop])),
+                threshold=calibration.threshold,
+                rule=rule.name,
+                budget=calibration.budget,
+                channels=shares,
+                raised_time=stamp(timestamps, int(start)),
+                onset_time=stamp(timestamps, onset),
+                cleared_time=stamp(timestamps, cleared),
+                series=name,
+            )
+        )
+    return Alarms(tuple(found), scores, evidence, trace.statistic, trace.active, calibration)
+
+
+def raise_alarms(
+    scores: npt.ArrayLike,
+    *,
+    nominal: npt.ArrayLike,
+    false_alarms: Any,
+    period: Any = None,
+    rule: str | AlarmRule = DEFAULT_RULE,
+    method: str = "auto",
+    random_state: int = 0,
+    **options: Any,
+) -> Alarms:
+    """Alarms from any score, within a false-alarm budget.
+
+    Parameters
+    ----------
+    scores : array of shape (T,) or (T, m)
+        Higher = more anomalous; or residual vectors. NaN where there is none.
+    nominal : array of shape (N,) or (N, m)
+        The same for nominal data the scoring model has not seen, in time order.
+    false_alarms : str, float or timedelta
+        The budget: ``"1/day"``, ``"1/1000 instants"``, a rate per instant: see :class:`tisat.sequential.Budget`.
+    period : float, str or timedelta, optional
+        The sampling period, where the budget speaks of time.
+    rule : str or AlarmRule
+        ``excess``, ``threshold`` or ``paper``; ``options`` are the rule's own.
+    method : str
+        How the threshold is found: see :func:`tisat.sequential.calibrate`.
+    random_state : int
+    """
+    points, values = as_points(scores, None, whose="raise_alarms")
+    made = make_rule(rule, **options)
+    calibration = calibrate(made, nominal, Budget.parse(false_alarms, period=period), method=method, random_state=random_state)
+    return alarms_of(points, values, rule=made, calibration=calibration)

@@ -1,0 +1,161 @@
+"""What users say about false alarms, and the rate per instant it means.
+
+A budget is how many false alarms one is ready to bear: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per
+instant, or the period between two of them. Times need the sampling period. Nothing here knows how a threshold is found.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tisat._validation import check_real
+from tisat.errors import ParameterError
+
+SECONDS = {
+    "second": 1.0, "sec": 1.0, "s": 1.0,
+    "minute": 60.0, "min": 60.0,
+    "hour": 3600.0, "h": 3600.0,
+    "day": 86_400.0, "d": 86_400.0,
+    "week": 604_800.0, "w": 604_800.0,
+    "month": 2_629_746.0,  # a twelfth of the mean Gregorian year
+    "year": 31_556_952.0, "y": 31_556_952.0,
+}  # fmt: skip
+INSTANTS = ("instant", "row", "sample")
+_RATE = re.compile(r"^\s*(?:every\s+|(?P<count>\d+(?:\.\d+)?)\s*(?:/|per|a|in|every)\s*)(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)?\s*$")
+_DURATION = re.compile(r"^\s*(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)\s*$")
+MUST = (
+    "a budget such as '1/day', '3/week', '1/12 hours' or '1/1000 instants', a rate per instant > 0 and < 1, "
+    "or the period between two false alarms as a timedelta"
+)
+
+
+def _unit(text: str | None) -> str | None:
+    """The unit without its plural, or None if there is no such unit."""
+    if text is None:
+        return "instant"
+    for name in (text, text.removesuffix("s")):
+        if name in SECONDS or name in INSTANTS:
+            return name
+    return None
+
+
+def seconds_of(duration: Any, *, name: str = "period", whose: str = "tisat") -> float:
+    """A duration in seconds: a number of seconds, a timedelta, or text such as ``"1 min"``.
+
+    Examples
+    --------
+    >>> seconds_of("5 min")
+    300.0
+    """
+    if isinstance(duration, datetime.timedelta):
+        duration = duration.total_seconds()
+    elif isinstance(duration, np.timedelta64):
+        duration = float(duration / np.timedelta64(1, "s"))
+    elif isinstance(duration, str):
+        found = _DURATION.match(duration.lower())
+        unit = _unit(found["unit"]) if found else None
+        if found is None or unit not in SECONDS:
+            raise ParameterError(
+                f"The {name!r} parameter of {whose} must be a duration such as '1 min', 60.0 (seconds) or a timedelta. "
+                f"Got {duration!r} instead."
+            )
+        duration = float(found["span"] or 1) * SECONDS[unit]
+    return check_real(duration, name, whose, above=0.0)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A bearable rate of false alarms.
+
+    Examples
+    --------
+    >>> budget = Budget.parse("2/day", period="1 min")
+    >>> budget.instants
+    720.0
+    >>> str(budget)
+    '2/day'
+    """
+
+    text: str  # as the user said it
+    instants: float  # the target period: instants between two false alarms
+    period: float | None = None  # sampling period in seconds, where known
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def rate(self) -> float:
+        """False alarms per instant."""
+        return 1.0 / self.instants
+
+    def say(self, instants: float) -> str:
+        """Another period of so many instants, in the words of this budget.
+
+        Examples
+        --------
+        >>> Budget.parse("1/week", period=60.0).say(2880.0)
+        '1 in 2880 instants (2 days)'
+        """
+        words = f"1 in {instants:.0f} instants"
+        if self.period is None or not np.isfinite(instants):
+            return words
+        seconds = instants * self.period
+        for unit in ("year", "week", "day", "hour", "minute"):
+            if seconds >= SECONDS[unit]:
+                amount = f"{seconds / SECONDS[unit]:.3g}"
+                return f"{words} ({amount} {unit}{'s' * (amount != '1')})"
+        return f"{words} ({seconds:.3g} seconds)"
+
+    @classmethod
+    def parse(cls, value: Any, *, period: Any = None) -> Budget:
+        """A budget from what users say.
+
+        Parameters
+        ----------
+        value : str, float, timedelta or Budget
+            ``"3/week"``, ``"1/1000 instants"``, ``"every 2 hours"``; a rate per instant below 1; or the time between
+            two false alarms.
+        period : float, str or timedelta, optional
+            The sampling period; needed where the budget speaks of time.
+        """
+        if isinstance(value, Budget):
+            return value
+        step = None if period is None else seconds_of(period, whose="Budget.parse")
+        wrong = ParameterError(f"The 'false_alarms' parameter must be {MUST}. Got {value!r} instead.")
+        if isinstance(value, bool | np.bool_):
+            raise wrong
+        if isinstance(value, datetime.timedelta | np.timedelta64):
+            seconds = seconds_of(value, name="false_alarms")
+            return cls(f"every {seconds:g} seconds", _instants(seconds, step, value), step)
+        if isinstance(value, int | float | np.integer | np.floating):
+            if not 0 < value < 1:
+                raise wrong
+            return cls(f"{float(value):g}/instant", 1.0 / float(value), step)
+        found = _RATE.match(value.lower()) if isinstance(value, str) else None
+        unit = _unit(found["unit"]) if found else None
+        if found is None or unit is None or (found["unit"] is None and found["span"] is None):
+            raise wrong
+        count, span = float(found["count"] or 1), float(found["span"] or 1)
+        if count == 0 or span == 0:
+            raise wrong
+        instants = span / count if unit in INSTANTS else _instants(span / count * SECONDS[unit], step, value)
+        if instants <= 1:
+            raise ParameterError(
+                f"The 'false_alarms' parameter must leave more than one instant between two false alarms. "
+                f"Got {value!r}, which is {1 / instants:.3g} an instant."
+            )
+        return cls(value.strip(), instants, step)
+
+
+def _instants(seconds: float, period: float | None, value: object) -> float:
+    if period is None:
+        raise ParameterError(
+            f"The budget {value!r} speaks of time, and the series had no timestamps. "
+            "Give the sampling period too, for example period='1 min', or a budget such as '1/1000 instants'."
+        )
+    return seconds / period

@@ -1,0 +1,180 @@
+"""CUSUM: evidence accumulated over time, never below zero; an alarm where it reaches the threshold.
+
+``s_t = max(s_{t-1} + D_t, 0)``, ``s_0 = 0``, alarm where ``s_t >= h``. (The paper prints ``s_t`` on the right and
+``<= h``: slips.) What ends an alarm is a policy:
+
+* ``restart``: the statistic starts again from 0 at the next instant, the alarm is on for one instant. The policy the
+  false-alarm bound is about. A long event raises many alarms, one each time the statistic climbs back.
+* ``recovery``: the statistic goes on, cut off at h, and the alarm lasts until it is back at 0. One alarm for one long
+  event; on a level that has changed for good it never ends.
+* ``cooldown``: the statistic starts again from 0 after a pause of ``cooldown`` instants during which the alarm is on.
+  At most one alarm in ``cooldown + 1`` instants, whatever happens.
+
+An unknown instant (NaN) ends the alarm and empties the sum: what was before a hole in the data says nothing about what
+comes after. This module does not know where evidence comes from, nor how h is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat._validation import check_choice, check_integer, check_real, check_vector
+from tisat.sequential import _kernels
+
+POLICIES = {"restart": _kernels.RESTART, "recovery": _kernels.RECOVERY, "cooldown": _kernels.COOLDOWN}
+COOLDOWN = 50  # instants; half the headline delta_max, like the hold of the excess rule
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What an accumulator made of evidence, instant by instant."""
+
+    statistic: npt.NDArray[np.float64]  # (T,), NaN where the evidence is
+    active: npt.NDArray[np.bool_]  # (T,), the alarm is on
+    onset: npt.NDArray[np.int64]  # (T,), the last instant up to this one at which the statistic was 0
+
+    @classmethod
+    def empty(cls, length: int) -> Trace:
+        """Room for ``length`` instants."""
+        return cls(np.empty(length), np.empty(length, dtype=np.bool_), np.empty(length, dtype=np.int64))
+
+
+class Cusum:
+    """Cumulative sum of evidence with a threshold and a policy for what ends an alarm.
+
+    Parameters
+    ----------
+    threshold : float
+        h, in the unit of the evidence.
+    end : str
+        ``restart``, ``recovery`` or ``cooldown``: see :mod:`tisat.sequential.cusum`.
+    cooldown : int
+        Instants an alarm lasts under ``cooldown``.
+
+    Examples
+    --------
+    >>> cusum = Cusum(threshold=2.0)
+    >>> [cusum.update(e) for e in (-1.0, 1.5, 1.0, 1.0)]
+    [(0.0, False), (1.5, False), (2.5, True), (1.0, False)]
+    >>> Cusum(threshold=2.0).run([-1.0, 1.5, 1.0, 1.0]).statistic.tolist()
+    [0.0, 1.5, 2.5, 1.0]
+    """
+
+    def __init__(self, *, threshold: float, end: str = "restart", cooldown: int = COOLDOWN) -> None:
+        self.threshold = check_real(threshold, "threshold", "Cusum", above=0.0)
+        self.end = check_choice(end, "end", "Cusum", choices=POLICIES)
+        self.cooldown = check_integer(cooldown, "cooldown", "Cusum", minimum=1)
+        self._one = np.empty(1)
+        self._trace = Trace.empty(1)
+        self.reset()
+
+    def __repr__(self) -> str:
+        return f"Cusum(threshold={self.threshold!r}, end={self.end!r}, cooldown={self.cooldown!r})"
+
+    def update(self, evidence: float) -> tuple[float, bool]:
+        """The statistic and whether the alarm is on, after one more instant."""
+        self._one[0] = evidence
+        self.extend(self._one, self._trace)
+        return float(self._trace.statistic[0]), bool(self._trace.active[0])
+
+    @property
+    def onset(self) -> int:
+        """The last instant, counted from 0, at which the statistic was 0 before the present alarm or sum."""
+        return int(self._trace.onset[0])
+
+    def run(self, evidence: npt.ArrayLike) -> Trace:
+        """The same over an array ``(T,)``, going on from where the last call ended."""
+        values = check_vector(evidence, "evidence", "Cusum.run")
+        trace = Trace.empty(len(values))
+        self.extend(values, trace)
+        return trace
+
+    def extend(self, evidence: npt.NDArray[np.float64], trace: Trace) -> None:
+        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+        _kernels.cusum(
+            evidence,
+            self.threshold,
+            POLICIES[self.end],
+            self.cooldown,
+            self._sums,
+            self._clock,
+            trace.statistic,
+            trace.active,
+            trace.onset,
+        )
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._sums = np.zeros(1)
+        self._clock = _kernels.fresh_clock()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart."""
+        return {"sums": self._sums.copy(), "clock": self._clock.copy()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+        self._sums[:] = state["sums"]
+        self._clock[:] = state["clock"]
+
+
+class WindowSum:
+    """The sum of the last ``length`` evidence values, held at its maximum for ``hold`` instants: a finite memory.
+
+    Parameters
+    ----------
+    threshold : float
+        The alarm is on while the statistic is at or above it.
+    length : int
+        Instants summed; 1 gives the evidence itself, a plain threshold.
+    hold : int
+        Instants over which the running maximum is taken; 1 holds nothing.
+
+    Examples
+    --------
+    >>> WindowSum(threshold=2.0, length=2, hold=2).run([0.0, 1.0, 1.0, 0.0, 0.0]).statistic.tolist()
+    [0.0, 1.0, 2.0, 2.0, 1.0]
+    """
+
+    def __init__(self, *, threshold: float, length: int = 20, hold: int = 50) -> None:
+        self.threshold = check_real(threshold, "threshold", "WindowSum")
+        self.length = check_integer(length, "length", "WindowSum", minimum=1)
+        self.hold = check_integer(hold, "hold", "WindowSum", minimum=1)
+        self.reset()
+
+    def __repr__(self) -> str:
+        return f"WindowSum(threshold={self.threshold!r}, length={self.length!r}, hold={self.hold!r})"
+
+    def run(self, evidence: npt.ArrayLike) -> Trace:
+        """The statistic over an array ``(T,)``, going on from where the last call ended."""
+        values = check_vector(evidence, "evidence", "WindowSum.run")
+        trace = Trace.empty(len(values))
+        self.extend(values, trace)
+        return trace
+
+    def extend(self, evidence: npt.NDArray[np.float64], trace: Trace) -> None:
+        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+        _kernels.window_sum(
+            evidence, self.threshold, self._recent, self._held, self._clock, trace.statistic, trace.active, trace.onset
+        )
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._recent = np.zeros(self.length)
+        self._held = np.zeros(self.hold)
+        self._clock = _kernels.fresh_clock()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart."""
+        return {"recent": self._recent.copy(), "held": self._held.copy(), "clock": self._clock.copy()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+        self._recent[:] = state["recent"]
+        self._held[:] = state["held"]
+        self._clock[:] = state["clock"]
