@@ -42,10 +42,12 @@ def _root(
 
 # In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
 #     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
-from tisat.cli import demo, detectors  # noqa: E402
+from tisat.cli import data, demo, detectors  # noqa: E402
 
+app.add_typer(data.app, name="data")
 app.command("detectors")(detectors.detectors)
 app.command("demo")(demo.demo)
+app.command("bench")(bench.bench)
 
 
 def main(arguments: list[str] | None = None) -> None:
