@@ -187,7 +187,9 @@ def verify(
     else:
         for finding in result.findings:
             typer.echo(f"{finding.problem:<11}{finding.path}: {finding.what}")
-        typer.echo(f"{result.checked} of {len(card(name).files)} published files compared by checksum in {result.folder}.")
+        typer.echo(
+            f"{result.checked} of {len(card(name).files)} published files compared by checksum in {result.folder}."
+        )
         if values:
             typer.echo(result.summary(card(name)))
         typer.echo(
@@ -225,8 +227,7 @@ def convert(
     out: Annotated[
         Path | None, typer.Option(help="The data root to write under; where not given, the one read.")
     ] = None,
-    version: WRAP: Any = {"break_long_words": False, "break_on_hyphens": False}
-VersionOption = None,
+    version: VersionOption = None,
     strict: Annotated[bool, typer.Option(help="Refuse files whose rows are not as many as published.")] = True,
 ) -> None:
     """Rewrite a data set as parquet, memory-mapped arrays and a JSON card, so that loading is quick."""
