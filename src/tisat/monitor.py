@@ -123,7 +123,7 @@ class Monitor:
         self._carry = CarryForward(len(self._channels))
         self._clock = RowClock(self.plan.period)
         self._run = self.plan.rule.start(threshold=self.plan.calibration.threshold)
-        self._no_point = np.full(detector.nominal_.shape[1], np.nan)
+        self.no_point = np.full(detector.nominal_.shape[1], np.nan)
         self._since_onset = np.zeros(detector.nominal_.shape[1])  # contributions of each coordinate
         self._onset_time: str | float | None = None
         self._alarm: Alarm | None = None  # the one that is on
@@ -150,17 +150,13 @@ class Monitor:
             NaN, None or an absent channel is a missing value.
         time : date or number of seconds, optional
         """
-        status, filled = self._take(row, time)
-        if filled is None:
-            if status in ("late", "duplicate"):
-                return self._refuse(status, time)
-            self._stream.reset()
-            return self._judge(self._no_point, status, time)
-        return self._judge(self._stream.push(filled), status, time)
+        status, filled = self.take(self.check_row(row), time)
+        return self.judge(None if filled is None else self.push(filled), status, time)
 
-    def _take(self, row: Any, time: Any) -> tuple[str, Array | None]:
-        """The row checked, its time read and its holes filled; None where there is nothing to push."""
-        values = self._values(row)
+    # ------------------------------------------------------------------ the three steps of an update, for a fleet
+
+    def take(self, values: Array, time: Any) -> tuple[str, Array | None]:
+        """Read the time of a checked row and fill its holes; None where there is nothing to push."""
         if time is not None:
             moment = self._clock.advance(time)
             if moment in ("late", "duplicate"):
@@ -169,10 +165,28 @@ class Monitor:
                 self._stream.reset()
         filled = self._carry(values)
         if np.isnan(filled).any():
+            self._stream.reset()
             return "unusable", None
         return "ok", filled
 
-    def _values(self, row: Any) -> Array:
+    def push(self, filled: Array) -> Array:
+        """The point ``(m,)`` of a row without holes."""
+        return self._stream.push(filled)
+
+    def window(self, filled: Array) -> Array | str | None:
+        """Instead of :meth:`push`: the window ``(context + 1, C)`` to score, None while it fills, a word if there is none."""
+        gather = getattr(self._stream, "window", None)
+        found: Array | str | None = "no windows" if gather is None else gather(filled)
+        return found
+
+    def judge(self, point: Array | None, status: str, time: Any) -> Verdict:
+        """The verdict on a point; None where there is none."""
+        if status in ("late", "duplicate"):
+            return self._refuse(status, time)
+        return self._judge(self.no_point if point is None else point, status, time)
+
+    def check_row(self, row: Any) -> Array:
+        """A row as ``(C,)`` floats; an error where it cannot be one, and nothing has changed."""
         if isinstance(row, Mapping):
             values = np.full(len(self._channels), np.nan)
             for channel, value in row.items():
@@ -264,7 +278,8 @@ class Monitor:
         tensors = {f"{part}.{name}": np.asarray(array) for part, arrays in parts.items() for name, array in arrays.items()}
         return document, tensors | {"since_onset": self._since_onset.copy()}
 
-    def _restore_state(self, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    def set_state(self, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what :meth:`state` returned."""
         self.rows = document["rows"]
         self.refused = document["refused"]
         self._clock.dates, self._clock.last = document["dates"], document["last_time"]
@@ -298,5 +313,5 @@ class Monitor:
         header, tensors = read_artefact(path)
         check_fingerprint(header, detector, path, kind="monitor")
         monitor = cls(detector, false_alarms=plan_from_json(header["plan"], detector), name=header["name"])
-        monitor._restore_state(header["state"], tensors)
+        monitor.set_state(header["state"], tensors)
         return monitor, header["note"]
