@@ -29,6 +29,8 @@ DETECTORS: dict[str, str] = {
     "lof": "tisat.detectors.lof:LOF",
     "isolation-forest": "tisat.detectors.isolation_forest:IsolationForest",
     "deep-svdd": "tisat.detectors.deep_svdd:DeepSVDD",
+    "dagmm": "tisat.detectors.dagmm:DAGMM",
+    "omni-anomaly": "tisat.detectors.omni_anomaly:OmniAnomaly",
 }
 
 

@@ -6,7 +6,7 @@ and ``repr`` give what the user said; the attribute gives the number in use::
     >>> from tisat.detectors import DeepSVDD
     >>> detector = DeepSVDD(preset="paper", epochs=5)
     >>> detector
-    DeepSVDD(preset='paper', epochs=5)
+    DeepSVDD(epochs=5, preset='paper')
     >>> detector.epochs, detector.filters
     (5, (32, 64, 128))
 
