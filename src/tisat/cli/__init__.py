@@ -42,7 +42,7 @@ def _root(
 
 # In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
 #     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
-from tisat.cli import data, demo, detectors  # noqa: E402
+from tisat.cli import bench, data, demo, detectors  # noqa: E402
 
 app.add_typer(data.app, name="data")
 app.command("detectors")(detectors.detectors)

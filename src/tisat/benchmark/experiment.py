@@ -1,0 +1,171 @@
+"""Experiments as files: a TOML file names data sets, systems, seeds and what to show; here it becomes tasks.
+
+A file may say ``systems = "systems.toml"`` to take its data sets and systems from another, so that several tables are made
+from the same scores. An experiment does not run anything.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tisat._validation import check_choice, check_integer
+from tisat.benchmark.sources import SOURCES, Source
+from tisat.benchmark.task import Task, fingerprint, is_random, make_task
+from tisat.errors import InputError, ParameterError
+from tisat.sequential.rules import RULES
+
+KINDS = ("spd", "adjusted", "floors", "sweep", "rules", "false-alarms")
+RULE_ORDER = ("threshold", "paper", "excess")
+KEYS = {"title", "kind", "delta_max", "sweep", "rules", "seeds", "systems", "data", "system", "reference", "rule", "note", "false_alarms"}
+SYSTEM_KEYS = {"name", "detector", "params", "seeds", "entities", "data", "note", "ours"}
+
+
+@dataclass(frozen=True)
+class System:
+    """One row of a table: a detector with its parameters."""
+
+    name: str  # as printed
+    detector: str  # in the registry
+    params: Mapping[str, Any]  # what differs from the defaults
+    seeds: tuple[int, ...]  # ignored where the detector has no randomness
+    entities: Mapping[str, tuple[str, ...]]  # data set -> fewer entities, for the costliest; absent: all
+    data: tuple[str, ...] | None  # data sets it is run on; None: all
+    note: str  # printed in the caption
+    ours: bool  # not in the paper
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or picture to be made, and the scores it needs."""
+
+    name: str  # the file's stem
+    title: str
+    kind: str  # one of KINDS
+    delta_max: int  # of the headline
+    sweep: tuple[int, ...]  # further values of delta_max
+    rules: tuple[str, ...]  # alarm rules every system is shown under
+    rule_options: Mapping[str, Mapping[str, Any]]  # rule -> what differs from its defaults
+    sources: Mapping[str, Source]  # data set -> where it lies
+    entities: Mapping[str, tuple[str, ...] | None]  # data set -> chosen entities; None: all that are there
+    systems: tuple[System, ...]
+    reference: str  # the system differences are taken from
+    note: str
+
+    def restricted(self, only: Iterable[str]) -> Experiment:
+        """The same with only these systems, by name or by detector."""
+        wanted = list(only)
+        for name in wanted:
+            if not any(name in (system.name, system.detector) for system in self.systems):
+                known = ", ".join(system.name for system in self.systems)
+                raise ParameterError(f"The experiment {self.name!r} must have a system {name!r}. It has {known}.")
+        return replace(self, systems=tuple(s for s in self.systems if s.name in wanted or s.detector in wanted))
+
+    def tasks(self) -> Iterator[Task]:
+        """Every task, system by system in the order of the file."""
+        names = {name: source.names(self.entities[name]) for name, source in self.sources.items()}
+        prints: dict[tuple[str, str], str] = {}
+        for system in self.systems:
+            seeds: tuple[int | None, ...] = system.seeds if is_random(system.detector) else (None,)
+            for seed in seeds:
+                for dataset in system.data or tuple(self.sources):
+                    for entity in system.entities.get(dataset, names[dataset]):
+                        if (dataset, entity) not in prints:
+                            prints[dataset, entity] = fingerprint(*self.sources[dataset].pair(entity))
+                        yield make_task(
+                            dataset=dataset,
+                            entity=entity,
+                            detector=system.detector,
+                            params=system.params,
+                            seed=seed,
+                            evidence=self.rule_options.get("paper"),
+                            fingerprint=prints[dataset, entity],
+                        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"The experiment file {str(path)!r} must be a TOML file. There is no such file.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"The experiment file {str(path)!r} must be a TOML file. {error}.") from None
+
+
+def _refuse_unknown(found: Mapping[str, Any], known: set[str], where: str) -> None:
+    for key in found:
+        if key not in known:
+            raise ParameterError(f"The keys of {where} must be among {', '.join(sorted(known))}. Got {key!r} instead.")
+
+
+def _system(entry: Mapping[str, Any], seeds: tuple[int, ...], where: str) -> System:
+    _refuse_unknown(entry, SYSTEM_KEYS, f"a system in {where}")
+    if "detector" not in entry:
+        raise ParameterError(f"Every system in {where} must name its detector. {entry.get('name', 'One')!r} does not.")
+    chosen = tuple(check_integer(seed, "seeds", where, minimum=0) for seed in entry.get("seeds", seeds))
+    return System(
+        name=str(entry.get("name", entry["detector"])),
+        detector=str(entry["detector"]),
+        params=dict(entry.get("params", {})),
+        seeds=chosen,
+        entities={name: tuple(these) for name, these in entry.get("entities", {}).items()},
+        data=tuple(entry["data"]) if "data" in entry else None,
+        note=str(entry.get("note", "")),
+        ours=bool(entry.get("ours", False)),
+    )
+
+
+def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
+    """An experiment from its file.
+
+    Parameters
+    ----------
+    path : path
+        A TOML file; ``docs/benchmark.md`` lists its keys.
+    data : str, optional
+        The folder of the data sets; ``TISAT_DATA`` where not given.
+    """
+    file = Path(path)
+    where = f"the experiment file {str(file)!r}"
+    found = _read(file)
+    if "systems" in found:
+        found = {**_read(file.parent / found["systems"]), **found}
+    _refuse_unknown(found, KEYS, where)
+    seeds = tuple(check_integer(seed, "seeds", where, minimum=0) for seed in found.get("seeds", (0,)))
+    rules = found.get("rules", list(RULE_ORDER))
+    for rule in rules:
+        check_choice(rule, "rules", where, choices=RULES)
+    sources: dict[str, Source] = {}
+    entities: dict[str, tuple[str, ...] | None] = {}
+    for entry in found.get("data", []):
+        _refuse_unknown(entry, {"name", "entities", "telemetry_only"}, f"a data set in {where}")
+        name = check_choice(entry.get("name"), "data.name", where, choices=SOURCES)
+        sources[name] = Source(name, data, entry.get("telemetry_only"))
+        entities[name] = tuple(entry["entities"]) if "entities" in entry else None
+    systems = tuple(_system(entry, seeds, where) for entry in found.get("system", []))
+    names = [system.name for system in systems]
+    if len(set(names)) != len(names):
+        raise ParameterError(f"The systems in {where} must have distinct names. Got {', '.join(names)}.")
+    for system in systems:
+        for dataset in (*(system.data or ()), *system.entities):
+            if dataset not in sources:
+                raise ParameterError(f"The system {system.name!r} in {where} must be run on data sets of the file. Got {dataset!r} instead.")
+    if not sources:
+        raise ParameterError(f"An experiment must have data sets. {where.capitalize()} has none.")
+    return Experiment(
+        name=file.stem,
+        title=str(found.get("title", file.stem)),
+        kind=check_choice(found.get("kind", "spd"), "kind", where, choices=KINDS),
+        delta_max=check_integer(found.get("delta_max", 100), "delta_max", where, minimum=1),
+        sweep=tuple(check_integer(delta, "sweep", where, minimum=1) for delta in found.get("sweep", ())),
+        rules=tuple(rules),
+        rule_options={rule: dict(options) for rule, options in found.get("rule", {}).items()},
+        sources=sources,
+        entities=entities,
+        systems=systems,
+        reference=str(found.get("reference", names[0] if names else "")),
+        note=str(found.get("note", "")),
+    )

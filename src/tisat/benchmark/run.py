@@ -1,0 +1,189 @@
+"""``run_task``: a task and its two series in, scores and a row out. Pure, and the same on a laptop and a cluster.
+
+It fits on the training series (without its labels), scores the test series, and computes the one thing that needs the
+points themselves, the evidence of the paper's alarm rule. It knows no labels, no thresholds, no metrics and no files.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import os
+import platform
+import resource
+import sys
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.benchmark.task import Task, fingerprint
+from tisat.benchmark.threads import one_thread
+from tisat.errors import InputError
+from tisat.sequential.rules import make_rule
+from tisat.series import Series
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "torch")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task: a row for the log, and its arrays where it went well."""
+
+    task: Task
+    row: dict[str, Any]  # plain values: status, reason, timings, memory, machine
+    arrays: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    # scores (T,), raw; nominal (N,), the scores of nominal rows; paper (T,), evidence of the paper's rule
+
+    @property
+    def failed(self) -> bool:
+        """Whether the row says why there are no scores."""
+        return bool(self.row["status"] == "failed")
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """What the figures of this process were measured on; no host or user name."""
+    model = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        lines = (line for line in info.read_text().splitlines() if line.startswith("model name"))
+        model = next(lines, f": {model}").partition(":")[2].strip()
+    installed = {name: _version(name) for name in LIBRARIES}
+    return {
+        "system": platform.system(),
+        "processor": model or platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        **{name: version for name, version in installed.items() if version is not None},
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def reset_peak_memory() -> None:
+    """Start measuring the peak from here, where the system can (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return  # then the peak is the process's own since it started, which is an upper bound
+
+
+def peak_memory() -> int:
+    """The most memory the process has held since :func:`reset_peak_memory`, in bytes."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float64]]]:
+    seen = fingerprint(train, test)
+    if seen != task.fingerprint:
+        raise InputError(f"The data of {task} must have fingerprint {task.fingerprint}. Got {seen} instead: the files have changed.")
+    detector = task.build()  # imports what it needs, so that it can be told to use one thread
+    with one_thread():
+        started = time.perf_counter()
+        detector.fit(train.without_labels(), holdout=0.0)
+        fitted = time.perf_counter()
+        points = detector.points(test.without_labels())
+        scores = detector._aggregate(points)
+        scored = time.perf_counter()
+        if not np.isfinite(scores).any() or np.isinf(scores).any():
+            raise InputError(f"The scores of {task} must be finite numbers after the warm-up. Got infinite ones or none at all.")
+        rule = make_rule("paper", **dict(task.evidence)).fit(detector.nominal_)
+        evidence = rule.evidence(points)
+        nominal = detector._aggregate(detector.nominal_)
+        done = time.perf_counter()
+    row = {
+        "status": "done",
+        "fit_seconds": fitted - started,
+        "score_seconds": scored - fitted,
+        "evidence_seconds": done - scored,
+        "points": int(points.shape[1]),
+        "rows_train": len(train),
+        "rows_test": len(test),
+    }
+    return row, {"scores": scores, "nominal": nominal, "paper": evidence}
+
+
+def run_task(task: Task, train: Series, test: Series) -> Outcome:
+    """Fit, score, and say what it cost; an exception becomes a row with its reason and a command that repeats it.
+
+    Parameters
+    ----------
+    task : Task
+    train, test : Series
+        Of the task's entity. Labels are dropped before the detector sees them.
+
+    Examples
+    --------
+    >>> from tisat.benchmark.sources import Source
+    >>> from tisat.benchmark.task import make_task
+    >>> train, test = Source("plants").pair("plant-0")
+    >>> task = make_task(dataset="plants", entity="plant-0", detector="last-value", fingerprint=fingerprint(train, test))
+    >>> outcome = run_task(task, train, test)
+    >>> outcome.row["status"], outcome.arrays["scores"].shape
+    ('done', (6000,))
+    """
+    reset_peak_memory()
+    arrays: dict[str, npt.NDArray[np.float64]] = {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            row, arrays = _compute(task, train, test)
+        except Exception as error:  # the only place that may: a failure is a row
+            row = {
+                "status": "failed",
+                "reason": f"{type(error).__name__}: {error}",
+                "traceback": traceback.format_exc(),
+                "command": task.command,
+            }
+    said = sorted({f"{one.category.__name__}: {one.message}" for one in caught})
+    return Outcome(
+        task,
+        {
+            "id": task.id,
+            "task": task.to_json(),
+            **row,
+            "warnings": said[:20],
+            "peak_bytes": peak_memory(),
+            "machine": machine(),
+            "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        },
+        arrays,
+    )
+
+
+def lost_task(task: Task, reason: str) -> Outcome:
+    """The row of a task whose worker did not live to write one."""
+    return Outcome(
+        task,
+        {
+            "id": task.id,
+            "task": task.to_json(),
+            "status": "failed",
+            "reason": reason,
+            "traceback": "",
+            "command": task.command,
+            "warnings": [],
+            "peak_bytes": 0,
+            "machine": machine(),
+            "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        },
+    )

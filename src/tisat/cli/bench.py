@@ -1,0 +1,150 @@
+"""``tisat bench``: run an experiment file, resume it, and write its tables and report."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli._output import JsonFlag, print_json, print_table
+
+if TYPE_CHECKING:
+    from tisat.benchmark.drive import Progress, Watcher
+    from tisat.benchmark.engine import Engine
+
+ENGINES = ("local", "ray", "inline")
+
+
+def _duration(seconds: float) -> str:
+    if seconds != seconds:
+        return "time left unknown"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min left" if hours else f"{minutes} min {rest:02} s left"
+
+
+@contextmanager
+def _watching(total: int) -> Iterator[Watcher]:
+    """A live line on a terminal; in a log file, a line whenever another twentieth is done."""
+    if not sys.stderr.isatty():
+        step = max(total // 20, 1)
+        printed = [-1]
+
+        def log(progress: Progress) -> None:
+            finished = progress.done + len(progress.failed)
+            if finished // step > printed[0]:
+                printed[0] = finished // step
+                typer.echo(f"{progress}; {_duration(progress.seconds_left)}", err=True)
+
+        yield log
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
+    with Bars(*columns, console=Console(stderr=True), transient=True) as shown:
+        bar = shown.add_task("tasks", total=total, note="")
+
+        def show(progress: Progress) -> None:
+            running = "; ".join(map(str, list(progress.running.values())[:2])) or "none"
+            note = f"{len(progress.failed)} failed · {_duration(progress.seconds_left)} · running {len(progress.running)}: {running}"
+            shown.update(bar, completed=progress.total - progress.left, note=note)
+
+        yield show
+
+
+def _engine(name: str, jobs: int, address: str | None, timeout: float | None) -> Engine:
+    from tisat.benchmark.engine import InlineEngine, LocalEngine
+    from tisat.errors import ParameterError
+
+    if name == "local":
+        return LocalEngine(jobs=jobs, timeout=timeout)
+    if name == "inline":
+        return InlineEngine()
+    if name == "ray":
+        from tisat.benchmark.engine_ray import RayEngine
+
+        return RayEngine(address=address, jobs=jobs)
+    raise ParameterError(f"The '--engine' option of tisat bench must be one of {', '.join(ENGINES)}. Got {name!r} instead.")
+
+
+def _one_task(text: str, data: str | None) -> None:
+    """Run one task here, with its whole error on standard error."""
+    from tisat.benchmark.run import run_task
+    from tisat.benchmark.sources import Source
+    from tisat.benchmark.task import Task
+    from tisat.errors import InputError
+
+    try:
+        document = jsonlib.loads(text)
+    except ValueError:
+        raise InputError("The '--task' option of tisat bench must be the JSON of a task, as a failed row prints it.") from None
+    task = Task.from_json(document)
+    outcome = run_task(task, *Source(task.dataset, data).pair(task.entity))
+    if outcome.failed:
+        typer.echo(outcome.row["traceback"], err=True)
+    print_json({key: value for key, value in outcome.row.items() if key not in ("task", "traceback", "command")})
+    if outcome.failed:
+        raise typer.Exit(1)
+
+
+def bench(
+    experiment: Annotated[Path | None, typer.Argument(help="A TOML file, such as experiments/table2.toml.")] = None,
+    store: Annotated[Path, typer.Option(help="The folder of results; a run goes on where the last one stopped.")] = Path("results"),
+    data: Annotated[str | None, typer.Option(help="The folder of the data sets; TISAT_DATA where not given.")] = None,
+    engine: Annotated[str, typer.Option(help="local (processes), ray (a cluster) or inline (this process).")] = "local",
+    jobs: Annotated[int, typer.Option(help="Tasks at once, each with one thread.")] = 1,
+    address: Annotated[str | None, typer.Option(help="The Ray cluster; a new one on this machine where not given.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which a task is given up (local engine).")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only these detectors or systems, by name; may be given several times.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Evaluate what is stored, run nothing.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Write report and tables (HTML, Markdown, LaTeX, csv) into this folder.")] = None,
+    freeze: Annotated[Path | None, typer.Option(help="Write the small csv and JSON files that tables are made from into this folder.")] = None,
+    task: Annotated[str | None, typer.Option(help="Run this one task (JSON, as a failed row prints it) and show its whole error.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Run data sets x detectors x seeds, resumable, and make the tables of the paper from the results."""
+    from tisat.benchmark.drive import drive, pending
+    from tisat.benchmark.experiment import read_experiment
+    from tisat.benchmark.store import Store
+    from tisat.errors import ParameterError
+
+    if task is not None:
+        _one_task(task, data)
+        return
+    if experiment is None:
+        raise ParameterError("The argument of tisat bench must be an experiment file, such as experiments/table2.toml. Got none.")
+    plan = read_experiment(experiment, data=data)
+    results = Store(store)
+    if only:
+        plan = plan.restricted(only)
+    tasks = list(plan.tasks())
+    failed: list[dict[str, Any]] = []
+    if not no_run:
+        runner = _engine(engine, jobs, address, timeout)
+        unique, missing = pending(tasks, results, retry_failed=retry_failed)
+        typer.echo(f"{plan.title}: {len(unique)} tasks, {len(missing)} to run, store {store}", err=True)
+        with _watching(len(unique)) as watch:
+            progress = drive(tasks, plan.sources, results, runner, retry_failed=retry_failed, watch=watch)
+        typer.echo(f"{plan.title}: {progress}", err=True)
+        if progress.interrupted:
+            typer.echo("tisat: interrupted; run the same command to go on", err=True)
+            raise typer.Exit(130)
+    rows = results.rows()
+    failed = [rows[one.id] for one in tasks if rows.get(one.id, {}).get("status") == "failed"]
+    for row in failed:
+        typer.echo(f"failed: {row['reason']}\n    {row['command']}", err=True)
+    _show(plan, results, report=report, freeze=freeze, json=json)
+
+
+def _show(plan: Any, results: Any, *, report: Path | None, freeze: Path | None, json: bool) -> None:
+    rows = results.rows()
+    done = [rows[one.id] for one in plan.tasks() if rows.get(one.id, {}).get("status") == "done"]
+    print_table(plan.title, ("task", "fit s", "score s"), [(row["task"]["detector"], row["fit_seconds"], row["score_seconds"]) for row in done])
