@@ -106,3 +106,150 @@ def spd(many_labels, many_scores, delta_max, counting="event", many_times=None):
     if not any(1 in list(labels) for labels in many_labels):
         return math.nan
     return area(curve(many_labels, many_scores, delta_max, counting, many_times))
+
+
+def instance_counts(labels, on):
+    """TP, FP, FN on instants."""
+    tp = sum(1 for y, a in zip(labels, on, strict=True) if y and a)
+    fp = sum(1 for y, a in zip(labels, on, strict=True) if not y and a)
+    return tp, fp, sum(labels) - tp
+
+
+def adjust(labels, on, k=0.0):
+    """Point adjustment: an event more than k percent of which is active becomes active throughout."""
+    adjusted = list(on)
+    for start, stop in events(labels):
+        if 100 * sum(on[start:stop]) > k * (stop - start) + 1e-7:
+            adjusted[start:stop] = [True] * (stop - start)
+    return adjusted
+
+
+def f1(tp, fp, fn):
+    return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else math.nan
+
+
+def best_f1(many_labels, many_scores, adjusting=None):
+    """The best F1 over every distinct score, pooled; ``adjusting`` is the K of PA%K or None."""
+    best = 0.0 if any(sum(labels) for labels in many_labels) else math.nan
+    for h in sorted({s for scores in many_scores for s in scores if not math.isnan(s)}, reverse=True):
+        total = [0, 0, 0]
+        for labels, scores in zip(many_labels, many_scores, strict=True):
+            on = active(scores, h)
+            if adjusting is not None:
+                on = adjust(labels, on, adjusting)
+            total = [a + b for a, b in zip(total, instance_counts(labels, on), strict=True)]
+        value = f1(*total)
+        if not math.isnan(best) and value > best:
+            best = value
+    return best
+
+
+def best_event_f1(many_labels, many_scores, delta_max):
+    n_events = sum(len(events(labels)) for labels in many_labels)
+    if not n_events:
+        return math.nan
+    return max((2 * tp / (n_events + tp + fp) for _, _, tp, fp in curve(many_labels, many_scores, delta_max)), default=0.0)
+
+
+def _position_weight(i, length, bias):
+    """delta(i, length) of Tatbul et al., i from 1."""
+    if bias == "flat":
+        return 1
+    if bias == "front":
+        return length - i + 1
+    if bias == "back":
+        return i
+    return i if i <= length / 2 else length - i + 1
+
+
+def _range_reward(one, others, bias, cardinality):
+    start, stop = one
+    length = stop - start
+    whole = sum(_position_weight(i, length, bias) for i in range(1, length + 1))
+    overlaps, part = 0, 0
+    for left, right in others:
+        common = [t for t in range(start, stop) if left <= t < right]
+        overlaps += bool(common)
+        part += sum(_position_weight(t - start + 1, length, bias) for t in common)
+    factor = 1 / overlaps if overlaps > 1 and cardinality == "reciprocal" else 1
+    return factor * part / whole, overlaps > 0
+
+
+def range_precision_recall(labels, on, existence, cardinality, bias):
+    real, predicted = events(labels), events(on)
+    precision = [_range_reward(p, real, "flat", cardinality)[0] for p in predicted]
+    recall = []
+    for r in real:
+        reward, touched = _range_reward(r, predicted, bias, cardinality)
+        recall.append(existence * touched + (1 - existence) * reward)
+    return tuple(sum(values) / len(values) if values else math.nan for values in (precision, recall))
+
+
+def affiliation(labels, on, grid=200):
+    """Affiliation precision and recall by sums over a fine grid instead of integrals; good to about 1 / grid."""
+    found = events(labels)
+    edges = [0.0] + [(found[i][1] + found[i + 1][0]) / 2 for i in range(len(found) - 1)] + [float(len(labels))]
+    precisions, recalls = [], []
+    step = 1 / grid
+    for (a, b), low, high in zip(found, edges[:-1], edges[1:], strict=True):
+        points = [low + (i + 0.5) * step for i in range(round((high - low) / step))]
+
+        def to_event(x, a=a, b=b):
+            return max(a - x, x - b, 0)
+
+        distances = sorted(to_event(x) for x in points)
+        alarms = [x for x in points if on[int(x)]]
+        if not alarms:
+            recalls.append(0.0)
+            continue
+
+        def at_least(d, distances=distances):
+            return sum(1 for e in distances if e >= d - 1e-9) / len(distances)
+
+        precisions.append(sum(at_least(to_event(x)) for x in alarms[:: max(grid // 8, 1)]) / len(alarms[:: max(grid // 8, 1)]))
+        inside = [x for x in points if a <= x <= b][:: max(grid // 8, 1)]
+        total = 0.0
+        for y in inside:
+            nearest = min(abs(x - y) for x in alarms)
+            total += sum(1 for x in points if abs(x - y) >= nearest - 1e-9) / len(points)
+        recalls.append(total / len(inside))
+    return (sum(precisions) / len(precisions) if precisions else math.nan), sum(recalls) / len(recalls)
+
+
+def vus_pr(labels, scores, max_buffer):
+    """VUS-PR over every distinct score, one buffer at a time."""
+    found = events(labels)
+    total = 0.0
+    for buffer in range(max_buffer + 1):
+        reach = buffer // 2
+        soft = [0.0] * len(labels)
+        for start, stop in found:
+            for t in range(len(labels)):
+                distance = max(start - t, t - stop + 1, 0)
+                if distance == 0:
+                    soft[t] += 1.0
+                elif distance <= reach:
+                    soft[t] += math.sqrt(1 - distance / buffer)
+        soft = [min(value, 1.0) for value in soft]
+        positives = (sum(labels) + sum(soft)) / 2
+        before = 0.0
+        for h in sorted({s for s in scores if not math.isnan(s)}, reverse=True):
+            on = active(scores, h)
+            hits = sum(value for value, a in zip(soft, on, strict=True) if a)
+            touched = sum(any(on[max(start - reach, 0) : stop + reach]) for start, stop in found) / len(found)
+            recall = min(hits / positives, 1.0) * touched
+            total += (recall - before) * hits / sum(on)
+            before = recall
+    return total / (max_buffer + 1)
+
+
+def expected_false_alarms(labels, delta_max, p, times=None):
+    """E[FP] of independent alarms with probability p, by summing over where a run began and where it is raised again."""
+    covered = {t for t, y in enumerate(labels) if y} | {t for window in windows(labels, delta_max, times) for t in window}
+    total = 0.0
+    for start in range(len(labels)):
+        on_for_ever = [False] * start + [True] * (len(labels) - start)
+        for t in raises(on_for_ever, delta_max, times):
+            if t not in covered:
+                total += p ** (t - start + 1) * (1 - p if start > 0 else 1)
+    return total

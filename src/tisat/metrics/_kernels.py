@@ -184,6 +184,27 @@ def _false_alarms_irregular(scores, outside, values, following, steps):  # type:
             current = low
 
 
+def _expected_raises(following, outside, probabilities):  # type: ignore[no-untyped-def]
+    # P(raised at t) for independent alarms: a run starts at t, or the raise that t follows has lasted until t.
+    n = following.size
+    expected = np.zeros(probabilities.size)
+    raised = np.empty(n)
+    for i in range(probabilities.size):
+        p = probabilities[i]
+        logarithm = np.log(p) if p > 0.0 else -1e300
+        raised[:] = p * (1.0 - p)
+        if n:
+            raised[0] = p
+        for t in range(n):
+            if outside[t]:
+                expected[i] += raised[t]
+            after = following[t]
+            exponent = logarithm * (after - t)
+            if after < n and exponent > -40.0:
+                raised[after] += raised[t] * np.exp(exponent)
+    return expected
+
+
 def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     """``function`` compiled now for ``signature``, from the cache on disk where there is one."""
     import numba
@@ -228,6 +249,13 @@ def _compiled_false_alarms_irregular() -> Callable[..., Any]:
     return _compile(_false_alarms_irregular, (scores, outside, values, following, _array(int64, readonly=False)))
 
 
+@cache
+def _compiled_expected_raises() -> Callable[..., Any]:
+    from numba import boolean, float64, int64
+
+    return _compile(_expected_raises, tuple(_array(kind, readonly=True) for kind in (int64, boolean, float64)))
+
+
 def window_records(scores: Floats, starts: Integers, stops: Integers) -> tuple[Floats, Integers, Integers]:
     """The strict running-maximum records of the scores in each window ``[start, stop)``, NaN skipped.
 
@@ -266,3 +294,9 @@ def false_alarms(scores: Floats, outside: Flags, values: Floats, reraise: int | 
     else:
         _compiled_false_alarms_irregular()(*arrays, np.ascontiguousarray(reraise), steps)
     return np.cumsum(steps[:-1])
+
+
+def expected_raises(following: Integers, outside: Flags, probabilities: Floats) -> Floats:
+    """The expected number of raises at ``outside`` instants of independent alarms, at each probability; any chain of raises."""
+    arrays = (np.ascontiguousarray(following), np.ascontiguousarray(outside), np.ascontiguousarray(probabilities))
+    return cast("Floats", _compiled_expected_raises()(*arrays))

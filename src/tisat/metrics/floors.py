@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tisat._random import Seed, generator
 from tisat._validation import check_choice, check_integer, check_real
+from tisat.metrics import _kernels
 from tisat.metrics.pooling import Score
 from tisat.metrics.spd import COUNTINGS, score_windows
 from tisat.metrics.windows import Delay, Windows, all_windows
@@ -78,8 +79,8 @@ def _expected_false_alarms(windows: Windows) -> Floats:
     where = np.flatnonzero(windows.outside)
     if not len(where):
         return np.zeros_like(p)
-    if not windows.stride:  # irregular: r[t] = P(raised at t) by recursion along the chain of raises, averaged over instants
-        return _expected_false_alarms_irregular(windows)
+    if not windows.stride:
+        return _kernels.expected_raises(windows.following, windows.outside, p)
     stride = windows.stride
     # instant t can be the k-th raise of a run begun at t - k stride >= 1, probability p^(k stride + 1) (1 - p), for k < ceil(t / stride);
     # or of a run begun at 0, where there is no instant before it: p^(t + 1) if stride divides t
@@ -101,21 +102,6 @@ def _expected_false_alarms(windows: Windows) -> Floats:
             powers[: min(reach, len(starts))] = block ** np.arange(min(reach, len(starts)))
         expected[i] = probability * (1 - probability) * (terms @ ratio) + probability * (starts @ powers)
     return expected
-
-
-def _expected_false_alarms_irregular(windows: Windows) -> Floats:
-    """The same where the chain of raises is irregular: each start u passes its raise on while the run lasts."""
-    p = PROBABILITIES[:, None]
-    length = len(windows)
-    following = windows.following
-    raised = np.zeros((len(PROBABILITIES), length + 1))
-    raised[:, :length] = p * (1 - p)
-    raised[:, 0] = p[:, 0]
-    for t in range(length):  # following[t] > t, so what t passes on is complete
-        after = following[t]
-        if after < length:
-            raised[:, after] += raised[:, t] * p[:, 0] ** (after - t)
-    return np.asarray(raised[:, :length][:, windows.outside].sum(axis=1), dtype=np.float64)
 
 
 def _expected_gain(windows: Windows) -> tuple[Floats, Floats]:
