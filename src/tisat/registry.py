@@ -28,9 +28,12 @@ DETECTORS: dict[str, str] = {
     "ocsvm": "tisat.detectors.ocsvm:OCSVM",
     "lof": "tisat.detectors.lof:LOF",
     "isolation-forest": "tisat.detectors.isolation_forest:IsolationForest",
+    "tisat": "tisat.detectors.tisat:TiSAT",
     "deep-svdd": "tisat.detectors.deep_svdd:DeepSVDD",
     "dagmm": "tisat.detectors.dagmm:DAGMM",
+    "lstm-vae": "tisat.detectors.lstm_vae:LSTMVAE",
     "omni-anomaly": "tisat.detectors.omni_anomaly:OmniAnomaly",
+    "thoc": "tisat.detectors.thoc:THOC",
 }
 
 

@@ -155,9 +155,7 @@ class NeuralDetector(Detector):
         """The loss of scaled windows ``(b, rows, C)``: what is minimised and what early stopping watches."""
 
     @abstractmethod
-    def _window_points(
-        self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator
-    ) -> torch.Tensor:
+    def _window_points(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """Points ``(b, m)`` of the last instants of scaled windows ``(b, rows, C)``."""
 
     # ------------------------------------------------------------------ what a subclass may override
@@ -191,9 +189,7 @@ class NeuralDetector(Detector):
     def _before_training(self, network: torch.nn.Module, batches: Batches) -> None:
         return
 
-    def _after_epoch(
-        self, network: torch.nn.Module, batches: Batches, optimizers: Optimizers, epoch: int
-    ) -> None:
+    def _after_epoch(self, network: torch.nn.Module, batches: Batches, optimizers: Optimizers, epoch: int) -> None:
         return
 
     def _after_training(self, network: torch.nn.Module, batches: Batches) -> None:

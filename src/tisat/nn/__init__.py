@@ -1,0 +1,6 @@
+"""Tensors in, tensors out: the building blocks of the networks. No training, no data, no detectors.
+
+Read bottom-up: :mod:`~tisat.nn.attention`, :mod:`~tisat.nn.embedding`, :mod:`~tisat.nn.distilling`,
+:mod:`~tisat.nn.encoder`, :mod:`~tisat.nn.decoder`, and :mod:`~tisat.nn.forecaster`, which puts them together.
+Importing any of them imports torch.
+"""
