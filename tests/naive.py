@@ -148,7 +148,9 @@ def best_event_f1(many_labels, many_scores, delta_max):
     n_events = sum(len(events(labels)) for labels in many_labels)
     if not n_events:
         return math.nan
-    return max((2 * tp / (n_events + tp + fp) for _, _, tp, fp in curve(many_labels, many_scores, delta_max)), default=0.0)
+    return max(
+        (2 * tp / (n_events + tp + fp) for _, _, tp, fp in curve(many_labels, many_scores, delta_max)), default=0.0
+    )
 
 
 def _position_weight(i, length, bias):
@@ -206,7 +208,9 @@ def affiliation(labels, on, grid=200):
         def at_least(d, distances=distances):
             return sum(1 for e in distances if e >= d - 1e-9) / len(distances)
 
-        precisions.append(sum(at_least(to_event(x)) for x in alarms[:: max(grid // 8, 1)]) / len(alarms[:: max(grid // 8, 1)]))
+        precisions.append(
+            sum(at_least(to_event(x)) for x in alarms[:: max(grid // 8, 1)]) / len(alarms[:: max(grid // 8, 1)])
+        )
         inside = [x for x in points if a <= x <= b][:: max(grid // 8, 1)]
         total = 0.0
         for y in inside:
@@ -245,7 +249,9 @@ def vus_pr(labels, scores, max_buffer):
 
 def expected_false_alarms(labels, delta_max, p, times=None):
     """E[FP] of independent alarms with probability p, by summing over where a run began and where it is raised again."""
-    covered = {t for t, y in enumerate(labels) if y} | {t for window in windows(labels, delta_max, times) for t in window}
+    covered = {t for t, y in enumerate(labels) if y} | {
+        t for window in windows(labels, delta_max, times) for t in window
+    }
     total = 0.0
     for start in range(len(labels)):
         on_for_ever = [False] * start + [True] * (len(labels) - start)

@@ -54,7 +54,9 @@ def random_case(rng):
     labels, scores, times = [], [], []
     for _ in range(rng.integers(1, 4)):
         length = int(rng.integers(1, 25))
-        labels.append((np.repeat(rng.random(length), rng.integers(1, 5))[:length] < rng.choice([0, 0.1, 0.3, 0.6, 1])).astype(int))
+        labels.append(
+            (np.repeat(rng.random(length), rng.integers(1, 5))[:length] < rng.choice([0, 0.1, 0.3, 0.6, 1])).astype(int)
+        )
         kinds = (rng.integers(0, 4, length).astype(float), rng.random(length), np.cumsum(rng.normal(size=length)))
         s = kinds[rng.integers(3)].copy()
         s[rng.random(length) < rng.choice([0, 0.2])] = np.nan
@@ -72,7 +74,13 @@ def check_random_cases(number, seed):
         counted = metrics.spd_score(labels, scores, delta_max=delta_max, counting=counting)
         assert same(counted, naive.spd(labels, scores, delta_max, counting)), (labels, scores, delta_max, counting)
         timed = metrics.spd_score(labels, scores, delta_max=f"{delta_max}s", counting=counting, timestamps=times)
-        assert same(timed, naive.spd(labels, scores, delta_max, counting, times)), (labels, scores, times, delta_max, counting)
+        assert same(timed, naive.spd(labels, scores, delta_max, counting, times)), (
+            labels,
+            scores,
+            times,
+            delta_max,
+            counting,
+        )
 
 
 def test_two_thousand_random_cases_equal_the_slow_twin():
@@ -102,8 +110,14 @@ def test_spd_with_durations_and_irregular_time_equals_its_slow_twin(series, delt
     times = [np.cumsum(s) for s in steps]
     expected = naive.spd(labels, scores, delta_max, counting, [t.tolist() for t in times])
     stamps = [np.datetime64("2024-02-29") + t.astype("timedelta64[s]") for t in times]
-    for duration, clock in ((f"{delta_max}s", times), (timedelta(seconds=delta_max), stamps), (np.timedelta64(delta_max, "s"), stamps)):
-        assert same(metrics.spd_score(labels, scores, delta_max=duration, counting=counting, timestamps=clock), expected)
+    for duration, clock in (
+        (f"{delta_max}s", times),
+        (timedelta(seconds=delta_max), stamps),
+        (np.timedelta64(delta_max, "s"), stamps),
+    ):
+        assert same(
+            metrics.spd_score(labels, scores, delta_max=duration, counting=counting, timestamps=clock), expected
+        )
 
 
 @settings(max_examples=300, deadline=None)
@@ -111,7 +125,9 @@ def test_spd_with_durations_and_irregular_time_equals_its_slow_twin(series, delt
 def test_a_duration_on_regular_time_is_a_count_of_instants(series, delta_max, counting, period):
     labels, scores = series
     seconds = np.arange(len(labels)) * period
-    in_time = metrics.spd_score(labels, scores, delta_max=f"{delta_max * period}s", counting=counting, timestamps=seconds)
+    in_time = metrics.spd_score(
+        labels, scores, delta_max=f"{delta_max * period}s", counting=counting, timestamps=seconds
+    )
     assert same(in_time, metrics.spd_score(labels, scores, delta_max=delta_max, counting=counting))
 
 
@@ -143,7 +159,9 @@ def test_raises_equal_the_twin_and_raise_times_can_stand_for_masks(series, delta
     by_mask = metrics.count_alarms(labels, on, delta_max=delta_max)
     by_raise = metrics.count_raises(labels, raised, delta_max=delta_max)
     assert by_mask.n_false_alarms == by_raise.n_false_alarms
-    assert by_raise.true_alarms <= by_mask.true_alarms  # a run that began before the onset is active inside, but was raised outside
+    assert (
+        by_raise.true_alarms <= by_mask.true_alarms
+    )  # a run that began before the onset is active inside, but was raised outside
     assert (by_raise.delays >= by_mask.delays).all()
 
 
@@ -166,10 +184,14 @@ def test_increasing_transforms_and_shifts_in_time_change_nothing(series, delta_m
     score = metrics.spd_score(labels, scores, delta_max=delta_max, counting=counting)
     ranks = np.searchsorted(np.unique(scores[~np.isnan(scores)]), scores).astype(float)
     for moved in (3 * scores - 7, np.where(np.isnan(scores), np.nan, ranks), np.arctan(scores / 16)):
-        if len(np.unique(moved[~np.isnan(moved)])) == len(np.unique(scores[~np.isnan(scores)])):  # rounding can make ties
+        if len(np.unique(moved[~np.isnan(moved)])) == len(
+            np.unique(scores[~np.isnan(scores)])
+        ):  # rounding can make ties
             assert same(score, metrics.spd_score(labels, moved, delta_max=delta_max, counting=counting))
     quiet = np.full(7, np.nan)  # silence before: every instant moves by 7, nothing else
-    shifted = metrics.spd_score(np.append(np.zeros(7, int), labels), np.append(quiet, scores), delta_max=delta_max, counting=counting)
+    shifted = metrics.spd_score(
+        np.append(np.zeros(7, int), labels), np.append(quiet, scores), delta_max=delta_max, counting=counting
+    )
     assert same(score, shifted)
 
 
@@ -202,7 +224,9 @@ def test_best_scores_equal_their_twins(series, delta_max, k):
     assert same(metrics.best_instance_f1(labels, scores).f1, naive.best_f1(labels, scores))
     assert same(metrics.best_adjusted_f1(labels, scores).f1, naive.best_f1(labels, scores, adjusting=0))
     assert same(metrics.best_pa_k_f1(labels, scores, k=k).f1, naive.best_f1(labels, scores, adjusting=k))
-    assert same(metrics.best_event_f1(labels, scores, delta_max=delta_max).f1, naive.best_event_f1(labels, scores, delta_max))
+    assert same(
+        metrics.best_event_f1(labels, scores, delta_max=delta_max).f1, naive.best_event_f1(labels, scores, delta_max)
+    )
 
 
 @settings(max_examples=300, deadline=None)
@@ -212,7 +236,9 @@ def test_scores_at_a_threshold_equal_their_twins_and_the_best_is_one_of_them(ser
     h = float(np.nanmedian(np.concatenate(scores)))
     plain = np.sum([naive.instance_counts(y, naive.active(s, h)) for y, s in zip(labels, scores, strict=True)], axis=0)
     assert same(metrics.instance_precision_recall(labels, scores, threshold=h).f1, naive.f1(*plain))
-    adjusted = [naive.instance_counts(y, naive.adjust(y, naive.active(s, h), k)) for y, s in zip(labels, scores, strict=True)]
+    adjusted = [
+        naive.instance_counts(y, naive.adjust(y, naive.active(s, h), k)) for y, s in zip(labels, scores, strict=True)
+    ]
     assert same(metrics.pa_k_precision_recall(labels, scores, threshold=h, k=k).f1, naive.f1(*np.sum(adjusted, axis=0)))
     best = metrics.best_adjusted_f1(labels, scores)
     if not math.isnan(best.threshold):
@@ -225,11 +251,18 @@ def test_scores_at_a_threshold_equal_their_twins_and_the_best_is_one_of_them(ser
 
 
 @settings(max_examples=300, deadline=None)
-@given(one_series(), st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from(["one", "reciprocal"]), st.sampled_from(["flat", "front", "middle", "back"]))
+@given(
+    one_series(),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.sampled_from(["one", "reciprocal"]),
+    st.sampled_from(["flat", "front", "middle", "back"]),
+)
 def test_range_based_equals_its_twin(series, existence, cardinality, bias):
     labels, scores = series
     h = float(np.nanmedian(scores))
-    mine = metrics.range_precision_recall(labels, scores, threshold=h, existence=existence, cardinality=cardinality, bias=bias)
+    mine = metrics.range_precision_recall(
+        labels, scores, threshold=h, existence=existence, cardinality=cardinality, bias=bias
+    )
     twin = naive.range_precision_recall(labels, naive.active(scores, h), existence, cardinality, bias)
     assert same(mine.precision, twin[0])
     assert same(mine.recall, twin[1])
@@ -252,7 +285,9 @@ def test_affiliation_equals_its_twin(series):
 def test_vus_equals_its_twin(series, max_buffer):
     labels, scores = series
     assume(labels.any())
-    assert metrics.vus_pr(labels, scores, max_buffer=max_buffer) == pytest.approx(naive.vus_pr(labels, scores, max_buffer))
+    assert metrics.vus_pr(labels, scores, max_buffer=max_buffer) == pytest.approx(
+        naive.vus_pr(labels, scores, max_buffer)
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -265,7 +300,9 @@ def test_expected_false_alarms_equal_the_sum_over_starts(series, delta_max):
     for i in (0, 300, 600, 900, len(PROBABILITIES) - 1):
         p = PROBABILITIES[i]
         assert expected[i] == pytest.approx(naive.expected_false_alarms(labels.tolist(), delta_max, p), abs=1e-9)
-        assert irregular[i] == pytest.approx(naive.expected_false_alarms(labels.tolist(), delta_max, p, times.tolist()), abs=1e-9)
+        assert irregular[i] == pytest.approx(
+            naive.expected_false_alarms(labels.tolist(), delta_max, p, times.tolist()), abs=1e-9
+        )
 
 
 @settings(max_examples=100, deadline=None)

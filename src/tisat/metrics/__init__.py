@@ -14,6 +14,7 @@ from tisat.metrics.alarms import (
     count_raises,
     detection_delay,
 )
+from tisat.metrics.audit import Audit, audit
 from tisat.metrics.curve import SPDCurve, spd_curve, spd_curve_of_active, spd_curve_of_raises
 from tisat.metrics.evaluation import Evaluation, evaluate
 from tisat.metrics.event_f1 import best_event_f1
@@ -29,6 +30,7 @@ from tisat.metrics.vus import vus_pr
 
 __all__ = [
     "AlarmCounts",
+    "Audit",
     "Evaluation",
     "Floors",
     "PrecisionRecall",
@@ -37,6 +39,7 @@ __all__ = [
     "adjusted_precision_recall",
     "affiliation_precision_recall",
     "alarm_precision",
+    "audit",
     "average_detection_delay",
     "best_adjusted_f1",
     "best_event_f1",

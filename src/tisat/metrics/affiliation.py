@@ -39,7 +39,10 @@ def _precision(event: Floats, alarms: Pairs, zone: tuple[float, float]) -> float
     for left, right in alarms.tolist():
         total += right - left
         hit += max(min(right, b) - max(left, a), 0.0)  # inside the event the distance is 0 and the probability 1
-        for near, far in ((a - right, a - left), (left - b, right - b)):  # distances covered before the event, and after it
+        for near, far in (
+            (a - right, a - left),
+            (left - b, right - b),
+        ):  # distances covered before the event, and after it
             start, stop = max(near, 0.0), far
             if stop > start:
                 kinks = np.unique(np.clip([start, a - low, high - b, stop], start, stop))

@@ -175,7 +175,9 @@ def count_active(active: Any, windows: Sequence[Windows], *, whose: str) -> Alar
     masks = [check_labels(m, "active", whose) for m in series_list(active, like=windows, name="active", whose=whose)]
     for mask, window in zip(masks, windows, strict=True):
         if len(mask) != len(window):
-            raise InputError(f"The 'y_true' and 'active' arguments of {whose} must have the same length. Got {len(window)} and {len(mask)} instead.")
+            raise InputError(
+                f"The 'y_true' and 'active' arguments of {whose} must have the same length. Got {len(window)} and {len(mask)} instead."
+            )
     return _pool([_count_one(np.flatnonzero(m), raise_times(m, w), w) for m, w in zip(masks, windows, strict=True)])
 
 
@@ -184,13 +186,22 @@ def count_raised(raised: Any, windows: Sequence[Windows], *, whose: str) -> Alar
     if len(windows) == 1 and not (isinstance(raised, list | tuple) and len(raised) == 1 and np.ndim(raised[0])):
         raised = [raised]
     if len(raised) != len(windows):
-        raise InputError(f"The 'raised' argument of {whose} must hold one list of instants for each of the {len(windows)} series. Got {len(raised)} instead.")
+        raise InputError(
+            f"The 'raised' argument of {whose} must hold one list of instants for each of the {len(windows)} series. Got {len(raised)} instead."
+        )
     counts = []
     for times, window in zip(raised, windows, strict=True):
         instants = np.unique(np.asarray(times, dtype=np.float64))
         whole = instants.astype(np.int64)
-        if np.ndim(times) != 1 or not np.array_equal(whole, instants) or (whole < 0).any() or (whole >= len(window)).any():
-            raise InputError(f"The 'raised' argument of {whose} must hold instants from 0 to {len(window) - 1}. Got {times!r} instead.")
+        if (
+            np.ndim(times) != 1
+            or not np.array_equal(whole, instants)
+            or (whole < 0).any()
+            or (whole >= len(window)).any()
+        ):
+            raise InputError(
+                f"The 'raised' argument of {whose} must hold instants from 0 to {len(window) - 1}. Got {times!r} instead."
+            )
         counts.append(_count_one(whole, whole, window))
     return _pool(counts)
 
@@ -243,7 +254,9 @@ def count_raises(y_true: Any, raised: Any, *, delta_max: Delay, timestamps: Any 
     return count_raised(raised, windows, whose="count_raises")
 
 
-def count_at_threshold(y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None) -> AlarmCounts:
+def count_at_threshold(
+    y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None
+) -> AlarmCounts:
     """Alarms of a thresholded score (active where ``score >= threshold``; NaN never), counted against events.
 
     Examples
@@ -254,7 +267,9 @@ def count_at_threshold(y_true: Any, y_score: Any, *, threshold: float, delta_max
     return _at_threshold(y_true, y_score, threshold, delta_max, timestamps, "count_at_threshold")
 
 
-def _at_threshold(y_true: Any, y_score: Any, threshold: float, delta_max: Delay, timestamps: Any, whose: str) -> AlarmCounts:
+def _at_threshold(
+    y_true: Any, y_score: Any, threshold: float, delta_max: Delay, timestamps: Any, whose: str
+) -> AlarmCounts:
     level = check_real(threshold, "threshold", whose)
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
     scores = all_scores(y_score, windows, whose=whose)
@@ -276,7 +291,9 @@ def detection_delay(
     return _at_threshold(y_true, y_score, threshold, delta_max, timestamps, "detection_delay").delays
 
 
-def average_detection_delay(y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None) -> float:
+def average_detection_delay(
+    y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None
+) -> float:
     """ADD: the mean delay over all events, missed ones at ``delta_max``; NaN without events. Always on: 0.
 
     Examples

@@ -76,13 +76,20 @@ class SPDCurve:
             ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(5, 4))[1]
         steps = np.append(1.0, self.nadd)
         heights = np.nan_to_num(np.append(self.precision[:1], self.precision))
-        ax.fill_between(steps, heights, step="post" if steps[0] < steps[-1] else "pre", alpha=0.25, color="C0", linewidth=0)
+        ax.fill_between(
+            steps, heights, step="post" if steps[0] < steps[-1] else "pre", alpha=0.25, color="C0", linewidth=0
+        )
         ax.step(steps, heights, where="pre", color="C0", label=f"SPD {float(self.score):.3f}")
         styles = {"always on": ":", "on/off": "-.", "random, held": "--"}
         for name, style in styles.items():
             value = float(self.floors.named[name])
             ax.axhline(value, linestyle=style, color="0.45", linewidth=1, label=f"{name} {value:.3f}")
-        ax.set(xlim=(1, 0), ylim=(0, 1.02), xlabel="normalised average detection delay (1 = never, 0 = at once)", ylabel="alarm precision")
+        ax.set(
+            xlim=(1, 0),
+            ylim=(0, 1.02),
+            xlabel="normalised average detection delay (1 = never, 0 = at once)",
+            ylabel="alarm precision",
+        )
         ax.legend(loc="upper right", frameon=False, fontsize="small")
         return ax
 
@@ -93,7 +100,9 @@ def _curve(points: Points, score: Score, delta_max: Delay, counting: str, window
     )  # fmt: skip
 
 
-def spd_curve(y_true: Any, y_score: Any, *, delta_max: Delay, counting: str = "event", timestamps: Any = None) -> SPDCurve:
+def spd_curve(
+    y_true: Any, y_score: Any, *, delta_max: Delay, counting: str = "event", timestamps: Any = None
+) -> SPDCurve:
     """Precision against normalised detection delay at every threshold that changes a delay.
 
     Parameters
@@ -117,20 +126,32 @@ def spd_curve(y_true: Any, y_score: Any, *, delta_max: Delay, counting: str = "e
     check_choice(counting, "counting", "spd_curve", choices=COUNTINGS)
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="spd_curve")
     scores = all_scores(y_score, windows, whose="spd_curve")
-    return _curve(points_of(scores, windows, counting=counting), score_windows(scores, windows, counting=counting), delta_max, counting, windows)
+    return _curve(
+        points_of(scores, windows, counting=counting),
+        score_windows(scores, windows, counting=counting),
+        delta_max,
+        counting,
+        windows,
+    )
 
 
-def spd_curve_of_active(y_true: Any, active: Mapping[float, Any], *, delta_max: Delay, timestamps: Any = None) -> SPDCurve:
+def spd_curve_of_active(
+    y_true: Any, active: Mapping[float, Any], *, delta_max: Delay, timestamps: Any = None
+) -> SPDCurve:
     """The curve of an alarm process given as ``{threshold: active mask}``; see :func:`tisat.metrics.spd_score_of_active`."""
     return _process_curve(y_true, active, delta_max, timestamps, "spd_curve_of_active", raised=False)
 
 
-def spd_curve_of_raises(y_true: Any, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: Any = None) -> SPDCurve:
+def spd_curve_of_raises(
+    y_true: Any, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: Any = None
+) -> SPDCurve:
     """The curve of an alarm process given as ``{threshold: raise times}``; see :func:`tisat.metrics.spd_score_of_raises`."""
     return _process_curve(y_true, raised, delta_max, timestamps, "spd_curve_of_raises", raised=True)
 
 
-def _process_curve(y_true: Any, family: Any, delta_max: Delay, timestamps: Any, whose: str, *, raised: bool) -> SPDCurve:
+def _process_curve(
+    y_true: Any, family: Any, delta_max: Delay, timestamps: Any, whose: str, *, raised: bool
+) -> SPDCurve:
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
     points = process_points(family, windows, raised=raised, whose=whose)
     return _curve(points, score_process(family, windows, raised=raised, whose=whose), delta_max, "event", windows)

@@ -104,7 +104,8 @@ class Evaluation:
             f"{'score':28}{'pooled':>9}{'mean':>9}{'floor':>9}{'corrected':>11}  best fool",
         ]
         lines += [
-            f"{row.name:28}{row.pooled:9.4f}{row.per_series_mean:9.4f}{row.floor:9.4f}{row.corrected:11.4f}  {row.fool}" for row in self.rows
+            f"{row.name:28}{row.pooled:9.4f}{row.per_series_mean:9.4f}{row.floor:9.4f}{row.corrected:11.4f}  {row.fool}"
+            for row in self.rows
         ]
         if self.counts is not None:
             lines.append(str(self.counts))
@@ -123,7 +124,9 @@ def _two(result: Result) -> tuple[float, float]:
     return float(result), result.per_series_mean if isinstance(result, Score) else float(result)
 
 
-def fool_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator) -> dict[str, list[list[Floats]]]:
+def fool_scores(
+    windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator
+) -> dict[str, list[list[Floats]]]:
     """The scores of the four fools, each as a list of draws, each draw as one array a series."""
     draws = [[rng.random(len(one)) for one in windows] for _ in range(n_simulations)]
     return {
@@ -134,7 +137,9 @@ def fool_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.rando
     }
 
 
-def _row(name: str, result: Result, fools: dict[str, list[list[Floats]]], metric: Callable[[list[Floats]], Result]) -> Row:
+def _row(
+    name: str, result: Result, fools: dict[str, list[list[Floats]]], metric: Callable[[list[Floats]], Result]
+) -> Row:
     """A row from the result and from the same metric on every fool; simulated fools are averaged."""
     floors = {}
     for fool, draws in fools.items():
@@ -145,11 +150,16 @@ def _row(name: str, result: Result, fools: dict[str, list[list[Floats]]], metric
     return Row(name, pooled, mean, float(floors[best][0]), float(max(value[1] for value in floors.values())), best)
 
 
-def _at_own_rate(fools: dict[str, list[list[Floats]]], scores: Sequence[Floats], level: float) -> dict[str, list[list[Floats]]]:
+def _at_own_rate(
+    fools: dict[str, list[list[Floats]]], scores: Sequence[Floats], level: float
+) -> dict[str, list[list[Floats]]]:
     """The fools as 0/1 scores for a fixed threshold: the random ones are active as often as ``scores`` are."""
     total = sum(map(len, scores))
     rate = sum(int((s >= level).sum()) for s in scores) / total if total else 0.0
-    chosen: dict[str, list[list[Floats]]] = {"always on": [[np.ones(len(s)) for s in scores]], "on/off": fools["on/off"]}
+    chosen: dict[str, list[list[Floats]]] = {
+        "always on": [[np.ones(len(s)) for s in scores]],
+        "on/off": fools["on/off"],
+    }
     for fool in ("random", "random, held"):
         draws = []
         for draw in fools[fool]:
@@ -216,7 +226,16 @@ def evaluate(
         return vus_pr(labels, s, max_buffer=max_buffer)
 
     floors = curve.floors
-    rows = [Row("SPD", float(curve.score), curve.score.per_series_mean, floors.best, floors.best_per_series_mean, floors.best_name)]
+    rows = [
+        Row(
+            "SPD",
+            float(curve.score),
+            curve.score.per_series_mean,
+            floors.best,
+            floors.best_per_series_mean,
+            floors.best_name,
+        )
+    ]
     rows.append(_row("event F1 (oracle)", best_event(scores), fools, best_event))
     rows.append(_row("VUS-PR", volume(scores), fools, volume))
     free: dict[str, Callable[[Any, Any], Result]] = {

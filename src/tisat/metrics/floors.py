@@ -193,7 +193,11 @@ def floors_of(windows: Sequence[Windows], *, counting: str, n_simulations: int, 
     for _ in range(n_simulations):
         draws = [rng.random(len(one)) for one in windows]
         plain.append(score_windows(draws, windows, counting=counting))
-        kept.append(score_windows([held(draw, one) for draw, one in zip(draws, windows, strict=True)], windows, counting=counting))
+        kept.append(
+            score_windows(
+                [held(draw, one) for draw, one in zip(draws, windows, strict=True)], windows, counting=counting
+            )
+        )
     return Floors(
         random=_random_closed_form(windows, counting),
         random_simulated=_mean_score(plain),
@@ -204,7 +208,13 @@ def floors_of(windows: Sequence[Windows], *, counting: str, n_simulations: int, 
 
 
 def floors(
-    y_true: Any, delta_max: Delay, *, counting: str = "event", timestamps: Any = None, n_simulations: int = 10, random_state: Seed = 0
+    y_true: Any,
+    delta_max: Delay,
+    *,
+    counting: str = "event",
+    timestamps: Any = None,
+    n_simulations: int = 10,
+    random_state: Seed = 0,
 ) -> Floors:
     """What each fool's SPD is on these labels.
 

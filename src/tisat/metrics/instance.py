@@ -42,7 +42,9 @@ class PrecisionRecall:
     @classmethod
     def of_counts(cls, hits: float, false: float, missed: float, *, threshold: float = float("nan")) -> PrecisionRecall:
         """From true positives, false positives and false negatives, which need not be whole."""
-        return cls(ratio(hits, hits + false), ratio(hits, hits + missed), ratio(2 * hits, 2 * hits + false + missed), threshold)
+        return cls(
+            ratio(hits, hits + false), ratio(hits, hits + missed), ratio(2 * hits, 2 * hits + false + missed), threshold
+        )
 
     @property
     def per_series_mean(self) -> PrecisionRecall:
@@ -50,7 +52,10 @@ class PrecisionRecall:
         many = self.per_series or (self,)
         table = np.array([[one.precision, one.recall, one.f1] for one in many])
         known = ~np.isnan(table)
-        means = [float(column[good].mean()) if good.any() else float("nan") for column, good in zip(table.T, known.T, strict=True)]
+        means = [
+            float(column[good].mean()) if good.any() else float("nan")
+            for column, good in zip(table.T, known.T, strict=True)
+        ]
         return PrecisionRecall(precision=means[0], recall=means[1], f1=means[2])
 
     def __str__(self) -> str:

@@ -60,10 +60,14 @@ def random_guess(labels: Any, p: float = 0.01) -> PrecisionRecall:
     chance = check_real(p, "p", "random_guess", above=0.0, at_most=1.0)
     many = _labels(labels, "random_guess")
     each = [_expected(_lengths(y), int((~y).sum()), chance) for y in many]
-    return pool(each, _expected(np.concatenate([_lengths(y) for y in many]), sum(int((~y).sum()) for y in many), chance))
+    return pool(
+        each, _expected(np.concatenate([_lengths(y) for y in many]), sum(int((~y).sum()) for y in many), chance)
+    )
 
 
-def random_guess_simulated(labels: Any, p: float = 0.01, *, n_simulations: int = 20, random_state: Seed = 0) -> PrecisionRecall:
+def random_guess_simulated(
+    labels: Any, p: float = 0.01, *, n_simulations: int = 20, random_state: Seed = 0
+) -> PrecisionRecall:
     """The same by throwing the coin at every instant: the check of the closed form.
 
     True and false positives are averaged over the simulations before precision, recall and F1 are taken.

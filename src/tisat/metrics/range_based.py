@@ -33,7 +33,9 @@ def _weight_before(k: npt.NDArray[np.int64], length: npt.NDArray[np.int64], bias
     return np.asarray(rising * (rising + 1) / 2 + falling * (2 * (length - half) - falling + 1) / 2, dtype=np.float64)
 
 
-def _overlap_rewards(ranges: Events, others: Events, bias: str, cardinality: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _overlap_rewards(
+    ranges: Events, others: Events, bias: str, cardinality: str
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """For each range: the rewarded share covered by the others, and whether any touches it. Both lists are sorted and disjoint."""
     first = np.searchsorted(others[:, 1], ranges[:, 0], side="right")
     last = np.searchsorted(others[:, 0], ranges[:, 1], side="left")
@@ -43,7 +45,9 @@ def _overlap_rewards(ranges: Events, others: Events, bias: str, cardinality: str
     start, length = ranges[owner, 0], ranges[owner, 1] - ranges[owner, 0]
     low = np.maximum(others[which, 0] - start, 0)
     high = np.minimum(others[which, 1] - start, length)
-    share = (_weight_before(high, length, bias) - _weight_before(low, length, bias)) / _weight_before(length, length, bias)
+    share = (_weight_before(high, length, bias) - _weight_before(low, length, bias)) / _weight_before(
+        length, length, bias
+    )
     covered = np.bincount(owner, weights=share, minlength=len(ranges))
     factor = 1.0 / np.maximum(number, 1) if cardinality == "reciprocal" else np.ones(len(ranges))
     return covered * factor, number > 0
@@ -63,7 +67,13 @@ def combine(precision: float, recall: float, threshold: float) -> PrecisionRecal
 
 
 def range_precision_recall(
-    y_true: Any, y_score: Any, *, threshold: float, existence: float = 0.0, cardinality: str = "reciprocal", bias: str = "flat"
+    y_true: Any,
+    y_score: Any,
+    *,
+    threshold: float,
+    existence: float = 0.0,
+    cardinality: str = "reciprocal",
+    bias: str = "flat",
 ) -> PrecisionRecall:
     """Range-based precision, recall and F1 of the runs with ``score >= threshold``.
 

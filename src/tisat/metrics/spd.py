@@ -108,7 +108,9 @@ def points_of(
     else:
         false_alarms = np.zeros(len(ascending), dtype=np.int64)
         for one, window in zip(scores, windows, strict=True):
-            false_alarms += _kernels.false_alarms(one, window.outside, ascending, window.stride or window.following)[::-1]
+            false_alarms += _kernels.false_alarms(one, window.outside, ascending, window.stride or window.following)[
+                ::-1
+            ]
     return Points(
         thresholds=ascending[::-1],
         saved=saved_so_far,
@@ -173,7 +175,9 @@ def spd_score(y_true: Any, y_score: Any, *, delta_max: Delay, counting: str = "e
 def process_points(family: Mapping[float, Any], windows: Sequence[Windows], *, raised: bool, whose: str) -> Points:
     """The counts of a family of alarm processes, by descending threshold."""
     if not isinstance(family, Mapping) or not family:
-        raise InputError(f"The alarms given to {whose} must be a mapping from thresholds to alarms, not empty. Got {type(family).__name__} instead.")
+        raise InputError(
+            f"The alarms given to {whose} must be a mapping from thresholds to alarms, not empty. Got {type(family).__name__} instead."
+        )
     thresholds = np.sort(check_vector(list(family), "alarms", whose))[::-1]
     count = count_raised if raised else count_active
     counts = [count(family[h], windows, whose=whose) for h in sorted(family, reverse=True)]

@@ -68,7 +68,9 @@ def _ticks(timestamps: object, length: int, whose: str) -> npt.NDArray[np.int64]
         try:
             stamps = stamps.astype("datetime64[ns]")
         except (TypeError, ValueError):
-            raise InputError(f"The 'timestamps' argument of {whose} must hold dates or seconds. Got text that is neither.") from None
+            raise InputError(
+                f"The 'timestamps' argument of {whose} must hold dates or seconds. Got text that is neither."
+            ) from None
     if stamps.dtype.kind == "M":
         if np.isnat(stamps).any():
             raise InputError(f"The 'timestamps' argument of {whose} must hold only known dates. Got NaT instead.")
@@ -80,7 +82,9 @@ def _ticks(timestamps: object, length: int, whose: str) -> npt.NDArray[np.int64]
         ticks = np.round((seconds - seconds[:1]) * 1e9).astype(np.int64)
     if (np.diff(ticks) <= 0).any():
         row = int(np.argmax(np.diff(ticks) <= 0)) + 1
-        raise InputError(f"The 'timestamps' argument of {whose} must strictly increase. Got a step back or a repeat at row {row} instead.")
+        raise InputError(
+            f"The 'timestamps' argument of {whose} must strictly increase. Got a step back or a repeat at row {row} instead."
+        )
     return ticks
 
 
@@ -160,7 +164,9 @@ def windows_of(
     if isinstance(delta_max, str | timedelta | np.timedelta64):
         delta = parse_duration(delta_max, name="delta_max", whose=whose)
         if ticks is None:
-            raise ParameterError(f"The 'delta_max' parameter of {whose} must be an integer >= 1 where there are no timestamps. Got {delta_max!r} instead.")
+            raise ParameterError(
+                f"The 'delta_max' parameter of {whose} must be an integer >= 1 where there are no timestamps. Got {delta_max!r} instead."
+            )
         steps = np.diff(ticks)
         regular = length < 2 or bool((steps == steps[0]).all())
         period = int(steps[0]) if length > 1 else delta
@@ -191,20 +197,28 @@ def series_list(value: Any, *, like: Sequence[Any] | None = None, name: str, who
     """One series or a list of them, as a list; as many as in ``like``."""
     many = list(value) if _is_many(value) else [value]
     if like is not None and len(many) != len(like):
-        raise InputError(f"The {name!r} argument of {whose} must hold as many series as the labels, {len(like)}. Got {len(many)} instead.")
+        raise InputError(
+            f"The {name!r} argument of {whose} must hold as many series as the labels, {len(like)}. Got {len(many)} instead."
+        )
     return many
 
 
 def all_windows(y_true: Any, delta_max: Delay, *, timestamps: Any = None, whose: str) -> list[Windows]:
     """The windows of one series or of each in a list."""
     labels = series_list(y_true, name="y_true", whose=whose)
-    stamps = [None] * len(labels) if timestamps is None else series_list(timestamps, like=labels, name="timestamps", whose=whose)
+    stamps = (
+        [None] * len(labels)
+        if timestamps is None
+        else series_list(timestamps, like=labels, name="timestamps", whose=whose)
+    )
     return [windows_of(y, delta_max, timestamps=t, whose=whose) for y, t in zip(labels, stamps, strict=True)]
 
 
 def all_scores(y_score: Any, windows: Sequence[Windows], *, whose: str) -> list[npt.NDArray[np.float64]]:
     """The scores of each series, checked against the windows; at least one of them is a number."""
-    scores = [check_vector(s, "y_score", whose) for s in series_list(y_score, like=windows, name="y_score", whose=whose)]
+    scores = [
+        check_vector(s, "y_score", whose) for s in series_list(y_score, like=windows, name="y_score", whose=whose)
+    ]
     for one, window in zip(scores, windows, strict=True):
         if len(one) != len(window):
             raise InputError(
