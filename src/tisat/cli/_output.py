@@ -35,17 +35,16 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
-def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = "", left: int = 1
-) -> None:
-    """A table; the first ``left`` columns are text, the others are figures. NaN is shown as a dash."""
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = "") -> None:
+    """A table; columns of figures stand to the right, columns of text to the left. What is undefined is a dash."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index < left else "right", no_wrap=index < left)
+        text = any(isinstance(row[index], str) for row in rows)
+        table.add_column(column, justify="left" if text else "right", no_wrap=index == 0)
     for row in rows:
         table.add_row(*(Text(format_cell(value)) for value in row))
     Console(soft_wrap=False).print(table)

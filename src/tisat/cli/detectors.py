@@ -22,4 +22,4 @@ def detectors(json: JsonFlag = False) -> None:
     if json:
         print_json(rows)
     else:
-        print_table("Detectors", ("name", "what it is"), [(row["name"], row["what"]) for row in rows], left=2)
+        print_table("Detectors", ("name", "what it is"), [(row["name"], row["what"]) for row in rows])

@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the first ``left`` columns are text, the others figures; ``strong`` rows are printed bold."""
+    """A table; columns of figures stand to the right, columns of text to the left; ``strong`` rows are bold."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     caption: str = ""
-    left: int = 1
     strong: Sequence[int] = ()
+
+    @property
+    def text(self) -> tuple[bool, ...]:
+        """Which columns hold text."""
+        return tuple(any(isinstance(row[index], str) for row in self.rows) for index in range(len(self.columns)))
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,8 @@ footer { color: var(--soft); font-size: .8rem; border-top: 1px solid var(--line)
 {% for item in section.content %}{% if item is string %}<p>{{ item }}</p>
 {% elif item.svg is defined %}<figure>{{ item.svg | safe }}{% if item.caption %}<figcaption>{{ item.caption }}</figcaption>{% endif %}</figure>
 {% else %}<table>{% if item.caption %}<caption>{{ item.caption }}</caption>{% endif %}<thead><tr>
-{% for column in item.columns %}<th{% if loop.index0 < item.left %} class="left"{% endif %}>{{ column }}</th>{% endfor %}</tr></thead><tbody>
-{% for row in item.rows %}<tr{% if loop.index0 in item.strong %} class="strong"{% endif %}>{% for value in row %}<td{% if loop.index0 < item.left %} class="left"{% endif %}>{{ value | cell }}</td>{% endfor %}</tr>
+{% for column in item.columns %}<th{% if item.text[loop.index0] %} class="left"{% endif %}>{{ column }}</th>{% endfor %}</tr></thead><tbody>
+{% for row in item.rows %}<tr{% if loop.index0 in item.strong %} class="strong"{% endif %}>{% for value in row %}<td{% if item.text[loop.index0] %} class="left"{% endif %}>{{ value | cell }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>{% endif %}{% endfor %}</section>
 {% endfor %}<footer>Written by tisat {{ version }}{% if command %} with <code>{{ command }}</code>{% endif %}.</footer></body></html>
 """
