@@ -34,6 +34,7 @@ DETECTORS: dict[str, str] = {
     "lstm-vae": "tisat.detectors.lstm_vae:LSTMVAE",
     "omni-anomaly": "tisat.detectors.omni_anomaly:OmniAnomaly",
     "thoc": "tisat.detectors.thoc:THOC",
+    "anomaly-transformer": "tisat.detectors.anomaly_transformer:AnomalyTransformer",
 }
 
 
