@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,40 +38,49 @@ def problem(path: str | Path, must: str, got: str, *, row: int | None = None, li
     return DataFileError(f"The file {str(path)!r} must {must}. Got {got}{where} instead.")
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """The file as bytes, unpacked where its name ends in .gz."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The file as bytes, unpacked where its name ends in .gz; one that cannot be read to its end is a DataFileError."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            yield file  # type: ignore[misc]
+    except (OSError, EOFError, zlib.error) as error:
+        raise problem(path, "be readable to its end", f"{str(error)[:120]!r}") from None
 
 
 def count_lines(path: Path) -> int:
     """How many lines a text file has; one without a final newline counts too. A bound on its rows."""
     lines, last = 0, b"\n"
-    try:
-        with open_bytes(path) as file:
-            while block := file.read(BLOCK):
-                lines += block.count(b"\n")
-                last = block[-1:]
-    except (OSError, EOFError) as error:
-        raise problem(path, "be readable to its end", f"{error}") from None
+    with open_bytes(path) as file:
+        while block := file.read(BLOCK):
+            lines += block.count(b"\n") + block.count(b"\r")  # arrow takes a lone \r for the end of a line too
+            last = block[-1:]
     return lines + (last != b"\n")
+
+
+def _cells(path: Path, raw: bytes, *, delimiter: str, row: int | None, line: int) -> list[str]:
+    """The cells of one line; what is not text is refused."""
+    try:
+        text = raw.decode("utf-8-sig" if line == 1 else "utf-8")
+    except UnicodeDecodeError:
+        raise problem(path, "be text in UTF-8", f"the bytes {raw[:8]!r}", row=row, line=line) from None
+    if "\0" in text:
+        raise problem(path, "be text", f"the bytes {raw[:8]!r}", row=row, line=line)
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise problem(path, "be a table of cells", f"{str(error)[:60]!r}", row=row, line=line) from None
 
 
 def first_lines(path: Path, *, count: int, delimiter: str = ",") -> list[list[str]]:
     """The cells of the first ``count`` lines, without surrounding spaces."""
     found: list[list[str]] = []
     with open_bytes(path) as file:
-        for number in range(count):
+        for line in range(1, count + 1):
             raw = file.readline(BLOCK)
             if not raw:
                 break
-            try:
-                text = raw.decode("utf-8-sig")
-            except UnicodeDecodeError:
-                raise problem(path, "be text in UTF-8", f"the bytes {raw[:8]!r}", line=number + 1) from None
-            if "\0" in text:
-                raise problem(path, "be text", f"the bytes {raw[:8]!r}", line=number + 1)
-            cells = next(csv.reader([text], delimiter=delimiter), [])
-            found.append([cell.strip() for cell in cells])
+            found.append([cell.strip() for cell in _cells(path, raw, delimiter=delimiter, row=None, line=line)])
     return found
 
 
@@ -94,13 +105,7 @@ def explain(
         for number, raw in enumerate(file, start=1):
             if number <= skip or not raw.strip():
                 continue
-            try:
-                text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                return problem(path, "be text in UTF-8", f"the bytes {raw[:8]!r}", row=row, line=number)
-            if "\0" in text:
-                return problem(path, "be text", f"the bytes {raw[:8]!r}", row=row, line=number)
-            cells = next(csv.reader([text], delimiter=delimiter), [])
+            cells = _cells(path, raw, delimiter=delimiter, row=row, line=number)
             if len(cells) != len(names):
                 return problem(path, cells_expected, f"{len(cells)}", row=row, line=number)
             for name, cell in zip(names, cells, strict=True):
@@ -217,6 +222,9 @@ def open_table(file: Path) -> tuple[dict[str, bool], Iterator[Any], int]:
         schema, rows = parquet_schema(file)
         return {field.name: is_number(field.type) for field in schema}, parquet_batches(file), rows
     schema = text_schema(file)
+    twice = next((name for i, name in enumerate(schema.names) if name in schema.names[:i]), None)
+    if twice is not None:
+        raise problem(file, "name each column once", f"{twice!r} twice", line=1)
     kinds = {field.name: field.type for field in schema}
     numeric = [name for name, kind in kinds.items() if is_number(kind) and not pa.types.is_boolean(kind)]
     types = {name: kind for name, kind in kinds.items() if name not in numeric}

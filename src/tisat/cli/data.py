@@ -37,7 +37,7 @@ def _presence(name: str, data: Path | None) -> str:
     try:
         found = load(name, data)
     except InputError:
-        return "no values"
+        return "none"
     return f"{len(found)} of {found.card.entities}" if found.missing else "all"
 
 

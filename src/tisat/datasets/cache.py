@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tisat._progress import Bar, progress
-from tisat._validation import check_choice, check_integer
+from tisat._validation import check_choice, check_integer, check_real
 from tisat._version import __version__
 from tisat.datasets.cards import NAMES, Card, FileCard, Origin
 from tisat.datasets.cards import card as read_card
@@ -52,6 +52,7 @@ def _receive(url: str, part: Path, bar: Bar) -> None:
     except HTTPError as error:
         if error.code != 416:  # 416: nothing beyond what we have, the checksum will tell
             raise
+        error.close()
         return
     with response:
         resumed = response.status == 206 and str(response.headers.get("Content-Range", "")).startswith(
@@ -166,6 +167,35 @@ def _bar(card: Card, missing: list[FileCard]) -> Iterator[Bar]:
         yield bar
 
 
+def fetch_set(card: Card, folder: Path, *, attempts: int, pause: float, url: str | None = None) -> None:
+    """Bring every file of a card into its folder, then write the manifest; what is there and right is left alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [file for file in card.files if not _have(folder, file)]
+    with _bar(card, missing) as bar:
+        for origin, files in _shares(card):
+            wanted = [file for file in files if file in missing]
+            if not wanted:
+                continue
+            base = origin.url if url is None else url.rstrip("/") + "/"
+            if origin.kind == "files":
+                for file in wanted:
+                    target = folder / file.path
+                    fetch(base + file.path, target, published=file, attempts=attempts, pause=pause, bar=bar)
+            else:
+                archive = folder / "data.zip"
+                address = origin.url if url is None else base + "data.zip"
+                fetch(address, archive, published=None, attempts=attempts, pause=pause, bar=bar)
+                _unpack(archive, origin, folder, wanted)
+                archive.unlink()
+    manifest = {"name": card.name, "tisat": __version__, "source": url or card.source}
+    target = folder / f".tisat-{card.name}.json"
+    part = folder / f"{target.name}.part"
+    part.write_text(
+        json.dumps(manifest | {"files": [file.path for file in card.files]}, indent=1) + "\n", encoding="utf-8"
+    )
+    os.replace(part, target)
+
+
 def download(
     name: str, data: str | Path | None = None, *, attempts: int = 5, pause: float = 1.0, url: str | None = None
 ) -> Path:
@@ -190,44 +220,12 @@ def download(
     """
     card = read_card(check_choice(name, "name", "download", choices=NAMES))
     attempts = check_integer(attempts, "attempts", "download", minimum=1)
+    pause = check_real(pause, "pause", "download", at_least=0)
     if not card.download:
         raise DataFileError(f"The data set {name!r} cannot be downloaded. {card.obtain}")
     folder = data_root(data) / card.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    missing = [file for file in card.files if not _have(folder, file)]
-    with _bar(card, missing) as bar:
-        for origin, files in _shares(card):
-            wanted = [file for file in files if file in missing]
-            if not wanted:
-                continue
-            base = origin.url if url is None else url.rstrip("/") + "/"
-            try:
-                if origin.kind == "files":
-                    for file in wanted:
-                        fetch(
-                            base + file.path,
-                            folder / file.path,
-                            published=file,
-                            attempts=attempts,
-                            pause=pause,
-                            bar=bar,
-                        )
-                else:
-                    archive = folder / "data.zip"
-                    address = origin.url if url is None else base + "data.zip"
-                    fetch(address, archive, published=None, attempts=attempts, pause=pause, bar=bar)
-                    _unpack(archive, origin, folder, wanted)
-                    archive.unlink()
-            except DataFileError as error:
-                raise DataFileError(f"{error} Another way to get {name}: {card.obtain}") from None
-    manifest = {
-        "name": name,
-        "tisat": __version__,
-        "source": url or card.source,
-        "files": [file.path for file in card.files],
-    }
-    target = folder / f".tisat-{name}.json"
-    part = folder / f"{target.name}.part"
-    part.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, target)
+    try:
+        fetch_set(card, folder, attempts=attempts, pause=pause, url=url)
+    except DataFileError as error:
+        raise DataFileError(f"{error} Another way to get {name}: {card.obtain}") from None
     return folder

@@ -107,17 +107,14 @@ def _sheet_log(file: Path, card: Card) -> tuple[Iterator[Any], int, int]:
             if name in (TIME, LABEL):
                 arrays.append(pa.array([str(cell) for cell in column]))
                 continue
-            try:
-                arrays.append(pa.array([None if cell == "" else float(cell) for cell in column], pa.float64()))
-            except (TypeError, ValueError):
-                row = next(i for i, cell in enumerate(column) if not isinstance(cell, int | float) and cell != "")
-                raise problem(
-                    file,
-                    f"hold a number in column {name!r}",
-                    f"{column[row]!r}",
-                    row=first + row,
-                    line=first + row + above + 2,
-                ) from None
+            numbers = []
+            for row, cell in enumerate(column, start=first):
+                try:
+                    numbers.append(None if cell == "" else float(cell))
+                except (TypeError, ValueError):
+                    must = f"hold a number in column {name!r}"
+                    raise problem(file, must, f"{cell!r}", row=row, line=row + above + 2) from None
+            arrays.append(pa.array(numbers, pa.float64()))
         return pa.record_batch(arrays, names=names)
 
     def batches() -> Iterator[Any]:
