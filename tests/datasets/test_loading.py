@@ -6,10 +6,10 @@ import csv
 import mmap
 import sys
 
-import naive_datasets as naive
 import numpy as np
 import pytest
 
+import naive_datasets as naive
 from tisat import datasets
 from tisat.errors import DataFileError, MissingExtraError, ParameterError
 from tisat.events import events_from_labels
@@ -83,17 +83,29 @@ def test_published_row_counts_are_demanded_unless_told_otherwise(smd):
         datasets.load("smd", smd)["machine-1-1"].test  # noqa: B018
 
 
+def test_labels_demand_the_published_rows_too(smd, telemanom, psm, swat):
+    for name, file in (
+        ("smd", "machine-1-1.txt"),
+        ("msl", "labeled_anomalies.csv"),
+        ("psm", "test_label.csv"),
+        ("swat", "Attack_v0"),
+    ):
+        with pytest.raises(DataFileError, match=rf"{file}.*rows its publisher gave it"):
+            datasets.labels(name, smd)
+        assert datasets.labels(name, smd, strict=False)
+
+
 def test_labels_need_no_values(telemanom):
     for file in (telemanom / "telemanom" / "test").iterdir():
         file.unlink()
-    assert set(datasets.labels("smap", telemanom)) == {"P-1", "P-2"}
+    assert set(datasets.labels("smap", telemanom, strict=False)) == {"P-1", "P-2"}
 
 
 def test_telemanom_events_are_those_a_plain_reader_marks(telemanom):
     with (telemanom / "telemanom" / "labeled_anomalies.csv").open() as file:
         rows = list(csv.DictReader(file))
     for name in ("smap", "msl"):
-        for channel, labels in datasets.labels(name, telemanom).items():
+        for channel, labels in datasets.labels(name, telemanom, strict=False).items():
             assert labels.astype(int).tolist() == naive.telemanom_labels(rows, channel)
 
 

@@ -310,7 +310,7 @@ def test_binary_garbage_is_refused_whatever_it_is_called(tmp_path, name):
 def test_a_gzip_that_breaks_off_is_refused(tmp_path):
     file = tmp_path / "own.csv.gz"
     file.write_bytes(gzip.compress(b"a,b\n" + b"1.5,2.5\n" * 10_000)[:-20])
-    with pytest.raises(DataFileError, match="own.csv.gz"):
+    with pytest.raises(DataFileError, match=r"own\.csv\.gz"):
         Series.read(file)
 
 
@@ -320,6 +320,7 @@ def test_no_content_makes_the_reader_fail_in_any_other_way(tmp_path, content):
     file = tmp_path / "any.csv"
     file.write_bytes(content)
     try:
-        Series.read(file)
+        outcome = repr(Series.read(file))
     except InputError as error:
-        assert "any.csv" in str(error)
+        outcome = str(error)
+    assert "any" in outcome

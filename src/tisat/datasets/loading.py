@@ -41,7 +41,7 @@ def _folder(card: Card, data: str | Path | None) -> Path:
     return folder
 
 
-def labels(name: str, data: str | Path | None = None) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(name: str, data: str | Path | None = None, *, strict: bool = True) -> dict[str, npt.NDArray[np.bool_]]:
     """The test labels of every entity that has them, without reading any values.
 
     Parameters
@@ -49,6 +49,9 @@ def labels(name: str, data: str | Path | None = None) -> dict[str, npt.NDArray[n
     name : one of "smd", "msl", "smap", "swat", "psm"
     data : folder, optional
         The folder that holds the data set's folder; ``TISAT_DATA`` or ``~/.cache/tisat`` where not given.
+
+    strict : bool
+        Refuse a file whose rows are not as many as published.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def labels(name: str, data: str | Path | None = None) -> dict[str, npt.NDArray[n
     if not (root / card.folder).is_dir() and converted.is_converted(root, name):
         return converted.labels(root, card)
     reader = {"smd": smd.labels, "swat": swat.labels, "psm": psm.labels}.get(name, telemanom.labels)
-    return reader(_folder(card, data), card)
+    return reader(_folder(card, data), card, strict=check_flag(strict, "strict", "labels"))
 
 
 def _choose(dataset: Dataset, entities: Iterable[str] | str | None) -> Dataset:
@@ -204,7 +207,7 @@ def convert(
     return converted.write_converted(
         dataset,
         data_root(data if out is None else out),
-        labels=labels(name, data),
+        labels=labels(name, data, strict=strict),
         originals=originals,
         version=(version or swat.newest(folder)) if name == "swat" else None,
     )

@@ -37,7 +37,7 @@ def read_values(folder: Path, card: Card, machine: str, split: str, *, strict: b
     return values
 
 
-def read_labels(folder: Path, card: Card, machine: str, *, strict: bool = True) -> npt.NDArray[np.bool_]:
+def read_labels(folder: Path, card: Card, machine: str, *, strict: bool) -> npt.NDArray[np.bool_]:
     """The test labels of one machine."""
     file = folder / "test_label" / f"{machine}.txt"
     labels = check_binary(file, read_numbers(file, names=["label"])[:, 0])
@@ -83,9 +83,9 @@ def _test(folder: Path, card: Card, machine: str, *, strict: bool) -> Series:
     return series_of(file, values, timestamps=regular_clock(len(values), card), labels=labels, name=machine)
 
 
-def labels(folder: Path, card: Card) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, npt.NDArray[np.bool_]]:
     """The test labels of every machine that has them."""
-    return {machine: read_labels(folder, card, machine) for machine in _machines(folder / "test_label")}
+    return {machine: read_labels(folder, card, machine, strict=strict) for machine in _machines(folder / "test_label")}
 
 
 def dataset(folder: Path, card: Card, *, strict: bool) -> Dataset:

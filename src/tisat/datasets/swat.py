@@ -203,11 +203,11 @@ def _series(card: Card, file: Path, split: str, version: str, *, strict: bool) -
     )
 
 
-def _labels_of_log(file: Path, card: Card) -> npt.NDArray[np.bool_]:
+def _labels_of_log(file: Path, card: Card, *, strict: bool) -> npt.NDArray[np.bool_]:
     batches, _, above = _open_log(file, card, only=[LABEL])
     _, others = gather(batches, rows=0, numeric=())
     labels = _labels(file, others[LABEL], above)
-    check_rows(file, len(labels), card, NAME, "test", strict=True)
+    check_rows(file, len(labels), card, NAME, "test", strict=strict)
     return labels
 
 
@@ -224,11 +224,11 @@ def _labels_of_events(file: Path, card: Card) -> npt.NDArray[np.bool_]:
     return labels_from_events(pairs, length=card.test_rows)
 
 
-def labels(folder: Path, card: Card) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, npt.NDArray[np.bool_]]:
     """The labels of the attack log; where it is not there, those of ``events.csv`` (columns start,stop, half-open)."""
     log = _logs(folder).get(("attack", "v0"))
     if log is not None:
-        return {NAME: _labels_of_log(log, card)}
+        return {NAME: _labels_of_log(log, card, strict=strict)}
     events = folder / EVENTS
     if not events.is_file():
         raise problem(folder / "SWaT_Dataset_Attack_v0.csv", "exist (csv or xlsx)", "no such file")

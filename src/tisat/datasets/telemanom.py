@@ -136,9 +136,11 @@ def _test(folder: Path, card: Card, channel: str, *, telemetry_only: bool, stric
     return _series(folder, card, channel, "test", labels, telemetry_only=telemetry_only, strict=strict)
 
 
-def labels(folder: Path, card: Card) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, npt.NDArray[np.bool_]]:
     """The test labels of every channel of the spacecraft, in the order of the card."""
     channels = read_channels(folder, card)
+    for name, known in channels.items():
+        check_rows(folder / LABELS, known.length, card, name, "test", strict=strict)
     found = {name: labels_from_events(known.events, length=known.length) for name, known in channels.items()}
     order = [*(name for name in card.rows if name in found), *(name for name in found if name not in card.rows)]
     return {name: found[name] for name in order}
@@ -146,7 +148,7 @@ def labels(folder: Path, card: Card) -> dict[str, npt.NDArray[np.bool_]]:
 
 def dataset(folder: Path, card: Card, *, telemetry_only: bool, strict: bool) -> Dataset:
     """Every labelled channel whose two arrays are there."""
-    labelled = list(labels(folder, card))
+    labelled = list(labels(folder, card, strict=strict))
     arrays = {name: [folder / split / f"{name}.npy" for split in ("train", "test")] for name in labelled}
     whole = [name for name in labelled if all(file.is_file() for file in arrays[name])]
     options = {"telemetry_only": telemetry_only, "strict": strict}
