@@ -37,6 +37,7 @@ DETECTORS: dict[str, str] = {
     "lstm-vae": "tisat.detectors.lstm_vae:LSTMVAE",
     "beatgan": "tisat.detectors.beatgan:BeatGAN",
     "omni-anomaly": "tisat.detectors.omni_anomaly:OmniAnomaly",
+    "interfusion": "tisat.detectors.interfusion:InterFusion",
     "thoc": "tisat.detectors.thoc:THOC",
     "anomaly-transformer": "tisat.detectors.anomaly_transformer:AnomalyTransformer",
 }
