@@ -42,11 +42,15 @@ def _root(
 
 # In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
 #     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
-from tisat.cli import bench, data, demo, detectors  # noqa: E402
+from tisat.cli import alarm, audit, bench, data, demo, detectors, far, watch  # noqa: E402
 
 app.add_typer(data.app, name="data")
 app.command("detectors")(detectors.detectors)
+app.command("alarm")(alarm.alarm)
+app.command("watch")(watch.watch)
+app.command("far")(far.far)
 app.command("demo")(demo.demo)
+app.add_typer(audit.app, name="audit")
 app.command("bench")(bench.bench)
 
 

@@ -87,20 +87,21 @@ def _expected_false_alarms(windows: Windows) -> Floats:
     terms = np.bincount(-(-where // stride))
     at_multiples = where[where % stride == 0] // stride
     starts = np.bincount(at_multiples, minlength=1)
+    n_terms, n_starts = np.cumsum(terms), len(starts)
     expected = np.empty_like(p)
     for i, probability in enumerate(p):
-        block = probability**stride
-        if block >= 1.0 - 1e-15:
-            ratio = np.arange(len(terms), dtype=np.float64)
-            powers = np.ones(len(starts))
-        else:
-            reach = len(terms) if block > 0.999999 else min(len(terms), 2 + int(-45 / np.log(max(block, 1e-300))))
-            few = -np.expm1(np.log(max(block, 1e-300)) * np.arange(reach)) / (1.0 - block)
-            ratio = np.full(len(terms), 1.0 / (1.0 - block))
-            ratio[:reach] = few
-            powers = np.zeros(len(starts))
-            powers[: min(reach, len(starts))] = block ** np.arange(min(reach, len(starts)))
-        expected[i] = probability * (1 - probability) * (terms @ ratio) + probability * (starts @ powers)
+        block = probability**stride  # a run lasts another stride
+        decay = np.log(block) if block > 0 else -1e300
+        reach = (
+            len(terms) if decay > -1e-6 else min(len(terms), 2 + int(-45 / decay))
+        )  # beyond it a power is below rounding
+        blocks = np.arange(reach)
+        geometric = blocks if block > 1.0 - 1e-15 else np.expm1(decay * blocks) / np.expm1(decay)  # 1 + block + ...
+        lasting = float(terms[:reach] @ geometric)
+        if reach < len(terms):
+            lasting += float(n_terms[-1] - n_terms[reach - 1]) / (1.0 - block)
+        first = float(starts[:reach] @ np.exp(decay * blocks[:n_starts]))
+        expected[i] = probability * (1 - probability) * lasting + probability * first
     return expected
 
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from tisat._validation import check_integer, check_real
 from tisat.events import events_from_labels
 from tisat.metrics.instance import Flags, Floats, PrecisionRecall, best_f1, label_score_pairs, pool
-from tisat.metrics.point_adjust import reaching
 from tisat.metrics.pooling import Score
 
 
@@ -76,13 +75,14 @@ def _best(ranked: list[Floats], lengths: list[int], nominal: Floats, k: float) -
     values, gains = _steps(ranked, lengths, k)
     ascending, group = np.unique(values, return_inverse=True)
     hits = np.cumsum(np.bincount(group, weights=gains, minlength=len(ascending))[::-1])
-    return best_f1(ascending[::-1], hits, reaching(nominal, ascending[::-1]), float(sum(lengths)))
+    false = len(nominal) - np.searchsorted(nominal, ascending[::-1], side="left")
+    return best_f1(ascending[::-1], hits, false, float(sum(lengths)))
 
 
 def _parts(y: Flags, s: Floats) -> tuple[list[Floats], list[int], npt.NDArray[np.float64]]:
     events = events_from_labels(y).tolist()
     ranked = [-np.sort(-s[start:stop][~np.isnan(s[start:stop])]) for start, stop in events]
-    return ranked, [stop - start for start, stop in events], s[~y]
+    return ranked, [stop - start for start, stop in events], np.sort(s[~y & ~np.isnan(s)])
 
 
 def best_pa_k_f1(y_true: Any, y_score: Any, *, k: float) -> PrecisionRecall:
@@ -105,7 +105,7 @@ def _together(parts: list[tuple[list[Floats], list[int], Floats]]) -> tuple[list
     return (
         [scores for ranked, _, _ in parts for scores in ranked],
         [length for _, lengths, _ in parts for length in lengths],
-        np.concatenate([nominal for _, _, nominal in parts]),
+        np.sort(np.concatenate([nominal for _, _, nominal in parts])),
     )
 
 

@@ -29,7 +29,7 @@ def _peaks(y: Flags, s: Floats) -> tuple[Floats, Integers]:
     return peaks, events[:, 1] - events[:, 0]
 
 
-def reaching(values: Floats, descending: Floats) -> Integers:
+def _reaching(values: Floats, descending: Floats) -> Integers:
     """How many values (NaN never) are at or above each of the descending thresholds."""
     level = np.searchsorted(descending[::-1], values[~np.isnan(values)], side="right")
     counts = np.bincount(level, minlength=len(descending) + 1)
@@ -42,7 +42,7 @@ def _best(peaks: Floats, lengths: Integers, nominal: Floats) -> PrecisionRecall:
     ascending, group = np.unique(peaks[found], return_inverse=True)
     hits = np.cumsum(np.bincount(group, weights=lengths[found], minlength=len(ascending))[::-1])
     thresholds = ascending[::-1]
-    return best_f1(thresholds, hits, reaching(nominal, thresholds), float(lengths.sum()))
+    return best_f1(thresholds, hits, _reaching(nominal, thresholds), float(lengths.sum()))
 
 
 def adjusted_precision_recall(y_true: Any, y_score: Any, *, threshold: float) -> PrecisionRecall:

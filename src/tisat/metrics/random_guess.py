@@ -112,5 +112,9 @@ def best_random_guess(labels: Any, *, probabilities: Sequence[float] | None = No
     (True, True)
     """
     tried = np.logspace(-5, 0, 200) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
-    results = [(float(p), random_guess(labels, float(p))) for p in tried]
-    return max(results, key=lambda result: -1.0 if np.isnan(result[1].f1) else result[1].f1)
+    many = _labels(labels, "best_random_guess")
+    lengths = np.concatenate([_lengths(y) for y in many])
+    nominal = sum(int((~y).sum()) for y in many)
+    scores = [_expected(lengths, nominal, float(p)).f1 for p in tried]
+    best = float(tried[int(np.argmax(np.nan_to_num(scores, nan=-1.0)))])
+    return best, random_guess(labels, best)

@@ -1,0 +1,177 @@
+"""Labels and scores from files: csv, txt, parquet or npy, one file or a folder with one file a series.
+
+A table may be long (``unique_id`` names the series). The wanted column is the one asked for, or one with a usual name, or the only one there is.
+This module does not know what is done with the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import DataFileError
+from tisat.series import LABEL_NAMES, TIME_NAMES
+
+SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy")
+SCORE_NAMES = ("score", "scores", "y_score", "anomaly_score", "statistic")
+LABELS = (*LABEL_NAMES, "y_true", "y")
+ENTITY = "unique_id"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of one series, with its clock where the file has one."""
+
+    values: npt.NDArray[np.float64]  # (T,)
+    timestamps: npt.NDArray[Any] | None  # (T,)
+
+
+def _stem(file: Path) -> str:
+    name = file.name.removesuffix(".gz")
+    return name[: name.rfind(".")]
+
+
+def _refuse(file: Path, must: str, got: str) -> DataFileError:
+    return DataFileError(f"The file {str(file)!r} must {must}. Got {got} instead.")
+
+
+def _table(file: Path) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    try:
+        if file.suffix == ".parquet":
+            return parquet.read_table(file)
+        table = csv.read_csv(file)
+        try:  # a file of bare numbers has no header: its first row was taken for one
+            [float(name) for name in table.column_names]
+        except ValueError:
+            return table
+        return csv.read_csv(file, read_options=csv.ReadOptions(autogenerate_column_names=True))
+    except (pa.ArrowException, OSError) as error:
+        raise _refuse(file, "be a readable table", repr(str(error)[:150])) from None
+
+
+def _numbers(file: Path, column: Any, name: str) -> npt.NDArray[np.float64]:
+    import pyarrow as pa
+
+    try:
+        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except (pa.ArrowException, ValueError):
+        raise _refuse(file, f"hold numbers in column {name!r}", f"{column.type}") from None
+
+
+def _clock(file: Path, column: Any, name: str) -> npt.NDArray[Any]:
+    stamps = column.to_numpy()
+    if stamps.dtype.kind in "OUS":
+        try:
+            return np.asarray(stamps, dtype="datetime64[ns]")
+        except (TypeError, ValueError):
+            raise _refuse(file, f"hold dates or seconds in column {name!r}", "text that is neither") from None
+    return np.asarray(stamps)
+
+
+def _choose(file: Path, names: Sequence[str], wanted: str | None, known: Sequence[str], what: str) -> str:
+    if wanted is not None:
+        if wanted not in names:
+            raise _refuse(file, f"have a column {wanted!r}", ", ".join(names))
+        return wanted
+    usual = next((name for name in names if name.lower() in known), None)
+    others = [name for name in names if name.lower() not in (*TIME_NAMES, ENTITY)]
+    if usual is None and len(others) != 1:
+        raise _refuse(
+            file, f"have one column of {what}, or name it with --{what.removesuffix('s')}-column", ", ".join(names)
+        )
+    return usual if usual is not None else others[0]
+
+
+def _read_file(file: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
+    if file.suffix == ".npy":
+        try:
+            array = np.load(file, allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise _refuse(file, "be a numpy array of numbers", repr(str(error)[:150])) from None
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1 or array.dtype.kind not in "biuf":
+            raise _refuse(file, f"hold one-dimensional {what}", f"shape {array.shape} of {array.dtype}")
+        return {_stem(file): Column(array.astype(np.float64), None)}
+    table = _table(file)
+    names = [str(name) for name in table.column_names]
+    chosen = _choose(file, names, wanted, known, what)
+    values = _numbers(file, table.column(chosen), chosen)
+    time = next((name for name in names if name.lower() in TIME_NAMES and name != chosen), None)
+    stamps = None if time is None else _clock(file, table.column(time), time)
+    if ENTITY not in names:
+        return {_stem(file): Column(values, stamps)}
+    entities = np.asarray(table.column(ENTITY).to_numpy()).astype(str)
+    found = {}
+    for entity in dict.fromkeys(entities.tolist()):
+        rows = entities == entity
+        found[entity] = Column(values[rows], None if stamps is None else stamps[rows])
+    return found
+
+
+def _read(path: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
+    if not path.exists():
+        raise DataFileError(f"The {what} {str(path)!r} must be a file or a folder. There is neither.")
+    if path.is_file():
+        if not path.name.endswith(SUFFIXES):
+            raise _refuse(path, "end in .csv, .txt, .parquet or .npy", repr(path.suffix))
+        return _read_file(path, wanted, known, what)
+    files = sorted(file for file in path.iterdir() if file.is_file() and file.name.endswith(SUFFIXES))
+    if not files:
+        raise DataFileError(f"The folder {str(path)!r} must hold csv, parquet or npy files of {what}. There are none.")
+    found: dict[str, Column] = {}
+    for file in files:
+        more = _read_file(file, wanted, known, what)
+        twice = next((name for name in more if name in found), None)
+        if twice is not None:
+            raise DataFileError(
+                f"The files of {str(path)!r} must name a series once. Got {twice!r} again in {file.name!r}."
+            )
+        found |= more
+    return found
+
+
+@dataclass(frozen=True)
+class ScoredSeries:
+    """Labels and scores of the same series, in one order."""
+
+    names: list[str]
+    labels: list[npt.NDArray[np.float64]]
+    scores: list[npt.NDArray[np.float64]]
+    timestamps: list[npt.NDArray[Any]] | None  # only where every series has a clock
+
+
+def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_column: str | None) -> ScoredSeries:
+    """Labels and scores paired by the name of the series (the file's stem, or ``unique_id``); a single pair needs no common name."""
+    truth = _read(labels, label_column, LABELS, "labels")
+    given = _read(scores, score_column, SCORE_NAMES, "scores")
+    if len(truth) == len(given) == 1:
+        pairs = {next(iter(given)): (next(iter(truth.values())), next(iter(given.values())))}
+    else:
+        unlabelled = sorted(set(given) - set(truth))
+        unscored = sorted(set(truth) - set(given))
+        if unlabelled or unscored:
+            missing, where = (unlabelled[0], "labels") if unlabelled else (unscored[0], "scores")
+            raise DataFileError(f"The labels and scores must name the same series. Got {missing!r} without {where}.")
+        pairs = {name: (truth[name], given[name]) for name in truth}
+    for name, (y, s) in pairs.items():
+        if len(y.values) != len(s.values):
+            raise DataFileError(
+                f"The labels and scores of series {name!r} must have the same length. Got {len(y.values)} and {len(s.values)} instead."
+            )
+    clocks = [y.timestamps if y.timestamps is not None else s.timestamps for y, s in pairs.values()]
+    known = [clock for clock in clocks if clock is not None]
+    return ScoredSeries(
+        names=list(pairs),
+        labels=[y.values for y, _ in pairs.values()],
+        scores=[s.values for _, s in pairs.values()],
+        timestamps=known if len(known) == len(clocks) else None,
+    )

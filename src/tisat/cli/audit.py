@@ -1,0 +1,212 @@
+"""``tisat audit``: what scores are worth, and what a coin gets on the labels of the benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tisat.cli._output import JsonFlag, print_json, print_table
+from tisat.errors import DataFileError
+
+if TYPE_CHECKING:
+    from tisat.metrics import Audit
+
+# The Random Guess row of Table I of the paper: precision, recall, F1 in percent.
+PAPER = {
+    "smd": (90.54, 96.43, 93.39),
+    "msl": (94.95, 98.13, 96.51),
+    "smap": (95.43, 97.74, 96.48),
+    "swat": (93.21, 99.47, 96.24),
+    "psm": (98.83, 98.14, 98.48),
+}
+SHOWN = 10  # events and alarms listed on the terminal; --json and --html have them all
+
+
+class _DefaultsToScores(TyperGroup):
+    """``tisat audit LABELS SCORES`` is short for ``tisat audit scores LABELS SCORES``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            args = ["scores", *args]
+        return list(super().parse_args(ctx, args))
+
+
+app = typer.Typer(
+    cls=_DefaultsToScores,
+    no_args_is_help=True,
+    help="What scores are worth: `tisat audit LABELS SCORES`, with the fools beside every number.",
+)
+
+
+def _print(audit: Audit) -> None:
+    evaluation = audit.evaluation
+    typer.echo("\n".join(f"* {sentence}" for sentence in audit.verdict) + "\n")
+    print_table(
+        f"{evaluation.n_series} series, {evaluation.n_instants:,} instants, {evaluation.n_events} events, delta_max {evaluation.curve.delta_max}",
+        ("score", "pooled", "per-series mean", "floor", "corrected", "best fool"),
+        [(row.name, row.pooled, row.per_series_mean, row.floor, row.corrected, row.fool) for row in evaluation.rows],
+        note="oracle: the threshold was chosen with the labels",
+    )
+    print_table(
+        "SPD by delta_max",
+        ("delta_max", "pooled", "per-series mean", "floor", "corrected", "best fool"),
+        [(str(p.delta_max), p.pooled, p.per_series_mean, p.floor, p.corrected, p.fool) for p in audit.sweep],
+    )
+    print_table(
+        "Floors: SPD of fools on these labels",
+        ("fool", "pooled", "per-series mean"),
+        [(name, float(score), score.per_series_mean) for name, score in evaluation.curve.floors.named.items()],
+    )
+    missed = [(event.series, event.start, event.stop, event.time) for event in audit.missed]
+    false = [(alarm.series, alarm.instant, alarm.time) for alarm in audit.false_alarms]
+    typer.echo(f"\nAt threshold {audit.threshold:.6g} ({audit.threshold_source}):")
+    _print_list("events missed", ("series", "start", "stop", "time"), missed)
+    _print_list("false alarms", ("series", "instant", "time"), false)
+
+
+def _print_list(what: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    if not rows:
+        typer.echo(f"no {what}")
+        return
+    if not any(row[-1] for row in rows):  # no clock
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    more = f"{len(rows) - SHOWN} more with --json or --html" if len(rows) > SHOWN else ""
+    print_table(f"{len(rows)} {what}", columns, rows[:SHOWN], note=more)
+
+
+@app.command("scores")
+def scores(
+    labels: Annotated[
+        Path, typer.Argument(help="Labels (0/1): csv, txt, parquet or npy, or a folder with one file a series.")
+    ],
+    scores: Annotated[
+        Path, typer.Argument(help="Scores, higher = more anomalous: the same forms; files pair by name.")
+    ],
+    delta_max: Annotated[
+        str, typer.Option(help="Longest tolerable delay: instants, or a duration such as 10min.")
+    ] = "100",
+    threshold: Annotated[
+        float | None, typer.Option(help="Where alarms are raised; chosen with the labels (oracle) if not given.")
+    ] = None,
+    label_column: Annotated[str | None, typer.Option(help="The column of labels.")] = None,
+    score_column: Annotated[str | None, typer.Option(help="The column of scores.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random fools.")] = 0,
+    json: JsonFlag = False,
+) -> None:
+    """What scores are worth on these labels: SPD, the old scores, the floors, and a verdict in words."""
+    from tisat.cli._score_files import read_scored
+    from tisat.metrics import audit
+
+    found = read_scored(labels, scores, label_column=label_column, score_column=score_column)
+    result = audit(
+        found.labels,
+        found.scores,
+        delta_max=int(delta_max) if delta_max.strip().lstrip("+-").isdigit() else delta_max,
+        threshold=threshold,
+        timestamps=found.timestamps,
+        names=found.names,
+        random_state=seed,
+    )
+    if html is not None:
+        from tisat.report.audit import audit_page
+
+        command = f"tisat audit {labels.name} {scores.name} --delta-max {delta_max}"
+        page = audit_page(result, names=found.names, scores=found.scores, command=command)
+        html.write_text(page, encoding="utf-8")
+    if json:
+        print_json(result.to_dict())
+    else:
+        _print(result)
+        if html is not None:
+            typer.echo(f"page written to {html}", err=True)
+
+
+def _row(name: str, labels: list[Any], p: float, n_simulations: int, seed: int) -> dict[str, Any]:
+    from tisat.events import events_from_labels
+    from tisat.metrics import best_random_guess, random_guess, random_guess_simulated
+
+    total = sum(map(len, labels))
+    return {
+        "labels": name,
+        "n_series": len(labels),
+        "n_instants": total,
+        "n_events": sum(len(events_from_labels(y)) for y in labels),
+        "anomalous_percent": 100 * sum(int(y.sum()) for y in labels) / total,
+        "closed_form": [100 * getattr(random_guess(labels, p), part) for part in ("precision", "recall", "f1")],
+        "simulated": [
+            100 * getattr(random_guess_simulated(labels, p, n_simulations=n_simulations, random_state=seed), part)
+            for part in ("precision", "recall", "f1")
+        ],
+        "paper": list(PAPER[name]),
+        "best_p": best_random_guess(labels)[0],
+        "best_f1": 100 * best_random_guess(labels)[1].f1,
+    }
+
+
+@app.command("random-guess")
+def random_guess_table(
+    data: Annotated[
+        Path | None, typer.Option(help="The folder that holds the data sets; TISAT_DATA if not given.")
+    ] = None,
+    p: Annotated[float, typer.Option(help="Probability of an alarm at an instant.")] = 0.01,
+    simulations: Annotated[int, typer.Option(help="How often the coin is thrown through each label set.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the coin.")] = 0,
+    json: JsonFlag = False,
+) -> None:
+    """The Random Guess row of the paper's first table, for every label set in DIR: adjusted P / R / F1 in percent."""
+    from tisat import datasets
+
+    rows, absent = [], []
+    for name in datasets.NAMES:
+        try:
+            labels = list(datasets.labels(name, data).values())
+        except DataFileError as error:
+            absent.append(str(error))
+            continue
+        rows.append(_row(name, labels, p, simulations, seed))
+    if not rows:
+        raise DataFileError(
+            f"The folder {str(datasets.data_root(data))!r} must hold at least one of {', '.join(datasets.NAMES)}. Got none of them."
+        )
+    if json:
+        print_json({"p": p, "simulations": simulations, "rows": rows, "absent": absent})
+        return
+    # plain lines, not a box: three triples of figures do not fit 80 columns, and wrapped triples cannot be read
+    typer.echo(f"Random Guess, p = {p:g}: adjusted precision / recall / F1 in percent\n")
+    layout = "{:7}{:>7}{:>9}{:>8}{:>13}   {:23}{:23}{}"
+    typer.echo(
+        layout.format(
+            "labels", "series", "T", "events", "anomalous %", "closed form", "simulated", "Table I of the paper"
+        )
+    )
+    for row in rows:
+        triples = (" / ".join(f"{value:.2f}" for value in row[kind]) for kind in ("closed_form", "simulated", "paper"))
+        name = row["labels"].upper().replace("SWAT", "SWaT")
+        typer.echo(
+            layout.format(
+                name,
+                row["n_series"],
+                f"{row['n_instants']:,}",
+                row["n_events"],
+                f"{row['anomalous_percent']:.2f}",
+                *triples,
+            )
+        )
+    typer.echo()
+    for row in rows:
+        gap = max(abs(a - b) for a, b in zip(row["closed_form"], row["paper"], strict=True))
+        verdict = (
+            "the paper's figures"
+            if gap <= 0.05
+            else "the paper's figures are not what this p gives on the published labels"
+        )
+        typer.echo(
+            f"{row['labels']}: largest difference {gap:.2f}: {verdict}; the best coin (p = {row['best_p']:.3g}) has F1 {row['best_f1']:.2f}"
+        )
+    for sentence in absent:
+        typer.echo(f"left out: {sentence}", err=True)
