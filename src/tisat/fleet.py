@@ -57,7 +57,11 @@ class Fleet:
         if not names or len(set(names)) != len(names):
             raise InputError(f"The entities of a Fleet must be distinct names, at least one. Got {names!r} instead.")
         self.detector = detector
-        self.plan = false_alarms if isinstance(false_alarms, Plan) else plan_alarms(detector, false_alarms=false_alarms, **options)
+        self.plan = (
+            false_alarms
+            if isinstance(false_alarms, Plan)
+            else plan_alarms(detector, false_alarms=false_alarms, **options)
+        )
         self.monitors = {name: Monitor(detector, false_alarms=self.plan, name=name) for name in names}
 
     def __repr__(self) -> str:

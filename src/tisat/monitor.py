@@ -63,7 +63,9 @@ class Verdict:
         """Plain values; NaN becomes None."""
         return {
             "row": self.row,
-            "time": None if self.time is None else (self.time if isinstance(self.time, int | float) else str(self.time)),
+            "time": None
+            if self.time is None
+            else (self.time if isinstance(self.time, int | float) else str(self.time)),
             "status": self.status,
             "score": _known(self.score),
             "evidence": _known(self.evidence),
@@ -109,7 +111,9 @@ class Monitor:
     def __init__(self, detector: DetectorLike, *, false_alarms: Any, name: str = "", **options: Any) -> None:
         if isinstance(false_alarms, Plan):
             if options:
-                raise ParameterError(f"The options of a monitor must be part of its plan. Got {', '.join(options)} besides it.")
+                raise ParameterError(
+                    f"The options of a monitor must be part of its plan. Got {', '.join(options)} besides it."
+                )
             self.plan = false_alarms
         else:
             self.plan = plan_alarms(detector, false_alarms=false_alarms, **options)
@@ -191,7 +195,9 @@ class Monitor:
             values = np.full(len(self._channels), np.nan)
             for channel, value in row.items():
                 if channel not in self._index:
-                    raise SeriesError(f"The row must have channels among {', '.join(self._channels)}. Got {channel!r} instead.")
+                    raise SeriesError(
+                        f"The row must have channels among {', '.join(self._channels)}. Got {channel!r} instead."
+                    )
                 values[self._index[channel]] = np.nan if value is None else value
         else:
             try:
@@ -212,7 +218,9 @@ class Monitor:
     def _refuse(self, status: str, time: Any) -> Verdict:
         self.refused += 1
         nothing = float("nan")
-        return Verdict(-1, status, nothing, nothing, nothing, self.calibration.threshold, self._alarm is not None, time=time)
+        return Verdict(
+            -1, status, nothing, nothing, nothing, self.calibration.threshold, self._alarm is not None, time=time
+        )
 
     def _judge(self, point: Array, status: str, time: Any) -> Verdict:
         now = self.rows
@@ -241,7 +249,17 @@ class Monitor:
         elif before is not None and statistic > before.peak:
             self._alarm = replace(before, peak=statistic)
         return Verdict(
-            now, status, score, evidence, statistic, self.plan.calibration.threshold, active, raised, cleared, changed, time
+            now,
+            status,
+            score,
+            evidence,
+            statistic,
+            self.plan.calibration.threshold,
+            active,
+            raised,
+            cleared,
+            changed,
+            time,
         )
 
     def _raise(self, now: int, onset: int, statistic: float, time: Any) -> Alarm:
@@ -275,7 +293,9 @@ class Monitor:
             "alarm": None if self._alarm is None else self._alarm.to_json(),
         }
         parts = {"carry": self._carry.state(), "stream": self._stream.state(), "run": self._run.state()}
-        tensors = {f"{part}.{name}": np.asarray(array) for part, arrays in parts.items() for name, array in arrays.items()}
+        tensors = {
+            f"{part}.{name}": np.asarray(array) for part, arrays in parts.items() for name, array in arrays.items()
+        }
         return document, tensors | {"since_onset": self._since_onset.copy()}
 
     def set_state(self, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -110,7 +110,9 @@ def alarms_of_series(
     detector: DetectorLike, series: Series, points: Array, *, false_alarms: Any, period: Any = None, **options: Any
 ) -> Alarms:
     """The alarms of a series whose points ``(T, m)`` are given; options as :func:`plan_alarms`."""
-    plan = plan_alarms(detector, false_alarms=false_alarms, period=series.period if period is None else period, **options)
+    plan = plan_alarms(
+        detector, false_alarms=false_alarms, period=series.period if period is None else period, **options
+    )
     return alarms_of(
         points,
         detector._aggregate(points),
@@ -134,7 +136,9 @@ def check_fingerprint(header: Mapping[str, Any], detector: DetectorLike, path: s
     if header.get("kind") != kind:
         raise ArtefactError(f"The state file {str(path)!r} must hold a {kind}. Got {header.get('kind')!r} instead.")
     if header["detector"] != fingerprint(detector):
-        raise ArtefactError(f"The state file {str(path)!r} must belong to this detector. It was written with another one.")
+        raise ArtefactError(
+            f"The state file {str(path)!r} must belong to this detector. It was written with another one."
+        )
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:

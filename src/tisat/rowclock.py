@@ -24,7 +24,9 @@ def read_time(time: Any) -> tuple[bool, float | int]:
         try:
             time = datetime.datetime.fromisoformat(time)
         except ValueError:
-            raise SeriesError(f"The time of a row must be a date or a number of seconds. Got {time!r} instead.") from None
+            raise SeriesError(
+                f"The time of a row must be a date or a number of seconds. Got {time!r} instead."
+            ) from None
     if isinstance(time, datetime.datetime) and time.tzinfo is not None:
         time = time.astimezone(datetime.UTC).replace(tzinfo=None)
     try:
@@ -78,6 +80,8 @@ class RowClock:
         if self.last is not None and value <= self.last:
             return "duplicate" if value == self.last else "late"
         unit = 1e-9 if dates else 1.0
-        jumped = self.last is not None and self.period is not None and (value - self.last) * unit > MAX_GAP * self.period
+        jumped = (
+            self.last is not None and self.period is not None and (value - self.last) * unit > MAX_GAP * self.period
+        )
         self.dates, self.last = dates, value
         return "gap" if jumped else "ok"

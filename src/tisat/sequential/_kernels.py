@@ -183,7 +183,9 @@ def excess(
 
 
 @numba.njit(cache=True)
-def power_evidence(distances: Floats, power: float, log_unit: float, largest: float, less: float, evidence: Floats) -> None:
+def power_evidence(
+    distances: Floats, power: float, log_unit: float, largest: float, less: float, evidence: Floats
+) -> None:
     """``(d / unit)^power - less``, through logarithms cut at ``largest``; one loop so that one and many agree."""
     for i in range(len(distances)):
         if distances[i] > 0.0:

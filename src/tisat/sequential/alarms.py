@@ -152,13 +152,20 @@ class Alarms(Sequence[Alarm]):
         import pyarrow
 
         number, text = pyarrow.int64(), pyarrow.string()
-        types = dict.fromkeys(("raised", "onset", "cleared"), number) | dict.fromkeys(("peak", "threshold"), pyarrow.float64())
+        types = dict.fromkeys(("raised", "onset", "cleared"), number) | dict.fromkeys(
+            ("peak", "threshold"), pyarrow.float64()
+        )
         rows = [
             {**row, "channels": json.dumps(row["channels"])}
-            | {name: None if row[name] is None else str(row[name]) for name in ("raised_time", "onset_time", "cleared_time")}
+            | {
+                name: None if row[name] is None else str(row[name])
+                for name in ("raised_time", "onset_time", "cleared_time")
+            }
             for row in self.to_rows()
         ]
-        return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([(name, types.get(name, text)) for name in COLUMNS]))
+        return pyarrow.Table.from_pylist(
+            rows, schema=pyarrow.schema([(name, types.get(name, text)) for name in COLUMNS])
+        )
 
     def write(self, path: str | Path) -> None:
         """Write the table; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
@@ -253,5 +260,7 @@ def raise_alarms(
     """
     points, values = as_points(scores, None, whose="raise_alarms")
     made = make_rule(rule, **options)
-    calibration = calibrate(made, nominal, Budget.parse(false_alarms, period=period), method=method, random_state=random_state)
+    calibration = calibrate(
+        made, nominal, Budget.parse(false_alarms, period=period), method=method, random_state=random_state
+    )
     return alarms_of(points, values, rule=made, calibration=calibration)

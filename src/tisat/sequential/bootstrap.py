@@ -20,7 +20,7 @@ from tisat.sequential import _kernels
 from tisat.sequential.rules import AlarmRule
 
 RESAMPLES = 40  # times the nominal length, within the bounds below
-SHORTEST, LONGEST = 100_000, 400_000  # instants resampled
+SHORTEST, LONGEST = 100_000, 200_000  # instants resampled
 FEWEST_ALARMS = 20  # below this a period is too uncertain to fit a line through (22 %)
 THRESHOLDS = 32  # tried, evenly spaced in the rank of the statistic
 
@@ -115,21 +115,33 @@ def _line(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> tuple[float
     return float(intercept), float(slope), float(np.mean((y - intercept - slope * x) ** 2))
 
 
-def period_curve(rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], *, rng: np.random.Generator) -> PeriodCurve:
+def _count(rule: AlarmRule, sample: npt.NDArray[np.float64], at_rest: npt.NDArray[np.float64], threshold: float) -> int:
+    """Alarms raised; a statistic that no alarm changes need not be computed again."""
+    if rule.bounded:
+        return int(_kernels.count_raised(rule.accumulate(sample, threshold=threshold).active))
+    return int(_kernels.count_raised(at_rest >= threshold))
+
+
+def period_curve(
+    rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], *, rng: np.random.Generator
+) -> PeriodCurve:
     """Resample the nominal evidence ``segments`` and run ``rule`` over it at many thresholds."""
     evidence = np.concatenate([segment[~np.isnan(segment)] for segment in segments])
     n = len(evidence)
     block = block_length(evidence)
     length = int(np.clip(RESAMPLES * n, SHORTEST, LONGEST))
     sample = resample(evidence, length=length, block=block, rng=rng)
-    statistic = np.sort(rule.accumulate(sample, threshold=1e300).statistic)
+    statistic_at_rest = rule.accumulate(sample, threshold=1e300).statistic
+    statistic = np.sort(statistic_at_rest)
     tail = np.geomspace(0.5, 2.0 / length, THRESHOLDS)
     candidates = np.unique(statistic[np.minimum((length * (1.0 - tail)).astype(np.int64), length - 1)])
     candidates = candidates[candidates > 0] if rule.bounded else candidates
     if len(candidates) == 0:  # the evidence never rises: any threshold above it will do
         top = max(float(statistic[-1]), 0.0) + 1.0
-        return PeriodCurve(np.array([top]), np.array([float(length)]), float(length), False, math.log(length), 0.0, block)
-    alarms = np.array([_kernels.count_raised(rule.accumulate(sample, threshold=float(h)).active) for h in candidates])
+        return PeriodCurve(
+            np.array([top]), np.array([float(length)]), float(length), False, math.log(length), 0.0, block
+        )
+    alarms = np.array([_count(rule, sample, statistic_at_rest, float(h)) for h in candidates])
     periods = np.minimum.accumulate((length / np.maximum(alarms, 0.5))[::-1])[::-1]
     # A rule that accumulates makes new extremes out of old evidence; one that does not cannot see beyond its sample.
     trusted = length / FEWEST_ALARMS if rule.bounded else n / 3.0

@@ -26,7 +26,9 @@ SECONDS = {
     "year": 31_556_952.0, "y": 31_556_952.0,
 }  # fmt: skip
 INSTANTS = ("instant", "row", "sample")
-_RATE = re.compile(r"^\s*(?:every\s+|(?P<count>\d+(?:\.\d+)?)\s*(?:/|per|a|in|every)\s*)(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)?\s*$")
+_RATE = re.compile(
+    r"^\s*(?:every\s+|(?P<count>\d+(?:\.\d+)?)\s*(?:/|per|a|in|every)\s*)(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)?\s*$"
+)
 _DURATION = re.compile(r"^\s*(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)\s*$")
 MUST = (
     "a budget such as '1/day', '3/week', '1/12 hours' or '1/1000 instants', a rate per instant > 0 and < 1, "
@@ -129,6 +131,8 @@ class Budget:
         wrong = ParameterError(f"The 'false_alarms' parameter must be {MUST}. Got {value!r} instead.")
         if isinstance(value, bool | np.bool_):
             raise wrong
+        if isinstance(value, str) and re.fullmatch(r"\s*(0?\.\d+|\d+(\.\d+)?e-\d+)\s*", value.lower()):
+            value = float(value)  # a rate typed at a command line
         if isinstance(value, datetime.timedelta | np.timedelta64):
             seconds = seconds_of(value, name="false_alarms")
             return cls(f"every {seconds:g} seconds", _instants(seconds, step, value), step)

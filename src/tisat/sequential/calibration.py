@@ -36,6 +36,7 @@ FOLDS = 5
 FEWEST_IN_FOLD = 20
 CONFIDENCE = 0.95  # of the interval of the realised period
 SUPPORT = 3.0  # no alarm in 3 periods rules out, at 95 %, that the period is shorter (the rule of three)
+CAUTION = 1.28  # standard errors of the rate that auto stays below the budget: a one-sided 90 % bound
 INDEPENDENCE_LEVEL = 0.01  # of the test; with many points the correlation must also be of some size:
 INDEPENDENCE_SIZE = 0.1
 
@@ -118,7 +119,9 @@ def independence(segments: Sequence[npt.NDArray[np.float64]]) -> tuple[float, fl
 class _Fold:
     """One contiguous stretch of nominal data: a rule fitted on the rest, and its evidence here."""
 
-    def __init__(self, rule: AlarmRule, points: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], here: slice) -> None:
+    def __init__(
+        self, rule: AlarmRule, points: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], here: slice
+    ) -> None:
         rest = np.ones(len(points), dtype=np.bool_)
         rest[here] = False
         self.rule = copy.deepcopy(rule)
@@ -138,7 +141,9 @@ def _count(rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], thresho
     return sum(_kernels.count_raised(rule.accumulate(segment, threshold=threshold).active) for segment in segments)
 
 
-def _by_formula(rule: PaperRule, method: str, segments: Sequence[npt.NDArray[np.float64]], target: float) -> tuple[float, list[str]]:
+def _by_formula(
+    rule: PaperRule, method: str, segments: Sequence[npt.NDArray[np.float64]], target: float
+) -> tuple[float, list[str]]:
     """Threshold and notes of a method with a formula."""
     knn = rule.knn_
     notes: list[str] = []
@@ -146,9 +151,11 @@ def _by_formula(rule: PaperRule, method: str, segments: Sequence[npt.NDArray[np.
         decay, notes = paper_decay(log_ball=knn.log_ball, largest=max(knn.largest_, 1e-300))
         ratio = math.exp(min(knn.log_ball, 600.0)) * knn.power_mean_  # v_m mean(d^m): 1 where the intensity is 1
         if not 0.5 < ratio < 2.0:
-            notes.append(f"The theorem takes nominal points of intensity 1; here v_m mean(d^m) = {ratio:.3g} instead of 1.")
+            notes.append(
+                f"The theorem takes nominal points of intensity 1; here v_m mean(d^m) = {ratio:.3g} instead of 1."
+            )
     elif method == "exact":
-        q = knn.k / knn.power_mean_
+        q = knn.k / knn.power_mean_ if knn.power_mean_ > 0 else math.inf
         decay = exact_decay(q=q, k=knn.k) * q
     elif method == "weibull":
         decay = exact_decay(q=-math.log(knn.alpha))
@@ -181,7 +188,9 @@ def _find(
     return _by_formula(rule, method, segments, target)
 
 
-def _raise_to_data(rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], threshold: float, target: float) -> float:
+def _raise_to_data(
+    rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], threshold: float, target: float
+) -> float:
     """The threshold, or the lowest above it that keeps the budget on the nominal evidence itself."""
     allowed = int(sum(map(len, segments)) / target)
     if _count(rule, segments, threshold) <= allowed:
@@ -197,6 +206,19 @@ def _raise_to_data(rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]],
         else:
             low = middle + 1
     return float(np.nextafter(levels[low], np.inf))
+
+
+def cautious(target: float, instants: int) -> float:
+    """The period to aim at so that the target is kept although so few nominal instants tell the rate only roughly.
+
+    ``instants / target`` alarms are expected in the nominal data; their rate is known to one over the square root of that.
+
+    Examples
+    --------
+    >>> round(cautious(1000.0, 100_000)), round(cautious(1000.0, 3000)), round(cautious(1000.0, 100))
+    (1128, 1739, 2280)
+    """
+    return target * (1.0 + CAUTION / math.sqrt(max(instants / target, 1.0)))
 
 
 def _choose(
@@ -264,14 +286,15 @@ def calibrate(
     p_value, correlation = independence(segments)
     chosen = _choose(rule, segments, wanted.instants, p_value, correlation) if method == "auto" else method
     rng = generator(random_state, whose="calibrate")
-    threshold, notes = _find(rule, chosen, segments, wanted.instants, rng)
+    aim = cautious(wanted.instants, len(array)) if method == "auto" else wanted.instants
+    threshold, notes = _find(rule, chosen, segments, aim, rng)
     if not math.isfinite(threshold):
         chosen = "bootstrap"
-        threshold = _by_bootstrap(rule, segments, wanted.instants, rng)
+        threshold = _by_bootstrap(rule, segments, aim, rng)
         notes.append("The bootstrap is used instead.")
     if method == "auto":
-        threshold = _raise_to_data(rule, segments, threshold, wanted.instants)
-    alarms, instants, active = _realised(folds, chosen, wanted.instants, method == "auto", rng)
+        threshold = _raise_to_data(rule, segments, threshold, aim)
+    alarms, instants, active = _realised(folds, chosen, wanted.instants, careful=method == "auto", rng=rng)
     if chosen != "bootstrap" and p_value < INDEPENDENCE_LEVEL and abs(correlation) > INDEPENDENCE_SIZE:
         notes.append(
             f"Nominal evidence is not independent over time (rank correlation {correlation:.2f}), which {chosen!r} assumes; "
@@ -310,22 +333,29 @@ def _check_method(rule: AlarmRule, method: str) -> None:
     if method in ("auto", "bootstrap"):
         return
     if not isinstance(rule, PaperRule):
-        raise ParameterError(f"The method {method!r} must be used with the 'paper' rule, which has a bound. Got {rule.name!r} instead; use 'bootstrap'.")
+        raise ParameterError(
+            f"The method {method!r} must be used with the 'paper' rule, which has a bound. Got {rule.name!r} instead; use 'bootstrap'."
+        )
     form = {"paper": "power", "exact": "power", "weibull": "weibull"}.get(method, rule.form)
     if rule.form != form:
-        raise ParameterError(f"The method {method!r} must be used with evidence of form {form!r}. Got {rule.form!r} instead.")
+        raise ParameterError(
+            f"The method {method!r} must be used with evidence of form {form!r}. Got {rule.form!r} instead."
+        )
 
 
-def _realised(folds: Sequence[_Fold], method: str, target: float, raised: bool, rng: np.random.Generator) -> tuple[int, int, float]:  # noqa: FBT001
+def _realised(
+    folds: Sequence[_Fold], method: str, target: float, *, careful: bool, rng: np.random.Generator
+) -> tuple[int, int, float]:
     """Alarms, instants and the share of active ones, each fold at the threshold found on the others."""
     alarms = instants = active = 0
     for fold in folds:
         others = [other.evidence for other in folds if other is not fold]
-        threshold, _ = _find(fold.rule, method, others, target, rng)
+        aim = cautious(target, sum(map(len, others))) if careful else target
+        threshold, _ = _find(fold.rule, method, others, aim, rng)
         if not math.isfinite(threshold):
-            threshold = _by_bootstrap(fold.rule, others, target, rng)
-        if raised:
-            threshold = _raise_to_data(fold.rule, others, threshold, target)
+            threshold = _by_bootstrap(fold.rule, others, aim, rng)
+        if careful:
+            threshold = _raise_to_data(fold.rule, others, threshold, aim)
         trace = fold.rule.accumulate(fold.evidence, threshold=threshold)
         alarms += _kernels.count_raised(trace.active)
         active += int(trace.active.sum())

@@ -75,7 +75,9 @@ def paper_decay(*, log_ball: float, largest: float) -> tuple[float, list[str]]:
     """
     notes = []
     if log_ball > 700.0:
-        notes.append(f"v_m d_alpha^m is e^{log_ball:.0f}: the closed form leaves floating point and its threshold means nothing.")
+        notes.append(
+            f"v_m d_alpha^m is e^{log_ball:.0f}: the closed form leaves floating point and its threshold means nothing."
+        )
         return float("inf"), notes
     ball = math.exp(log_ball)
     log_z = math.log(largest) + log_ball - ball  # ln(phi theta)

@@ -156,7 +156,9 @@ class KNNEvidence:
         self.power_mean_ = float(np.mean(self._power(distances, float(self.m_), self.d_alpha_, 0.0)))
         self.largest_ = float(self._of(distances).max())
 
-    def _power(self, distances: npt.NDArray[np.float64], power: float, unit: float, less: float) -> npt.NDArray[np.float64]:
+    def _power(
+        self, distances: npt.NDArray[np.float64], power: float, unit: float, less: float
+    ) -> npt.NDArray[np.float64]:
         values = np.empty(len(distances))
         _kernels.power_evidence(distances, power, math.log(unit), LARGEST_EXPONENT, less, values)
         return values

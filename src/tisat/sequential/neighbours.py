@@ -42,7 +42,9 @@ class Neighbours:
     def __init__(self, points: npt.ArrayLike, *, k: int = 1, method: str = "auto") -> None:
         self.points = np.ascontiguousarray(points, dtype=np.float64)
         if self.points.ndim != 2 or not np.isfinite(self.points).all():
-            raise InputError(f"The points of Neighbours must be a finite (N, m) array. Got shape {self.points.shape} instead.")
+            raise InputError(
+                f"The points of Neighbours must be a finite (N, m) array. Got shape {self.points.shape} instead."
+            )
         self.k = check_integer(k, "k", "Neighbours", minimum=1, maximum=len(self.points))
         check_choice(method, "method", "Neighbours", choices=("auto", *METHODS))
         m = self.points.shape[1]
@@ -109,7 +111,15 @@ class Neighbours:
         self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
     ) -> None:
         _kernels.nearest_pruned(
-            queries, self._ordered, self._rotated, self._rotation, self._rounding, self._longest, self.k, distance, where
+            queries,
+            self._ordered,
+            self._rotated,
+            self._rotation,
+            self._rounding,
+            self._longest,
+            self.k,
+            distance,
+            where,
         )
         where[:] = self._order[where]
 
@@ -130,7 +140,9 @@ class Neighbours:
             with np.errstate(over="ignore", invalid="ignore"):
                 single = (block - self._centre).astype(np.float32)
                 lengths = (single.astype(np.float64) ** 2).sum(axis=1)
-                guess = (self._squares - 2.0 * (single @ self._single)).astype(np.float32)  # (n, N): squared, less the query's
+                guess = (self._squares - 2.0 * (single @ self._single)).astype(
+                    np.float32
+                )  # (n, N): squared, less the query's
             # A float32 product of m terms errs by at most about m eps |x||y|; rounding the inputs adds eps of each.
             doubt = (4.0 * (m + 4) * EPSILON) * (lengths + self._squares.max())
             kth = guess.min(axis=1) if self.k == 1 else np.partition(guess, self.k - 1, axis=1)[:, self.k - 1]

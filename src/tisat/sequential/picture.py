@@ -53,7 +53,9 @@ def draw(alarms: Alarms, series: Series | None = None, *, channels: int = 3, tit
         axis.margins(x=0)
     title = title or (series.name if series is not None else "")
     figure.suptitle(
-        f"{title}: {len(alarms)} alarms, {alarms.calibration.rule} rule, budget {alarms.calibration.budget}".lstrip(": "),
+        f"{title}: {len(alarms)} alarms, {alarms.calibration.rule} rule, budget {alarms.calibration.budget}".lstrip(
+            ": "
+        ),
         fontsize=9,
     )
     return figure
@@ -69,7 +71,15 @@ def _statistic(axis: Any, alarms: Alarms, times: Any) -> None:
         axis.set_yscale("symlog", linthresh=max(alarms.threshold, 1e-12))
     if len(alarms):
         onsets = [times[alarm.onset] for alarm in alarms]
-        axis.plot(onsets, np.zeros(len(onsets)), linestyle="none", marker="^", color=ONSET, markersize=5, label="onset estimate")
+        axis.plot(
+            onsets,
+            np.zeros(len(onsets)),
+            linestyle="none",
+            marker="^",
+            color=ONSET,
+            markersize=5,
+            label="onset estimate",
+        )
     axis.set_ylabel("statistic", rotation=0, ha="right", va="center", fontsize=8)
     axis.tick_params(labelsize=7)
     axis.legend(fontsize=7, loc="upper left", ncols=4, frameon=False)

@@ -174,7 +174,9 @@ class AlarmRule(ABC):
         array, values = as_points(points, scores, whose=f"{type(self).__name__}.fit")
         known = ~(np.isnan(values) | np.isnan(array).any(axis=1))
         if known.sum() < 2:
-            raise InputError(f"The nominal points of {type(self).__name__}.fit must be at least 2. Got {known.sum()} instead.")
+            raise InputError(
+                f"The nominal points of {type(self).__name__}.fit must be at least 2. Got {known.sum()} instead."
+            )
         self._fit(array[known], values[known])
         return self
 
@@ -219,7 +221,9 @@ def as_points(points: npt.ArrayLike, scores: npt.ArrayLike | None, *, whose: str
     else:
         values = np.asarray(scores, dtype=np.float64)
         if values.shape != (len(array),):
-            raise InputError(f"The scores given to {whose} must have one entry a point ({len(array)}). Got shape {values.shape} instead.")
+            raise InputError(
+                f"The scores given to {whose} must have one entry a point ({len(array)}). Got shape {values.shape} instead."
+            )
     return array, np.ascontiguousarray(values)
 
 
@@ -357,7 +361,14 @@ class ExcessRule(AlarmRule):
     name = "excess"
 
     def __init__(
-        self, *, quantile: float = 0.99, window: int = 3000, lag: int = 20, clip: float = 3.0, length: int = 20, hold: int = 50
+        self,
+        *,
+        quantile: float = 0.99,
+        window: int = 3000,
+        lag: int = 20,
+        clip: float = 3.0,
+        length: int = 20,
+        hold: int = 50,
     ) -> None:
         self.quantile = quantile
         self.window = window
@@ -406,11 +417,15 @@ def make_rule(rule: str | AlarmRule, **options: Any) -> AlarmRule:
     """
     if isinstance(rule, AlarmRule):
         if options:
-            raise ParameterError(f"The options of a rule must be given where it is made. Got {', '.join(options)} besides {rule!r}.")
+            raise ParameterError(
+                f"The options of a rule must be given where it is made. Got {', '.join(options)} besides {rule!r}."
+            )
         return rule
     check_choice(rule, "rule", "make_rule", choices=RULES)
     known = inspect.signature(RULES[rule]).parameters
     unknown = [name for name in options if name not in known]
     if unknown:
-        raise ParameterError(f"The rule {rule!r} must have options among {', '.join(known)}. Got {unknown[0]!r} instead.")
+        raise ParameterError(
+            f"The rule {rule!r} must have options among {', '.join(known)}. Got {unknown[0]!r} instead."
+        )
     return RULES[rule](**options)

@@ -1,0 +1,93 @@
+"""``tisat far``: the false-alarm period alarms really have, beside what each method promises (the paper's Figure 3)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli._output import JsonFlag, print_json, print_table
+
+if TYPE_CHECKING:
+    from tisat.sequential.far import Promise
+
+
+def far(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(help="Data sets (smd, msl, smap, swat, psm) or files; none: ideal data only.", metavar="DATA"),
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option("--data", help="The folder that holds the data sets.", envvar="TISAT_DATA")
+    ] = None,
+    entities: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
+    detector: Annotated[str, typer.Option(help="A registered detector.")] = "linear-mean",
+    rule: Annotated[str, typer.Option(help="excess, threshold or paper.")] = "paper",
+    form: Annotated[str, typer.Option(help="Evidence of the paper rule: power, weibull or log.")] = "power",
+    method: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
+    targets: Annotated[
+        str | None,
+        typer.Option(help="Target periods in instants, separated by commas; by default a third of the nominal data."),
+    ] = None,
+    tail: Annotated[
+        float, typer.Option(help="Share of each training split, its end, that alarms are counted on.", min=0.1, max=0.8)
+    ] = 0.5,
+    picture: Annotated[Path | None, typer.Option(help="Draw log period against h here: .png or .svg.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Count false alarms on held-out nominal data, beside what each method promised.
+
+    The end of each training split is held out; the detector is fitted and every method calibrated on what comes before.
+    """
+    from tisat.report.far import draw_study, ideal_study, study
+
+    if not data:
+        found, curves = ideal_study()
+    else:
+        chosen = None if entities is None else [name.strip() for name in entities.split(",")]
+        periods = None if targets is None else [float(value) for value in targets.split(",")]
+        methods = None if method is None else [name.strip() for name in method.split(",")]
+        options: dict[str, Any] = {"form": form} if rule == "paper" else {}
+        found, curves = study(
+            data,
+            root=root,
+            entities=chosen,
+            detector=detector,
+            rule=rule,
+            methods=methods,
+            targets=periods,
+            tail=tail,
+            **options,
+        )
+    if picture is not None:
+        draw_study(found, curves).savefig(picture, dpi=110)
+    if json:
+        print_json([{**vars(one), "realised": one.realised, "kept": one.kept} for one in found])
+        return
+    print_table(
+        "False-alarm period, in instants: asked for, and counted on held-out nominal data",
+        ["entity", "method", "used", "target", "realised", "95 % low", "high", "alarms", "instants", "kept"],
+        [_row(one) for one in found],
+        note=_summary(found),
+    )
+
+
+def _row(one: Promise) -> list[Any]:
+    high = math.inf if one.high is None else one.high
+    return [
+        one.entity, one.method, one.used, round(one.target), _instants(one.realised), round(one.low), _instants(high),
+        one.alarms, one.instants, "yes" if one.kept else "no",
+    ]  # fmt: skip
+
+
+def _instants(value: float) -> str:
+    return "none seen" if math.isinf(value) else f"{value:.0f}"
+
+
+def _summary(found: list[Promise]) -> str:
+    """How often each method kept its target."""
+    methods = dict.fromkeys(one.method for one in found)
+    kept = {method: [one.kept for one in found if one.method == method] for method in methods}
+    return "; ".join(f"{method} kept its target in {sum(flags)} of {len(flags)}" for method, flags in kept.items())

@@ -1,0 +1,188 @@
+"""The false-alarm study over data sets: fit, calibrate, count on held-out nominal data, draw.
+
+Only training splits are read: their end is held out from everything else. This module knows data sets and detectors by
+name; the counting is :mod:`tisat.sequential.far`'s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat import registry
+from tisat._extras import require
+from tisat._progress import progress
+from tisat.errors import SeriesError
+from tisat.sequential import far
+from tisat.sequential.decay import exact_decay, paper_decay
+from tisat.sequential.rules import PaperRule, make_rule
+from tisat.series import Series, as_series
+
+IDEAL_ALPHAS = (0.05, 0.1, 0.2)
+IDEAL_TARGETS = (100.0, 1000.0, 10_000.0)
+IDEAL_INSTANTS = 20_000_000
+COLOURS = {
+    "paper": "#c0392b",
+    "exact": "#2471a3",
+    "weibull": "#2471a3",
+    "empirical": "#e08e0b",
+    "bootstrap": "#1e8449",
+    "auto": "#7d3c98",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What was counted on one entity: thresholds against periods, and the bounds with a formula as slopes."""
+
+    entity: str
+    thresholds: npt.NDArray[np.float64]
+    periods: npt.NDArray[np.float64]
+    bounds: dict[str, float]  # method -> omega in ln(period) >= omega h
+
+
+def ideal_study(*, instants: int = IDEAL_INSTANTS, random_state: int = 0) -> tuple[list[far.Promise], list[Curve]]:
+    """The theorem's own model: exponential ``d^m``, independent over time; periods at the exact and closed-form thresholds."""
+    rng = np.random.default_rng(random_state)
+    rule = far.ideal_rule()
+    found, curves = [], []
+    for alpha in IDEAL_ALPHAS:
+        evidence = far.ideal_evidence(instants, alpha=alpha, rng=rng)
+        volume = -math.log(alpha)  # v_m d_alpha^m with v_m = lambda = 1
+        nominal = evidence[:5000]
+        closed, _ = paper_decay(log_ball=math.log(volume), largest=float(nominal.max()) / volume)
+        bounds = {"exact": exact_decay(q=volume), "paper": closed / volume}
+        for method, omega in bounds.items():
+            for target in IDEAL_TARGETS:
+                threshold = math.log(target) / omega
+                alarms = far.count_alarms(rule, evidence, threshold)
+                low, high = far.period_interval(alarms, instants)
+                entity = f"ideal, alpha {alpha:g}"
+                found.append(
+                    far.Promise(
+                        entity, "paper", "power", method, method, target, threshold, alarms, instants, low, high, None
+                    )
+                )
+        thresholds, periods = far.actual_curve(rule, evidence)
+        curves.append(Curve(f"ideal, alpha {alpha:g}", thresholds, periods, bounds))
+    return found, curves
+
+
+def _training(data: Sequence[str], root: Path | None, entities: Sequence[str] | None) -> Iterator[tuple[str, Series]]:
+    """The training splits, with the name of their set."""
+    from tisat import datasets
+
+    for name in data:
+        if name not in datasets.NAMES:
+            series = as_series(name)
+            yield series.name, series
+            continue
+        loaded = datasets.load(name, root)
+        for entity in loaded:
+            if entities is None or entity.name in entities:
+                yield f"{name} {entity.name}", entity.train
+
+
+def study(
+    data: Sequence[str],
+    *,
+    root: Path | None = None,
+    entities: Sequence[str] | None = None,
+    detector: str = "linear-mean",
+    rule: str = "paper",
+    methods: Sequence[str] | None = None,
+    targets: Sequence[float] | None = None,
+    tail: float = 0.5,
+    **options: Any,
+) -> tuple[list[far.Promise], list[Curve]]:
+    """Fit on the beginning of each training split, calibrate, and count false alarms on its end."""
+    form = options.get("form", "")
+    chosen = methods or (
+        far.METHODS.get(form, ("empirical", "bootstrap", "auto")) if rule == "paper" else ("bootstrap", "auto")
+    )
+    found: list[far.Promise] = []
+    curves: list[Curve] = []
+    with progress("counting", total=None) as bar:
+        for name, series in _training(data, root, entities):
+            cut = int(len(series) * (1.0 - tail))
+            model = registry.resolve(detector)()
+            try:
+                model.fit(series[:cut])
+            except SeriesError:
+                continue  # shorter than the detector's warm-up: nothing to calibrate on
+            points = model.points(series)[cut:]
+            scores = model._aggregate(points)
+            nominal, levels = model.nominal_, model._aggregate(model.nominal_)
+            periods = targets or [len(nominal) / 3.0]
+            found += far.promises(
+                nominal,
+                points,
+                targets=periods,
+                rule=rule,
+                methods=chosen,
+                scores=(levels, scores),
+                entity=name,
+                **options,
+            )
+            curves.append(_curve(name, make_rule(rule, **options).fit(nominal, scores=levels), points, scores))
+            bar.advance(note=name)
+    return found, curves
+
+
+def _curve(name: str, rule: Any, points: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> Curve:
+    thresholds, periods = far.actual_curve(rule, rule.evidence(points, scores=scores))
+    bounds: dict[str, float] = {}
+    if isinstance(rule, PaperRule):
+        knn = rule.knn_
+        if rule.form == "power":
+            bounds["paper"] = paper_decay(log_ball=knn.log_ball, largest=max(knn.largest_, 1e-300))[0]
+            q = knn.k / knn.power_mean_ if knn.power_mean_ > 0 else math.inf
+            bounds["exact"] = exact_decay(q=q, k=knn.k) * q
+        elif rule.form == "weibull":
+            bounds["weibull"] = exact_decay(q=-math.log(knn.alpha))
+    return Curve(name, thresholds, periods, {method: omega for method, omega in bounds.items() if math.isfinite(omega)})
+
+
+def draw_study(found: Sequence[far.Promise], curves: Sequence[Curve], *, columns: int = 3) -> Any:
+    """Log actual period against h, one panel an entity, with each method's promise."""
+    figure_module = require("matplotlib.figure", whose="The false-alarm figure")
+    rows = math.ceil(len(curves) / columns)
+    width = min(columns, len(curves))
+    figure = figure_module.Figure(figsize=(3.2 * width, 2.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, width, squeeze=False).ravel()
+    for axis, curve in zip(axes, curves, strict=False):
+        axis.plot(curve.thresholds, curve.periods, color="#3b4252", linewidth=1.4, label="actual")
+        for method, omega in curve.bounds.items():
+            line = np.exp(np.minimum(omega * curve.thresholds, 50.0))
+            axis.plot(
+                curve.thresholds, line, color=COLOURS[method], linewidth=1.0, linestyle="--", label=f"{method}, bound"
+            )
+        for one in found:
+            if one.entity == curve.entity and one.method not in curve.bounds:
+                axis.plot(
+                    [one.threshold],
+                    [one.target],
+                    marker="x",
+                    linestyle="none",
+                    color=COLOURS[one.method],
+                    label=one.method,
+                )
+        axis.set_yscale("log")
+        if len(curve.thresholds) and curve.thresholds.max() > 100 * np.median(curve.thresholds):
+            axis.set_xscale("log")
+        if len(curve.periods):
+            axis.set_ylim(1.0, 30.0 * curve.periods.max())
+        axis.set_title(curve.entity, fontsize=8)
+        axis.tick_params(labelsize=7)
+        axis.legend(fontsize=6, frameon=False)
+        axis.set_xlabel("threshold h", fontsize=7)
+    axes[0].set_ylabel("instants between false alarms", fontsize=7)
+    for axis in axes[len(curves) :]:
+        axis.set_visible(False)
+    return figure
