@@ -163,5 +163,5 @@ def test_a_folder_without_files_and_a_path_that_is_none_are_refused(tmp_path):
 def test_a_name_given_twice_is_refused(tmp_path):
     (tmp_path / "pump.csv").write_text(WIDE)
     (tmp_path / "pump.txt").write_text(WIDE)
-    with pytest.raises(DataFileError, match="must name a series once. Got 'pump' again"):
+    with pytest.raises(DataFileError, match=r"must name a series once. Got 'pump' again"):
         read_series(tmp_path)

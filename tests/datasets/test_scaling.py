@@ -114,7 +114,7 @@ def test_a_scaled_series_keeps_the_rest(rng):
 
 def test_other_channels_are_refused():
     scaler = MinMaxScaler.fit(Series([[1.0, 2.0]], channels=("a", "b")))
-    with pytest.raises(SeriesError, match="must have the channels of the training split: a, b. Got b, a"):
+    with pytest.raises(SeriesError, match=r"must have the channels of the training split: a, b. Got b, a"):
         scaler.transform(Series([[1.0, 2.0]], channels=("b", "a")))
 
 
@@ -128,7 +128,7 @@ def test_a_state_that_is_none_is_refused(state):
 
 
 def test_a_scaler_of_unequal_parts_is_refused():
-    with pytest.raises(ParameterError, match="same length. Got 1, 2 and 1"):
+    with pytest.raises(ParameterError, match=r"same length. Got 1, 2 and 1"):
         MinMaxScaler(("a",), (0.0, 1.0), (1.0,))
     assert issubclass(MinMaxScaler, Scaler)
 
