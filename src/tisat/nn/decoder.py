@@ -11,6 +11,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tisat.nn.attention import MultiHeadAttention
+from tisat.nn.dropout import Dropout
 from tisat.nn.encoder import FeedForward
 
 
@@ -21,11 +22,11 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.attention = MultiHeadAttention(d_model, n_heads, kind=attention, factor=factor, causal=True)
         self.attention_norm = nn.LayerNorm(d_model)
-        self.cross = MultiHeadAttention(d_model, n_heads, kind="dense", dropout=dropout)
+        self.cross = MultiHeadAttention(d_model, n_heads, kind="dense")
         self.cross_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
         self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, memory: Tensor, last: int | None = None) -> Tensor:
         """``x`` ``(b, t, D)`` and the encoder's ``memory`` ``(b, s, D)`` to ``(b, t, D)``, or its ``last`` rows."""

@@ -10,6 +10,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from tisat.nn.dropout import Dropout
+
 
 def neighbours(x: Tensor) -> Tensor:
     """Each row beside its neighbours: ``(b, t, c)`` to ``(b, t, 3 c)``, zeros beyond the ends."""
@@ -51,7 +53,7 @@ class Embedding(nn.Module):
     def __init__(self, n_channels: int, d_model: int, *, length: int, dropout: float) -> None:
         super().__init__()
         self.value = TimeConvolution(n_channels, d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.register_buffer("position", positions(length, d_model), persistent=False)  # (t, D)
 
     def forward(self, x: Tensor) -> Tensor:

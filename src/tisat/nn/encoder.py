@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from tisat.nn.attention import MultiHeadAttention
 from tisat.nn.distilling import Distilling, distilled_length
+from tisat.nn.dropout import Dropout
 
 
 class FeedForward(nn.Module):
@@ -22,7 +23,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.widen = nn.Linear(d_model, d_ff)
         self.narrow = nn.Linear(d_ff, d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to the same shape."""
@@ -39,7 +40,7 @@ class EncoderLayer(nn.Module):
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
         self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to the same shape."""
