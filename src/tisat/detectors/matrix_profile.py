@@ -1,0 +1,117 @@
+"""MatrixProfile: how unlike every nominal shape the last window of each channel is.
+
+The distance is between z-normalised windows: level and size do not count, shape does. The reference is the training
+series (the matrix profile of the join of the new series with it), so memory is bounded and a fault that repeats stays a
+discord. It does not see a change of level or of scale, and in a quiet channel it compares noise with noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat._validation import check_integer
+from tisat.base import Array, Detector
+from tisat.detectors._neighbors import nearest
+from tisat.detectors._windows import blocks_of, parts_longer_than, training_windows, windows_of
+
+
+def z_normalised(windows: Array) -> Array:
+    """Windows ``(n, window)`` with mean 0 and standard deviation 1 each; a flat one becomes zeros.
+
+    Two flat windows are then at distance 0 and a flat one is at ``sqrt(window)`` from any other, as in stumpy.
+
+    Examples
+    --------
+    >>> z_normalised(np.array([[1.0, 3.0], [5.0, 5.0]])).tolist()
+    [[-1.0, 1.0], [0.0, 0.0]]
+    """
+    centred = windows - windows.mean(axis=1, keepdims=True)
+    spread = centred.std(axis=1, keepdims=True)
+    flat = spread <= 1e-12 * np.abs(windows).max(axis=1, keepdims=True)
+    return np.where(flat, 0.0, centred / np.where(flat, 1.0, spread))
+
+
+class MatrixProfile(Detector):
+    """Discord score of each channel: distance of its newest window to the nearest training window.
+
+    Meant for one channel or a few; each is treated alone and the score is the mean of squares.
+
+    Parameters
+    ----------
+    window : int
+        Instants a shape.
+    max_windows : int
+        Training windows kept as reference, spread evenly; the cost of scoring is proportional to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wave = np.sin(np.arange(600.0) / 5)
+    >>> detector = MatrixProfile(window=30).fit(wave)
+    >>> test = wave[:200].copy()
+    >>> test[100:110] = test[100]  # a short flat stretch
+    >>> scores = detector.decision_function(test)
+    >>> bool(np.nanmax(scores[:100]) < 0.1 < scores[109])
+    True
+
+    References
+    ----------
+    Yeh et al.: Matrix Profile I, ICDM 2016. Equal to ``stumpy.stump(new, window, T_B=training, ignore_trivial=False)``
+    where all windows are kept.
+    """
+
+    points_are_channels: ClassVar[bool] = True
+    stored_: Array  # (C, N, window) z-normalised training windows of each channel
+    when_: Array  # (N,) first row of each, parts numbered on with a gap of one window
+
+    def __init__(self, *, window: int = 50, max_windows: int = 20_000) -> None:
+        self.window = window
+        self.max_windows = max_windows
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        window = check_integer(self.window, "window", "MatrixProfile", minimum=4)
+        limit = check_integer(self.max_windows, "max_windows", "MatrixProfile", minimum=2)
+        long = parts_longer_than(window, parts, whose="MatrixProfile")
+        kept = training_windows(long, window=window, limit=limit)  # (N, window, C)
+        self.stored_ = np.stack([z_normalised(kept[:, :, c]) for c in range(kept.shape[2])])
+        clock = np.concatenate(self._numbered(long))
+        self.when_ = training_windows([clock[:, None]], window=1, limit=limit)[:, 0, 0]
+
+    def _numbered(self, parts: Sequence[Array]) -> list[Array]:
+        starts = np.cumsum([0, *(len(part) + self.window for part in parts)])
+        return [start + np.arange(len(part) - self.window + 1.0) for start, part in zip(starts[:-1], parts, strict=True)]
+
+    def _points(self, part: Array) -> Array:
+        points = np.full_like(part, np.nan)
+        for c in range(part.shape[1]):
+            for rows, block in blocks_of(windows_of(part[:, c : c + 1], window=self.window)):
+                distances, _ = nearest(z_normalised(block[:, :, 0]), self.stored_[c], k=1)
+                points[self.window - 1 :, c][rows] = distances[:, 0]
+        return points
+
+    def _nominal_points(self, parts: Sequence[Array]) -> list[Array]:
+        """Each training window against those that share no row with it."""
+        long = [part for part in parts if len(part) > self.window]
+        scored = []
+        for part, numbers in zip(long, self._numbered(long), strict=True):
+            first = np.searchsorted(self.when_, numbers - self.window + 1, side="left")
+            last = np.searchsorted(self.when_, numbers + self.window - 1, side="right")
+            points = np.full((len(numbers), part.shape[1]), np.nan)
+            for c in range(part.shape[1]):
+                windows = windows_of(part[:, c : c + 1], window=self.window)[:, :, 0]
+                points[:, c] = nearest(z_normalised(windows), self.stored_[c], k=1, skip=(first, last))[0][:, 0]
+            scored.append(points[np.isfinite(points).all(axis=1)])
+        return scored
+
+    def _context(self) -> int:
+        return check_integer(self.window, "window", "MatrixProfile", minimum=4) - 1
+
+    def _aggregate(self, points: Array) -> Array:
+        return np.asarray(np.mean(points**2, axis=1))
+
+    @classmethod
+    def _test_params(cls) -> dict[str, int]:
+        return {"window": 20}
