@@ -34,7 +34,9 @@ def _ignore(task: Task) -> None:
 class Engine(Protocol):
     """Runs tasks."""
 
-    def run(self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore) -> Iterator[Outcome]:
+    def run(
+        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore
+    ) -> Iterator[Outcome]:
         """The outcome of every task, in the order they finish; closing the iterator stops the work."""
 
 
@@ -42,7 +44,9 @@ class Engine(Protocol):
 class InlineEngine:
     """One task after the other in this process."""
 
-    def run(self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore) -> Iterator[Outcome]:
+    def run(
+        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore
+    ) -> Iterator[Outcome]:
         """The outcome of every task, in order."""
         for task in tasks:
             started(task)
@@ -126,7 +130,9 @@ class LocalEngine:
         theirs.close()
         return _Worker(process, ours)
 
-    def run(self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore) -> Iterator[Outcome]:
+    def run(
+        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore
+    ) -> Iterator[Outcome]:
         """The outcome of every task, in the order they finish."""
         waiting: deque[Task] = deque(tasks)
         workers: list[_Worker] = []

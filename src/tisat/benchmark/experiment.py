@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,21 @@ from tisat.sequential.rules import RULES
 
 KINDS = ("spd", "adjusted", "floors", "sweep", "rules", "false-alarms")
 RULE_ORDER = ("threshold", "paper", "excess")
-KEYS = {"title", "kind", "delta_max", "sweep", "rules", "seeds", "systems", "data", "system", "reference", "rule", "note", "false_alarms"}
+KEYS = {
+    "title",
+    "kind",
+    "delta_max",
+    "sweep",
+    "rules",
+    "seeds",
+    "systems",
+    "data",
+    "system",
+    "reference",
+    "rule",
+    "note",
+    "false_alarms",
+}
 SYSTEM_KEYS = {"name", "detector", "params", "seeds", "entities", "data", "note", "ours"}
 
 
@@ -54,6 +69,7 @@ class Experiment:
     systems: tuple[System, ...]
     reference: str  # the system differences are taken from
     note: str
+    _fingerprints: dict[tuple[str, str], str] = field(default_factory=dict, repr=False, compare=False)
 
     def restricted(self, only: Iterable[str]) -> Experiment:
         """The same with only these systems, by name or by detector."""
@@ -64,26 +80,37 @@ class Experiment:
                 raise ParameterError(f"The experiment {self.name!r} must have a system {name!r}. It has {known}.")
         return replace(self, systems=tuple(s for s in self.systems if s.name in wanted or s.detector in wanted))
 
+    @cached_property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The entities of each data set: the chosen ones, or all whose values are there."""
+        return {name: source.names(self.entities[name]) for name, source in self.sources.items()}
+
+    def fingerprint_of(self, dataset: str, entity: str) -> str:
+        """The fingerprint of an entity's data, computed once."""
+        if (dataset, entity) not in self._fingerprints:
+            self._fingerprints[dataset, entity] = fingerprint(*self.sources[dataset].pair(entity))
+        return self._fingerprints[dataset, entity]
+
+    def tasks_of(self, system: System) -> Iterator[Task]:
+        """The tasks of one system: seed by seed, data set by data set."""
+        seeds: tuple[int | None, ...] = system.seeds if is_random(system.detector) else (None,)
+        for seed in seeds:
+            for dataset in system.data or tuple(self.sources):
+                for entity in system.entities.get(dataset, self.names[dataset]):
+                    yield make_task(
+                        dataset=dataset,
+                        entity=entity,
+                        detector=system.detector,
+                        params=system.params,
+                        seed=seed,
+                        evidence=self.rule_options.get("paper"),
+                        fingerprint=self.fingerprint_of(dataset, entity),
+                    )
+
     def tasks(self) -> Iterator[Task]:
         """Every task, system by system in the order of the file."""
-        names = {name: source.names(self.entities[name]) for name, source in self.sources.items()}
-        prints: dict[tuple[str, str], str] = {}
         for system in self.systems:
-            seeds: tuple[int | None, ...] = system.seeds if is_random(system.detector) else (None,)
-            for seed in seeds:
-                for dataset in system.data or tuple(self.sources):
-                    for entity in system.entities.get(dataset, names[dataset]):
-                        if (dataset, entity) not in prints:
-                            prints[dataset, entity] = fingerprint(*self.sources[dataset].pair(entity))
-                        yield make_task(
-                            dataset=dataset,
-                            entity=entity,
-                            detector=system.detector,
-                            params=system.params,
-                            seed=seed,
-                            evidence=self.rule_options.get("paper"),
-                            fingerprint=prints[dataset, entity],
-                        )
+            yield from self.tasks_of(system)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -152,7 +179,9 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
     for system in systems:
         for dataset in (*(system.data or ()), *system.entities):
             if dataset not in sources:
-                raise ParameterError(f"The system {system.name!r} in {where} must be run on data sets of the file. Got {dataset!r} instead.")
+                raise ParameterError(
+                    f"The system {system.name!r} in {where} must be run on data sets of the file. Got {dataset!r} instead."
+                )
     if not sources:
         raise ParameterError(f"An experiment must have data sets. {where.capitalize()} has none.")
     return Experiment(

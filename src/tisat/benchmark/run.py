@@ -95,7 +95,9 @@ def peak_memory() -> int:
 def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float64]]]:
     seen = fingerprint(train, test)
     if seen != task.fingerprint:
-        raise InputError(f"The data of {task} must have fingerprint {task.fingerprint}. Got {seen} instead: the files have changed.")
+        raise InputError(
+            f"The data of {task} must have fingerprint {task.fingerprint}. Got {seen} instead: the files have changed."
+        )
     detector = task.build()  # imports what it needs, so that it can be told to use one thread
     with one_thread():
         started = time.perf_counter()
@@ -105,7 +107,9 @@ def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], d
         scores = detector._aggregate(points)
         scored = time.perf_counter()
         if not np.isfinite(scores).any() or np.isinf(scores).any():
-            raise InputError(f"The scores of {task} must be finite numbers after the warm-up. Got infinite ones or none at all.")
+            raise InputError(
+                f"The scores of {task} must be finite numbers after the warm-up. Got infinite ones or none at all."
+            )
         rule = make_rule("paper", **dict(task.evidence)).fit(detector.nominal_)
         evidence = rule.evidence(points)
         nominal = detector._aggregate(detector.nominal_)

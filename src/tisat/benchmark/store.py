@@ -61,7 +61,9 @@ class Store:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise InputError(f"The store {str(self.folder)!r} must have one writer at a time. Another run is writing to it.") from None
+                raise InputError(
+                    f"The store {str(self.folder)!r} must have one writer at a time. Another run is writing to it."
+                ) from None
             yield
 
     def put(self, outcome: Outcome) -> None:
@@ -100,7 +102,9 @@ class Store:
         """The arrays of a task that is done."""
         file = self._arrays(identifier)
         if not file.is_file():
-            raise InputError(f"The store {str(self.folder)!r} must hold the scores of task {identifier}. There is no such file.")
+            raise InputError(
+                f"The store {str(self.folder)!r} must hold the scores of task {identifier}. There is no such file."
+            )
         with np.load(file, allow_pickle=False) as opened:
             return {name: opened[name] for name in opened.files}
 

@@ -45,7 +45,9 @@ def freeze(value: Any, *, whose: str) -> Plain:
         return tuple(freeze(item, whose=whose) for item in value)
     if isinstance(value, Mapping):
         return tuple(sorted((str(key), freeze(item, whose=whose)) for key, item in value.items()))
-    raise ParameterError(f"The parameters of {whose} must be numbers, text, None or lists of them. Got {value!r} instead.")
+    raise ParameterError(
+        f"The parameters of {whose} must be numbers, text, None or lists of them. Got {value!r} instead."
+    )
 
 
 def fingerprint(train: Series, test: Series) -> str:
@@ -102,7 +104,9 @@ class Task:
                 fields[name] = freeze(fields[name], whose="a task")
             return cls(**fields)
         except (KeyError, TypeError) as error:
-            raise InputError(f"A task must have the fields of tisat.benchmark.task.Task. It does not: {error}.") from None
+            raise InputError(
+                f"A task must have the fields of tisat.benchmark.task.Task. It does not: {error}."
+            ) from None
 
     def build(self) -> Any:
         """The detector, not fitted."""
@@ -157,7 +161,9 @@ def make_task(
         raise ParameterError(f"The seed of {detector!r} must be given as 'seeds', not as the parameter {SEED_NAME!r}.")
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ParameterError(f"The detector {detector!r} must have parameters among {', '.join(known)}. Got {unknown[0]!r} instead.")
+        raise ParameterError(
+            f"The detector {detector!r} must have parameters among {', '.join(known)}. Got {unknown[0]!r} instead."
+        )
     full = {name: value for name, value in {**known, **given}.items() if name != SEED_NAME}
     return Task(
         dataset=dataset,

@@ -52,6 +52,7 @@ app.command("far")(far.far)
 app.command("demo")(demo.demo)
 app.add_typer(audit.app, name="audit")
 app.command("bench")(bench.bench)
+app.command("tables")(bench.tables)
 
 
 def main(arguments: list[str] | None = None) -> None:

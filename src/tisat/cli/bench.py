@@ -47,7 +47,13 @@ def _watching(total: int) -> Iterator[Watcher]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
     with Bars(*columns, console=Console(stderr=True), transient=True) as shown:
         bar = shown.add_task("tasks", total=total, note="")
 
@@ -71,7 +77,9 @@ def _engine(name: str, jobs: int, address: str | None, timeout: float | None) ->
         from tisat.benchmark.engine_ray import RayEngine
 
         return RayEngine(address=address, jobs=jobs)
-    raise ParameterError(f"The '--engine' option of tisat bench must be one of {', '.join(ENGINES)}. Got {name!r} instead.")
+    raise ParameterError(
+        f"The '--engine' option of tisat bench must be one of {', '.join(ENGINES)}. Got {name!r} instead."
+    )
 
 
 def _one_task(text: str, data: str | None) -> None:
@@ -84,7 +92,9 @@ def _one_task(text: str, data: str | None) -> None:
     try:
         document = jsonlib.loads(text)
     except ValueError:
-        raise InputError("The '--task' option of tisat bench must be the JSON of a task, as a failed row prints it.") from None
+        raise InputError(
+            "The '--task' option of tisat bench must be the JSON of a task, as a failed row prints it."
+        ) from None
     task = Task.from_json(document)
     outcome = run_task(task, *Source(task.dataset, data).pair(task.entity))
     if outcome.failed:
@@ -96,18 +106,32 @@ def _one_task(text: str, data: str | None) -> None:
 
 def bench(
     experiment: Annotated[Path | None, typer.Argument(help="A TOML file, such as experiments/table2.toml.")] = None,
-    store: Annotated[Path, typer.Option(help="The folder of results; a run goes on where the last one stopped.")] = Path("results"),
+    store: Annotated[
+        Path, typer.Option(help="The folder of results; a run goes on where the last one stopped.")
+    ] = Path("results"),
     data: Annotated[str | None, typer.Option(help="The folder of the data sets; TISAT_DATA where not given.")] = None,
     engine: Annotated[str, typer.Option(help="local (processes), ray (a cluster) or inline (this process).")] = "local",
     jobs: Annotated[int, typer.Option(help="Tasks at once, each with one thread.")] = 1,
-    address: Annotated[str | None, typer.Option(help="The Ray cluster; a new one on this machine where not given.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds after which a task is given up (local engine).")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Only these detectors or systems, by name; may be given several times.")] = None,
+    address: Annotated[
+        str | None, typer.Option(help="The Ray cluster; a new one on this machine where not given.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds after which a task is given up (local engine).")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only these detectors or systems, by name; may be given several times.")
+    ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
     no_run: Annotated[bool, typer.Option("--no-run", help="Evaluate what is stored, run nothing.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Write report and tables (HTML, Markdown, LaTeX, csv) into this folder.")] = None,
-    freeze: Annotated[Path | None, typer.Option(help="Write the small csv and JSON files that tables are made from into this folder.")] = None,
-    task: Annotated[str | None, typer.Option(help="Run this one task (JSON, as a failed row prints it) and show its whole error.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write report and tables (HTML, Markdown, LaTeX, csv) into this folder.")
+    ] = None,
+    freeze: Annotated[
+        Path | None, typer.Option(help="Write the small csv and JSON files that tables are made from into this folder.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Run this one task (JSON, as a failed row prints it) and show its whole error.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Run data sets x detectors x seeds, resumable, and make the tables of the paper from the results."""
@@ -120,13 +144,14 @@ def bench(
         _one_task(task, data)
         return
     if experiment is None:
-        raise ParameterError("The argument of tisat bench must be an experiment file, such as experiments/table2.toml. Got none.")
+        raise ParameterError(
+            "The argument of tisat bench must be an experiment file, such as experiments/table2.toml. Got none."
+        )
     plan = read_experiment(experiment, data=data)
     results = Store(store)
     if only:
         plan = plan.restricted(only)
     tasks = list(plan.tasks())
-    failed: list[dict[str, Any]] = []
     if not no_run:
         runner = _engine(engine, jobs, address, timeout)
         unique, missing = pending(tasks, results, retry_failed=retry_failed)
@@ -145,6 +170,43 @@ def bench(
 
 
 def _show(plan: Any, results: Any, *, report: Path | None, freeze: Path | None, json: bool) -> None:
-    rows = results.rows()
-    done = [rows[one.id] for one in plan.tasks() if rows.get(one.id, {}).get("status") == "done"]
-    print_table(plan.title, ("task", "fit s", "score s"), [(row["task"]["detector"], row["fit_seconds"], row["score_seconds"]) for row in done])
+    from dataclasses import asdict
+
+    from tisat.benchmark.evaluation import Evaluation
+    from tisat.benchmark.frozen import FILES, gather, write_frozen
+    from tisat.benchmark.tables import tables_of
+
+    evaluation = Evaluation(plan, results)
+    frozen = gather(evaluation)
+    if freeze is not None:
+        typer.echo(f"frozen: {write_frozen(freeze, frozen)}", err=True)
+    if report is not None:
+        from tisat.report.benchmark import write_report
+
+        typer.echo(f"report: {write_report(report, frozen, evaluation)}", err=True)
+    if json:
+        print_json({"about": frozen.about, **{name: [asdict(row) for row in getattr(frozen, name)] for name in FILES}})
+        return
+    for table in tables_of(frozen):
+        print_table(table.title, table.headers, table.rows, note=table.caption)
+
+
+def tables(
+    frozen: Annotated[Path, typer.Argument(help="The folder of frozen results.")] = Path("experiments/frozen"),
+    out: Annotated[Path, typer.Option(help="The folder the Markdown pages are written into.")] = Path("docs/tables"),
+) -> None:
+    """Make the Markdown pages of the documentation from frozen results, byte for byte."""
+    from tisat.artefact import write_bytes
+    from tisat.benchmark.frozen import read_frozen
+    from tisat.benchmark.tables import markdown_page
+    from tisat.errors import InputError
+
+    folders = sorted(file.parent for file in frozen.glob("*/about.json"))
+    if not folders:
+        raise InputError(
+            f"The folder {str(frozen)!r} must hold frozen results. There are none; run tisat bench --freeze first."
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    for folder in folders:
+        write_bytes(out / f"{folder.name}.md", markdown_page(read_frozen(folder)).encode())
+        typer.echo(f"{out / folder.name}.md", err=True)

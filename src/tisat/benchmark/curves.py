@@ -1,0 +1,127 @@
+"""The counts behind every figure: for each entity, delay saved, events found and false alarms at common thresholds.
+
+Kept per entity, they give the pooled score, each entity's own, and the score of any resample of the entities, all exactly and
+without going back to the scores. It does not know detectors or data sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.metrics.alarms import count_active
+from tisat.metrics.spd import points_of
+from tisat.metrics.windows import Windows
+from tisat.sequential.rules import AlarmRule
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+NEVER = 1e300  # a threshold that is not reached: the statistic goes its way without an alarm
+GRID = 96  # thresholds tried for a rule that restarts after an alarm, whose alarms at one threshold do not follow from another
+
+
+@dataclass(frozen=True, eq=False)
+class EntityCounts:
+    """Counts at common descending thresholds, entity by entity."""
+
+    thresholds: Floats  # (K,), descending
+    saved: Integers  # (E, K), delta_max * events - sum of delays
+    true_alarms: Integers  # (E, K)
+    false_alarms: Integers  # (E, K)
+    n_events: Integers  # (E,)
+    delta_max: int
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The fields as arrays, to be kept in a file."""
+        return {
+            **{name: value for name, value in vars(self).items() if name != "delta_max"},
+            "delta_max": np.array(self.delta_max),
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> EntityCounts:
+        """The counts that :meth:`to_arrays` described."""
+        return cls(**{**arrays, "delta_max": int(arrays["delta_max"])})
+
+    def pooled(self, weights: npt.ArrayLike | None = None) -> Floats:
+        """SPD with one threshold for all entities, for each row of ``weights`` (B, E): how often an entity is counted.
+
+        NaN where no event is counted. Without weights every entity counts once, and the result has shape (1,).
+        """
+        w = (
+            np.ones((1, len(self.n_events)))
+            if weights is None
+            else np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        )
+        saved, true_alarms, false_alarms = w @ self.saved, w @ self.true_alarms, w @ self.false_alarms  # (B, K)
+        best = np.maximum.accumulate(np.concatenate([np.zeros((len(w), 1)), saved], axis=1), axis=1)
+        precision = true_alarms / np.maximum(
+            true_alarms + false_alarms, 1e-300
+        )  # where both are 0 nothing was gained either
+        events = w @ self.n_events
+        area = (np.diff(best, axis=1) * precision).sum(axis=1)
+        return np.divide(area, events * self.delta_max, out=np.full(len(w), np.nan), where=events > 0)
+
+    def curve(self) -> tuple[Floats, Floats]:
+        """Pooled NADD and precision at each threshold, from the highest."""
+        total = (self.true_alarms + self.false_alarms).sum(axis=0)
+        precision = np.divide(self.true_alarms.sum(axis=0), total, out=np.full(len(total), np.nan), where=total > 0)
+        return 1.0 - self.saved.sum(axis=0) / (self.n_events.sum() * self.delta_max), precision
+
+    def each(self) -> Floats:
+        """SPD of every entity with a threshold of its own (E,), NaN without events."""
+        return self.pooled(np.eye(len(self.n_events)))
+
+
+def counts_of_scores(scores: Sequence[Floats], windows: Sequence[Windows]) -> EntityCounts:
+    """Of thresholded scores: exact, at every value that changes a delay in any entity."""
+    thresholds = points_of(scores, windows, counting="event").thresholds
+    each = [
+        points_of([one], [window], counting="event", thresholds=thresholds)
+        for one, window in zip(scores, windows, strict=True)
+    ]
+    return EntityCounts(
+        thresholds,
+        np.stack([points.saved for points in each]),
+        np.stack([points.true_alarms for points in each]),
+        np.stack([points.false_alarms for points in each]),
+        np.array([len(window.events) for window in windows]),
+        windows[0].delta_max,
+    )
+
+
+def grid_of(evidence: Sequence[Floats], windows: Sequence[Windows], rule: AlarmRule) -> Floats:
+    """Thresholds for a rule that restarts: quantiles of its statistic when it never does, half inside windows, half everywhere."""
+    inside, everywhere = [], []
+    for one, window in zip(evidence, windows, strict=True):
+        statistic = rule.accumulate(one, threshold=NEVER).statistic
+        known = statistic > 0
+        everywhere.append(statistic[known])
+        inside.append(statistic[known & window.inside])
+    shares = np.linspace(0.0, 1.0, GRID // 2)
+    # towards the top the interesting quantiles crowd: q = 1 - (1 - share)^3
+    shares = 1.0 - (1.0 - shares) ** 3
+    parts = [np.quantile(np.concatenate(values), shares) for values in (inside, everywhere) if sum(map(len, values))]
+    return np.unique(np.concatenate(parts))[::-1] if parts else np.array([1.0])
+
+
+def counts_of_rule(evidence: Sequence[Floats], windows: Sequence[Windows], rule: AlarmRule) -> EntityCounts:
+    """Of a rule whose alarms feed back into its statistic (a CUSUM with restart), at a grid of thresholds."""
+    thresholds = grid_of(evidence, windows, rule)
+    shape = (len(windows), len(thresholds))
+    saved, true_alarms, false_alarms = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    for e, (one, window) in enumerate(zip(evidence, windows, strict=True)):
+        for k, threshold in enumerate(thresholds):
+            counts = count_active(
+                [rule.accumulate(one, threshold=float(threshold)).active], [window], whose="counts_of_rule"
+            )
+            saved[e, k] = np.rint((window.delta_max - counts.delays * window.unit).sum())
+            true_alarms[e, k] = counts.true_alarms
+            false_alarms[e, k] = counts.n_false_alarms
+    events = np.array([len(window.events) for window in windows])
+    return EntityCounts(thresholds, saved, true_alarms, false_alarms, events, windows[0].delta_max)

@@ -1,0 +1,202 @@
+"""Stored scores under each alarm rule, counted against the labels: every figure of every table starts here.
+
+Scores are computed once and evaluated as often as one likes; counts are kept beside the store, under a hash of what they
+depend on, so that a second look is quick. Before pooling a score is expressed in units of its entity's own nominal level; the
+evidence of the other two rules has such a unit already. No threshold is chosen here. Layouts are in :mod:`tisat.benchmark.tables`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.artefact import write_bytes
+from tisat.base import NOMINAL_QUANTILE
+from tisat.benchmark.curves import NEVER, EntityCounts, counts_of_rule, counts_of_scores
+from tisat.benchmark.experiment import Experiment, System
+from tisat.benchmark.store import Store
+from tisat.benchmark.task import Task
+from tisat.metrics import Floors, floors
+from tisat.metrics.windows import windows_of
+from tisat.sequential.rules import AlarmRule, make_rule
+
+Floats = npt.NDArray[np.float64]
+COUNTS_VERSION = 1  # raised when counts are made differently, so that kept ones are not used
+FOOL_DRAWS = 5  # coins averaged for the floor of a rule
+FOOL_NOMINAL = 5000  # nominal rows of the coin
+
+
+@dataclass(frozen=True)
+class Run:
+    """One system on one data set with one seed: which of its entities are done."""
+
+    system: System
+    dataset: str
+    seed: int | None
+    done: dict[str, str]  # entity -> task hash
+    failed: dict[str, str]  # entity -> reason
+    missing: tuple[str, ...]  # entities that have no outcome yet
+
+
+def nominal_unit(nominal: Floats) -> float:
+    """The level in whose units scores are pooled: q99 of the nominal scores.
+
+    Where that is not positive (a channel that never moved in training) the smallest positive nominal score stands in, and 1
+    where there is none.
+
+    Examples
+    --------
+    >>> nominal_unit(np.array([0.0, 0.0, 0.0])), nominal_unit(np.full(5, 2.0))
+    (1.0, 2.0)
+    """
+    level = float(np.quantile(nominal, NOMINAL_QUANTILE))
+    if level > 0:
+        return level
+    positive = nominal[nominal > 0]
+    return float(positive.min()) if len(positive) else 1.0
+
+
+def statistic_of(arrays: dict[str, Floats], rule: AlarmRule) -> Floats:
+    """What a rule compares with its threshold, for a rule whose alarms do not feed back (threshold, excess)."""
+    if rule.name == "threshold":
+        return rule.accumulate(arrays["scores"] / nominal_unit(arrays["nominal"]), threshold=NEVER).statistic
+    rule.fit(arrays["nominal"])
+    return rule.accumulate(rule.evidence(arrays["scores"]), threshold=NEVER).statistic
+
+
+class Evaluation:
+    """An experiment's stored results, ready to be counted.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    store : Store
+    """
+
+    def __init__(self, experiment: Experiment, store: Store) -> None:
+        self.experiment = experiment
+        self.store = store
+        (store.folder / "counts").mkdir(exist_ok=True)
+        self._labels = lru_cache(maxsize=None)(self._read_labels)
+
+    @cached_property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The rows of the store, by task hash."""
+        return self.store.rows()
+
+    @cached_property
+    def entities(self) -> dict[str, tuple[str, ...]]:
+        """The entities of each data set, in order."""
+        return self.experiment.names
+
+    @cached_property
+    def runs(self) -> dict[tuple[str, str], list[Run]]:
+        """(system, data set) -> one run a seed."""
+        found: dict[tuple[str, str], list[Run]] = {}
+        for system in self.experiment.systems:
+            mine: dict[tuple[str, int | None], list[Task]] = {}
+            for task in self.experiment.tasks_of(system):
+                mine.setdefault((task.dataset, task.seed), []).append(task)
+            for (dataset, seed), tasks in mine.items():
+                status = {task.entity: self.rows.get(task.id, {}) for task in tasks}
+                run = Run(
+                    system,
+                    dataset,
+                    seed,
+                    {task.entity: task.id for task in tasks if status[task.entity].get("status") == "done"},
+                    {name: row["reason"] for name, row in status.items() if row.get("status") == "failed"},
+                    tuple(name for name, row in status.items() if not row),
+                )
+                found.setdefault((system.name, dataset), []).append(run)
+        return found
+
+    def finished(self, system: str, dataset: str) -> tuple[list[Run], tuple[str, ...]]:
+        """The runs to be averaged, and the entities all of them have: seeds that are as far as the farthest one."""
+        runs = self.runs.get((system, dataset), [])
+        most = max((len(run.done) for run in runs), default=0)
+        chosen = [run for run in runs if len(run.done) == most and most]
+        if not chosen:
+            return [], ()
+        common = tuple(name for name in self.entities[dataset] if all(name in run.done for run in chosen))
+        return (chosen, common) if common else ([], ())
+
+    def rule(self, name: str) -> AlarmRule:
+        """The alarm rule with the experiment's options."""
+        return make_rule(name, **self.experiment.rule_options.get(name, {}))
+
+    def labels(self, dataset: str, entity: str) -> npt.NDArray[np.bool_]:
+        """The test labels of an entity."""
+        return self._labels(dataset, entity)
+
+    def _read_labels(self, dataset: str, entity: str) -> npt.NDArray[np.bool_]:
+        labels = self.experiment.sources[dataset].pair(entity)[1].labels
+        assert labels is not None, "a benchmark's test series carries labels"
+        return labels
+
+    def counts(self, run: Run, entities: Sequence[str], rule: str, delta_max: int) -> EntityCounts:
+        """The counts of one run under one rule."""
+        made = self.rule(rule)
+        identifiers = [run.done[entity] for entity in entities]
+
+        def count() -> EntityCounts:
+            windows = [windows_of(self.labels(run.dataset, entity), delta_max) for entity in entities]
+            if rule == "paper":
+                evidence = [self.store.arrays(identifier)["paper"] for identifier in identifiers]
+                return counts_of_rule(evidence, windows, made)
+            return counts_of_scores([self.statistic(identifier, rule) for identifier in identifiers], windows)
+
+        return EntityCounts.of_arrays(
+            self._kept(["run", identifiers, rule, made.params(), delta_max], lambda: count().to_arrays())
+        )
+
+    def statistic(self, identifier: str, rule: str) -> Floats:
+        """The statistic of a task's test series under a rule that does not restart."""
+        made = self.rule(rule)
+        if rule == "threshold":
+            return statistic_of(self.store.arrays(identifier), made)
+        key = ["statistic", identifier, rule, made.params()]
+        return self._kept(key, lambda: {"statistic": statistic_of(self.store.arrays(identifier), made)})["statistic"]
+
+    def fool(self, dataset: str, entities: Sequence[str], rule: str, delta_max: int) -> list[EntityCounts]:
+        """The counts of coins that get the same post-processing as everybody else."""
+        found = []
+        for draw in range(FOOL_DRAWS):
+            made = self.rule(rule)
+
+            def count(draw: int = draw, made: AlarmRule = made) -> EntityCounts:
+                windows = [windows_of(self.labels(dataset, entity), delta_max) for entity in entities]
+                rng = np.random.default_rng([draw, 20221])
+                coins = [{"nominal": rng.random(FOOL_NOMINAL), "scores": rng.random(len(one))} for one in windows]
+                if rule == "paper":
+                    evidence = [made.fit(coin["nominal"]).evidence(coin["scores"]) for coin in coins]
+                    return counts_of_rule(evidence, windows, made)
+                return counts_of_scores([statistic_of(coin, made) for coin in coins], windows)
+
+            key = ["fool", dataset, list(entities), draw, rule, made.params(), delta_max]
+            found.append(EntityCounts.of_arrays(self._kept(key, lambda count=count: count().to_arrays())))  # type: ignore[misc]
+        return found
+
+    def floors(self, dataset: str, entities: Sequence[str], delta_max: int) -> Floors:
+        """What fools get on the same labels, whatever the rule."""
+        return floors([self.labels(dataset, entity) for entity in entities], delta_max)
+
+    def _kept(self, key: Any, make: Callable[[], dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
+        """Arrays made once and kept under a hash of what they depend on."""
+        text = json.dumps([COUNTS_VERSION, key], sort_keys=True)
+        file = self.store.folder / "counts" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.npz"
+        if file.is_file():
+            with np.load(file, allow_pickle=False) as opened:
+                return {name: opened[name] for name in opened.files}
+        arrays = make()
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+        write_bytes(file, buffer.getvalue())
+        return arrays

@@ -1,0 +1,351 @@
+"""Figures: flat rows of plain values, one a cell of a table, made from an evaluation and small enough to be frozen.
+
+Every SPD comes with its bootstrap interval over entities, its floor under the same post-processing and its chance-corrected
+value. Seeds are averaged after the score is taken. How rows are laid out is the business of :mod:`tisat.benchmark.tables`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.benchmark.curves import EntityCounts
+from tisat.benchmark.evaluation import Evaluation, nominal_unit
+from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
+from tisat.metrics import best_adjusted_f1, best_random_guess, chance_corrected, random_guess
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """SPD of one system on one data set under one rule."""
+
+    dataset: str
+    system: str
+    rule: str
+    delta_max: int
+    entities: int  # on how many it was run
+    of: int  # how many there are
+    seeds: int  # averaged; 0 where the system has no randomness
+    pooled: float
+    pooled_low: float  # 95 % bootstrap over entities
+    pooled_high: float
+    pooled_spread: float  # standard deviation over seeds
+    mean: float  # per-entity mean
+    mean_low: float
+    mean_high: float
+    mean_spread: float
+    floor: float  # the best fool's pooled SPD under the same rule
+    floor_mean: float
+    corrected: float  # (pooled - floor) / (1 - floor)
+    corrected_mean: float
+    seconds: float  # fit and score, all entities, one thread, mean over seeds
+    megabytes: float  # most memory of any task's process
+    failed: int  # tasks
+
+
+@dataclass(frozen=True)
+class Difference:
+    """SPD of a system less that of the reference, on the entities both have, with a paired bootstrap interval."""
+
+    dataset: str
+    system: str
+    reference: str
+    rule: str
+    delta_max: int
+    entities: int
+    pooled: float
+    pooled_low: float
+    pooled_high: float
+    mean: float
+    mean_low: float
+    mean_high: float
+
+
+@dataclass(frozen=True)
+class EntityFigure:
+    """SPD of one system on one entity, mean over seeds."""
+
+    dataset: str
+    entity: str
+    system: str
+    rule: str
+    delta_max: int
+    events: int
+    spd: float
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """Point-adjusted precision, recall and F1 of one system on one data set, at the best of all thresholds (an oracle's)."""
+
+    dataset: str
+    system: str
+    entities: int
+    of: int
+    seeds: int
+    precision: float
+    recall: float
+    oracle_f1: float
+    spread: float  # standard deviation of F1 over seeds
+    coin_f1: float  # the best coin's, which may choose its probability with the labels too
+    beats_coin: bool
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What fools get on the labels alone."""
+
+    dataset: str
+    entities: int
+    events: int
+    instants: int
+    anomalous: float  # percent
+    delta_max: int
+    fool: str
+    pooled: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class Coin:
+    """Random Guess under point adjustment, by closed form, on the labels alone."""
+
+    dataset: str
+    entities: int
+    p: float
+    precision: float
+    recall: float
+    f1: float
+    best_p: float
+    best_f1: float
+
+
+def _weights(evaluation: Evaluation, dataset: str, entities: Sequence[str]) -> Floats:
+    """Resamples of the data set's entities, the same for every system; those a system lacks are left out."""
+    everyone = evaluation.entities[dataset]
+    columns = [everyone.index(entity) for entity in entities]
+    return resampling_weights(len(everyone))[:, columns]
+
+
+def _spread(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+def _seeds(counts: Sequence[EntityCounts], weights: Floats) -> tuple[list[float], Floats, list[float], Floats]:
+    """Pooled and mean SPD of each seed, and of each resample averaged over seeds."""
+    pooled = [float(one.pooled()[0]) for one in counts]
+    each = [one.each() for one in counts]
+    means = [float(np.nanmean(one)) if not np.isnan(one).all() else math.nan for one in each]
+    return (
+        pooled,
+        np.mean([one.pooled(weights) for one in counts], axis=0),
+        means,
+        np.mean([resampled_means(one, weights) for one in each], axis=0),
+    )
+
+
+def floor_of(
+    evaluation: Evaluation, dataset: str, entities: Sequence[str], rule: str, delta_max: int
+) -> tuple[float, float]:
+    """The best fool, pooled and mean: those of the labels alone, and coins that get the rule's post-processing."""
+    plain = evaluation.floors(dataset, entities, delta_max)
+    coins = evaluation.fool(dataset, entities, rule, delta_max)
+    pooled = float(np.mean([one.pooled()[0] for one in coins]))
+    mean = float(np.mean([np.nanmean(one.each()) for one in coins]))
+    return max(plain.best, pooled), max(plain.best_per_series_mean, mean)
+
+
+def figures(evaluation: Evaluation, *, rules: Iterable[str], deltas: Iterable[int]) -> list[Figure]:
+    """A figure for every system and data set that has results."""
+    found = []
+    cells = [(rule, delta) for delta in deltas for rule in rules]
+    for dataset, everyone in evaluation.entities.items():
+        floors: dict[tuple[Any, ...], tuple[float, float]] = {}
+        for system in evaluation.experiment.systems:
+            runs, entities = evaluation.finished(system.name, dataset)
+            if not runs:
+                continue
+            weights = _weights(evaluation, dataset, entities)
+            tasks = [[evaluation.rows[run.done[entity]] for entity in entities] for run in runs]
+            for rule, delta in cells:
+                key = (entities, rule, delta)
+                if key not in floors:
+                    floors[key] = floor_of(evaluation, dataset, entities, rule, delta)
+                floor, floor_mean = floors[key]
+                counts = [evaluation.counts(run, entities, rule, delta) for run in runs]
+                pooled, pooled_draws, means, mean_draws = _seeds(counts, weights)
+                whole = interval_of(float(np.mean(pooled)), pooled_draws)
+                mean = interval_of(float(np.mean(means)), mean_draws)
+                found.append(
+                    Figure(
+                        dataset=dataset,
+                        system=system.name,
+                        rule=rule,
+                        delta_max=delta,
+                        entities=len(entities),
+                        of=len(everyone),
+                        seeds=0 if runs[0].seed is None else len(runs),
+                        pooled=whole.value,
+                        pooled_low=whole.low,
+                        pooled_high=whole.high,
+                        pooled_spread=_spread(pooled),
+                        mean=mean.value,
+                        mean_low=mean.low,
+                        mean_high=mean.high,
+                        mean_spread=_spread(means),
+                        floor=floor,
+                        floor_mean=floor_mean,
+                        corrected=chance_corrected(whole.value, floor),
+                        corrected_mean=chance_corrected(mean.value, floor_mean),
+                        seconds=float(
+                            np.mean([sum(row["fit_seconds"] + row["score_seconds"] for row in one) for one in tasks])
+                        ),
+                        megabytes=max(row["peak_bytes"] for one in tasks for row in one) / 1e6,
+                        failed=sum(len(run.failed) for run in evaluation.runs[system.name, dataset]),
+                    )
+                )
+    return found
+
+
+def differences(evaluation: Evaluation, *, reference: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
+    """Every system against the reference, paired by entity and resample."""
+    found = []
+    for rule in rules:
+        for dataset in evaluation.entities:
+            ours, our_entities = evaluation.finished(reference, dataset)
+            for system in evaluation.experiment.systems:
+                theirs, their_entities = evaluation.finished(system.name, dataset)
+                common = tuple(entity for entity in our_entities if entity in their_entities)
+                if system.name == reference or not common:
+                    continue
+                weights = _weights(evaluation, dataset, common)
+                a, a_draws, am, am_draws = _seeds(
+                    [evaluation.counts(run, common, rule, delta_max) for run in theirs], weights
+                )
+                b, b_draws, bm, bm_draws = _seeds(
+                    [evaluation.counts(run, common, rule, delta_max) for run in ours], weights
+                )
+                pooled = interval_of(float(np.mean(a) - np.mean(b)), a_draws - b_draws)
+                mean = interval_of(float(np.mean(am) - np.mean(bm)), am_draws - bm_draws)
+                found.append(
+                    Difference(
+                        dataset, system.name, reference, rule, delta_max, len(common),
+                        pooled.value, pooled.low, pooled.high, mean.value, mean.low, mean.high,
+                    )
+                )  # fmt: skip
+    return found
+
+
+def rule_differences(evaluation: Evaluation, *, against: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
+    """The same system under another rule less under ``against``: what the rule is worth, whatever the model."""
+    found = []
+    for rule in rules:
+        if rule == against:
+            continue
+        for dataset in evaluation.entities:
+            for system in evaluation.experiment.systems:
+                runs, entities = evaluation.finished(system.name, dataset)
+                if not runs:
+                    continue
+                weights = _weights(evaluation, dataset, entities)
+                a, a_draws, am, am_draws = _seeds(
+                    [evaluation.counts(run, entities, rule, delta_max) for run in runs], weights
+                )
+                b, b_draws, bm, bm_draws = _seeds(
+                    [evaluation.counts(run, entities, against, delta_max) for run in runs], weights
+                )
+                pooled = interval_of(float(np.mean(a) - np.mean(b)), a_draws - b_draws)
+                mean = interval_of(float(np.mean(am) - np.mean(bm)), am_draws - bm_draws)
+                found.append(
+                    Difference(
+                        dataset, system.name, against, rule, delta_max, len(entities),
+                        pooled.value, pooled.low, pooled.high, mean.value, mean.low, mean.high,
+                    )
+                )  # fmt: skip
+    return found
+
+
+def entity_figures(evaluation: Evaluation, *, rules: Iterable[str], delta_max: int) -> list[EntityFigure]:
+    """SPD of every system on every entity."""
+    found = []
+    for dataset in evaluation.entities:
+        for system in evaluation.experiment.systems:
+            runs, entities = evaluation.finished(system.name, dataset)
+            for rule in rules if runs else ():
+                counts = [evaluation.counts(run, entities, rule, delta_max) for run in runs]
+                each = np.mean([one.each() for one in counts], axis=0)
+                found += [
+                    EntityFigure(dataset, entity, system.name, rule, delta_max, int(events), float(value))
+                    for entity, events, value in zip(entities, counts[0].n_events, each, strict=True)
+                ]
+    return found
+
+
+def adjusted_figures(evaluation: Evaluation) -> list[Adjusted]:
+    """Point-adjusted precision, recall and F1 of every system, pooled, at the threshold an oracle chooses."""
+    found = []
+    for dataset, everyone in evaluation.entities.items():
+        coins: dict[tuple[str, ...], float] = {}
+        for system in evaluation.experiment.systems:
+            runs, entities = evaluation.finished(system.name, dataset)
+            if not runs:
+                continue
+            labels = [evaluation.labels(dataset, entity) for entity in entities]
+            if entities not in coins:
+                coins[entities] = best_random_guess(labels)[1].f1
+            best = []
+            for run in runs:
+                arrays = [evaluation.store.arrays(run.done[entity]) for entity in entities]
+                best.append(best_adjusted_f1(labels, [one["scores"] / nominal_unit(one["nominal"]) for one in arrays]))
+            f1 = float(np.mean([one.f1 for one in best]))
+            found.append(
+                Adjusted(
+                    dataset=dataset,
+                    system=system.name,
+                    entities=len(entities),
+                    of=len(everyone),
+                    seeds=0 if runs[0].seed is None else len(runs),
+                    precision=float(np.mean([one.precision for one in best])),
+                    recall=float(np.mean([one.recall for one in best])),
+                    oracle_f1=f1,
+                    spread=_spread([one.f1 for one in best]),
+                    coin_f1=coins[entities],
+                    beats_coin=f1 > coins[entities],
+                )
+            )
+    return found
+
+
+def floor_figures(labels: dict[str, list[npt.NDArray[np.bool_]]], *, deltas: Iterable[int]) -> list[Floor]:
+    """The fools on the labels of each data set."""
+    from tisat.events import events_from_labels
+    from tisat.metrics import floors
+
+    found = []
+    for dataset, many in labels.items():
+        instants = sum(map(len, many))
+        events = sum(len(events_from_labels(one)) for one in many)
+        share = 100.0 * sum(int(one.sum()) for one in many) / instants
+        for delta in deltas:
+            for fool, score in floors(many, delta).named.items():
+                found.append(
+                    Floor(dataset, len(many), events, instants, share, delta, fool, float(score), score.per_series_mean)
+                )
+    return found
+
+
+def coin_figures(labels: dict[str, list[npt.NDArray[np.bool_]]], *, p: float = 0.01) -> list[Coin]:
+    """Random Guess under point adjustment on the labels of each data set."""
+    found = []
+    for dataset, many in labels.items():
+        guess = random_guess(many, p)
+        best_p, best = best_random_guess(many)
+        found.append(Coin(dataset, len(many), p, guess.precision, guess.recall, guess.f1, best_p, best.f1))
+    return found

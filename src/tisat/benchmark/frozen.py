@@ -1,0 +1,195 @@
+"""Figures in small csv files, written once and read back exactly: what tables and claims are made from.
+
+A file holds rows of one kind, with floats at six significant digits; ``about.json`` beside them says which experiment, command,
+versions, entities and seeds they come from. Nothing is computed here, and no scores are kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from tisat._version import __version__
+from tisat.artefact import write_bytes
+from tisat.benchmark.evaluation import Evaluation
+from tisat.benchmark.experiment import Experiment
+from tisat.benchmark.figures import (
+    Adjusted,
+    Coin,
+    Difference,
+    EntityFigure,
+    Figure,
+    Floor,
+    adjusted_figures,
+    coin_figures,
+    differences,
+    entity_figures,
+    figures,
+    floor_figures,
+    rule_differences,
+)
+from tisat.benchmark.sources import PLANTS
+from tisat.datasets import NAMES, labels
+from tisat.errors import DataFileError, InputError
+
+Row = TypeVar("Row")
+DIGITS = 6
+
+
+def _text(value: Any) -> str:
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
+
+
+def write_rows(path: Path, kind: type[Any], rows: Sequence[Any]) -> None:
+    """Rows of one dataclass as csv, whole or not at all."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    names = [one.name for one in fields(kind)]
+    writer.writerow(names)
+    writer.writerows([_text(getattr(row, name)) for name in names] for row in rows)
+    write_bytes(path, buffer.getvalue().encode())
+
+
+def read_rows(path: Path, kind: type[Row]) -> list[Row]:
+    """The rows that :func:`write_rows` wrote; none where there is no such file."""
+    if not path.is_file():
+        return []
+    types = get_type_hints(kind)
+    convert = {float: float, int: int, str: str, bool: "True".__eq__}
+    with path.open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    try:
+        return [kind(**{name: convert[types[name]](row[name]) for name in types}) for row in found]
+    except (KeyError, ValueError, TypeError) as error:
+        raise InputError(f"The file {str(path)!r} must hold rows of {kind.__name__}. It does not: {error}.") from None
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The figures of one experiment."""
+
+    about: dict[str, Any]
+    figures: list[Figure]
+    differences: list[Difference]
+    rule_differences: list[Difference]
+    entities: list[EntityFigure]
+    adjusted: list[Adjusted]
+    floors: list[Floor]
+    coins: list[Coin]
+
+
+FILES: dict[str, type[Any]] = {
+    "figures": Figure,
+    "differences": Difference,
+    "rule_differences": Difference,
+    "entities": EntityFigure,
+    "adjusted": Adjusted,
+    "floors": Floor,
+    "coins": Coin,
+}
+
+
+def label_sets(experiment: Experiment) -> dict[str, list[Any]]:
+    """The test labels of every published data set whose labels are there, all entities of them, values or not."""
+    found: dict[str, list[Any]] = {}
+    data = next((source.data for source in experiment.sources.values()), None)
+    for name in NAMES:
+        try:
+            found[name] = list(labels(name, data).values())
+        except DataFileError:
+            continue
+    if PLANTS in experiment.sources:
+        source = experiment.sources[PLANTS]
+        found[PLANTS] = [source.pair(entity)[1].labels for entity in experiment.names[PLANTS]]
+    return found
+
+
+def gather(evaluation: Evaluation) -> Frozen:
+    """Every figure that an experiment of this kind shows."""
+    plan = evaluation.experiment
+    kind = plan.kind
+    deltas = tuple(sorted({*plan.sweep, plan.delta_max})) if kind in ("sweep", "floors") else (plan.delta_max,)
+    has_systems = kind in ("spd", "sweep", "rules")
+    versions = sorted({row["task"]["version"] for row in evaluation.rows.values()} or {__version__})
+    machines = sorted({json.dumps(row["machine"], sort_keys=True) for row in evaluation.rows.values()})
+    about = {
+        "experiment": plan.name,
+        "title": plan.title,
+        "kind": kind,
+        "delta_max": plan.delta_max,
+        "sweep": list(plan.sweep),
+        "rules": list(plan.rules),
+        "rule_options": {rule: dict(options) for rule, options in plan.rule_options.items()},
+        "reference": plan.reference,
+        "note": plan.note,
+        "command": f"tisat bench experiments/{plan.name}.toml --freeze experiments/frozen",
+        "versions": versions,
+        "machines": [json.loads(one) for one in machines],
+        "data": {name: len(entities) for name, entities in evaluation.entities.items()},
+        "systems": [
+            {
+                "name": system.name,
+                "detector": system.detector,
+                "params": dict(system.params),
+                "ours": system.ours,
+                "note": system.note,
+            }
+            for system in plan.systems
+        ],
+        "failures": sorted(
+            {
+                f"{run.system.name} on {dataset} {entity}: {reason}"
+                for (_, dataset), runs in evaluation.runs.items()
+                for run in runs
+                for entity, reason in run.failed.items()
+            }
+        ),
+        "not_run": sorted(
+            f"{name} on {dataset}: {sum(len(run.missing) for run in runs)} tasks"
+            for (name, dataset), runs in evaluation.runs.items()
+            if any(run.missing for run in runs)
+        ),
+    }
+    known = label_sets(plan) if kind in ("adjusted", "floors", "spd", "sweep") else {}
+    return Frozen(
+        about=about,
+        figures=figures(evaluation, rules=plan.rules, deltas=deltas) if has_systems else [],
+        differences=differences(evaluation, reference=plan.reference, rules=plan.rules, delta_max=plan.delta_max)
+        if kind == "spd"
+        else [],
+        rule_differences=rule_differences(evaluation, against="threshold", rules=plan.rules, delta_max=plan.delta_max)
+        if kind == "rules"
+        else [],
+        entities=entity_figures(evaluation, rules=plan.rules, delta_max=plan.delta_max) if kind == "spd" else [],
+        adjusted=adjusted_figures(evaluation) if kind == "adjusted" else [],
+        floors=floor_figures(known, deltas=deltas),
+        coins=coin_figures(known) if kind in ("adjusted", "floors") else [],
+    )
+
+
+def write_frozen(folder: Path, frozen: Frozen) -> Path:
+    """One folder of csv files and ``about.json``, named after the experiment."""
+    target = folder / str(frozen.about["experiment"])
+    target.mkdir(parents=True, exist_ok=True)
+    for name, kind in FILES.items():
+        rows = getattr(frozen, name)
+        if rows:
+            write_rows(target / f"{name}.csv", kind, rows)
+    write_bytes(target / "about.json", (json.dumps(frozen.about, indent=1, sort_keys=True) + "\n").encode())
+    return target
+
+
+def read_frozen(folder: Path) -> Frozen:
+    """The figures of one experiment's folder."""
+    about = folder / "about.json"
+    if not about.is_file():
+        raise InputError(f"The folder {str(folder)!r} must hold frozen results. It has no about.json.")
+    return Frozen(
+        about=json.loads(about.read_text(encoding="utf-8")),
+        **{name: read_rows(folder / f"{name}.csv", kind) for name, kind in FILES.items()},
+    )

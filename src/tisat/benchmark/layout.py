@@ -1,0 +1,128 @@
+"""A table as plain text in four formats: Markdown, LaTeX, csv, and the page's own HTML table. It knows cells, not what they mean."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+DASH = "–"
+
+
+def percent(value: float | None) -> str:
+    """A share as a percentage with one decimal, a dash where it is undefined.
+
+    Examples
+    --------
+    >>> percent(0.5678), percent(float("nan"))
+    ('56.8', '–')
+    """
+    return DASH if value is None or math.isnan(value) else f"{100 * value:.1f}"
+
+
+def signed(value: float) -> str:
+    """A difference in percentage points with its sign.
+
+    Examples
+    --------
+    >>> signed(-0.012), signed(0.0)
+    ('-1.2', '+0.0')
+    """
+    return DASH if math.isnan(value) else f"{100 * value:+.1f}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table: grouped columns, rows of text, and a caption that says everything needed to read it."""
+
+    title: str
+    columns: Sequence[tuple[str, str]]  # (group, header); the group may be empty
+    rows: Sequence[Sequence[str]]
+    caption: str
+    left: int = 1  # columns of words
+    rules: Sequence[int] = ()  # rows before which a line is drawn
+    strong: Sequence[int] = ()  # rows printed bold
+
+    @property
+    def headers(self) -> list[str]:
+        """One line of headers, groups spelled out."""
+        return [f"{group} {header}".strip() for group, header in self.columns]
+
+    def markdown(self) -> str:
+        """GitHub's tables."""
+        right = ["---" if i < self.left else "---:" for i in range(len(self.columns))]
+        lines = [f"### {self.title}", "", _line(self.headers), _line(right)]
+        for i, row in enumerate(self.rows):
+            lines.append(
+                _line([f"**{cell}**" if i in self.strong and cell not in ("", DASH) else cell for cell in row])
+            )
+        return "\n".join([*lines, "", self.caption, ""])
+
+    def latex(self) -> str:
+        """A booktabs table."""
+        spans: list[tuple[str, int]] = []
+        for group, _ in self.columns:
+            if spans and spans[-1][0] == group and group:
+                spans[-1] = (group, spans[-1][1] + 1)
+            else:
+                spans.append((group, 1))
+        top = " & ".join(f"\\multicolumn{{{n}}}{{c}}{{{_tex(group)}}}" if n > 1 or group else "" for group, n in spans)
+        rules, column = [], 1
+        for group, n in spans:
+            if group:
+                rules.append(f"\\cmidrule(lr){{{column}-{column + n - 1}}}")
+            column += n
+        lines = [
+            r"\begin{table*}",
+            r"\centering\small",
+            f"\\begin{{tabular}}{{{'l' * self.left}{'r' * (len(self.columns) - self.left)}}}",
+            r"\toprule",
+            f"{top} \\\\ {''.join(rules)}",
+            " & ".join(_tex(header) for _, header in self.columns) + r" \\",
+            r"\midrule",
+        ]
+        for i, row in enumerate(self.rows):
+            if i in self.rules:
+                lines.append(r"\midrule")
+            cells = [f"\\textbf{{{_tex(cell)}}}" if i in self.strong and cell else _tex(cell) for cell in row]
+            lines.append(" & ".join(cells) + r" \\")
+        lines += [
+            r"\bottomrule",
+            r"\end{tabular}",
+            f"\\caption{{{_tex(self.title)}. {_tex(self.caption)}}}",
+            r"\end{table*}",
+            "",
+        ]
+        return "\n".join(lines)
+
+    def csv(self) -> str:
+        """Plain csv with one line of headers."""
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(self.headers)
+        writer.writerows(self.rows)
+        return buffer.getvalue()
+
+
+def _line(cells: Sequence[Any]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _tex(text: str) -> str:
+    special = {
+        "&": r"\&",
+        "%": r"\%",
+        "#": r"\#",
+        "_": r"\_",
+        "–": "--",
+        "^": r"\^{}",
+        "~": r"\~{}",
+        "<": "$<$",
+        ">": "$>$",
+        "`": "",
+        "*": "",
+    }
+    return "".join(special.get(letter, letter) for letter in text)

@@ -1,0 +1,467 @@
+"""The tables, laid out as the paper has them: our figures, the paper's, the floors and the chance-corrected values.
+
+Everything comes from figures that were already made, frozen or fresh; nothing is computed here but means of what is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from tisat.benchmark.figures import Difference, Figure
+from tisat.benchmark.frozen import Frozen
+from tisat.benchmark.layout import DASH, Layout, percent, signed
+from tisat.benchmark.statistics import Ranks, mean_ranks
+from tisat.errors import InputError
+
+TITLES = {"smd": "SMD", "msl": "MSL", "smap": "SMAP", "swat": "SWaT", "psm": "PSM", "plants": "plants"}
+RULE_TITLES = {
+    "threshold": "plain threshold",
+    "paper": "the paper's kNN CUSUM",
+    "excess": "excess over a moving reference, summed and held",
+}
+FEWER = "*"  # marks a figure on fewer entities than the others
+
+
+@cache
+def paper() -> dict[str, Any]:
+    """The paper's own figures, as printed there, with their source."""
+    document: dict[str, Any] = json.loads(files("tisat.benchmark").joinpath("paper.json").read_text(encoding="utf-8"))
+    return document
+
+
+def _paper_spd(system: str, dataset: str) -> str:
+    values = paper()["table2"]["systems"].get(system)
+    if values is None or dataset not in paper()["datasets"]:
+        return DASH
+    return f"{values[paper()['datasets'].index(dataset)]:.1f}"
+
+
+def _absent(datasets: Sequence[str]) -> list[str]:
+    """The paper's data sets that the experiment does not have, where it has any of them: their columns show the paper's figures alone."""
+    known = paper()["datasets"]
+    return [name for name in known if name not in datasets] if set(known) & set(datasets) else []
+
+
+def _order(frozen: Frozen, present: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Systems in the order of the file: the paper's, then those that are not in it."""
+    there = set(present)
+    named = [system for system in frozen.about["systems"] if system["name"] in there]
+    return [s["name"] for s in named if not s["ours"]], [s["name"] for s in named if s["ours"]]
+
+
+def where_from(frozen: Frozen) -> str:
+    """The sentence about data that every caption carries."""
+    counts = frozen.about["data"]
+    words = {"smd": "machines", "msl": "channels", "smap": "channels", "plants": "generated plants"}
+    parts = [f"{TITLES[name]} {number} {words.get(name, 'entities')}" for name, number in counts.items()]
+    extra = " (SMD: the 12 of 28 machines whose values are at hand)" if counts.get("smd") == 12 else ""
+    telemetry = "; MSL and SMAP: the telemetry value alone" if {"msl", "smap"} & set(counts) else ""
+    return f"Data: {', '.join(parts)}{extra}{telemetry}."
+
+
+def _caption(frozen: Frozen, shown: Sequence[Figure], *sentences: str) -> str:
+    random = sorted({figure.seeds for figure in shown if figure.seeds})
+    seeds = (
+        f"Systems with randomness: mean of {' or '.join(map(str, random))} seed{'s' * (random[-1] > 1)}."
+        if random
+        else ""
+    )
+    fewer = sorted({(f.system, TITLES[f.dataset], f.entities, f.of) for f in shown if f.entities < f.of})
+    partial = (
+        f"{FEWER} on fewer entities, not comparable with its column: "
+        + ", ".join(f"{s} on {n} of {of} of {d}" for s, d, n, of in fewer)
+        + "."
+        if fewer
+        else ""
+    )
+    failed = sorted({(f.system, TITLES[f.dataset], f.failed) for f in shown if f.failed})
+    failures = "Failed tasks: " + ", ".join(f"{s} on {d}: {n}" for s, d, n in failed) + "." if failed else ""
+    notes = " ".join(
+        f"{s['name']}: {s['note']}."
+        for s in frozen.about["systems"]
+        if s["note"] and any(f.system == s["name"] for f in shown)
+    )
+    return " ".join(filter(None, [*sentences, where_from(frozen), seeds, partial, failures, notes]))
+
+
+def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Layout:
+    """Table II: SPD under one alarm rule, pooled and per-entity mean, beside the paper's figure."""
+    delta = frozen.about["delta_max"] if delta_max is None else delta_max
+    shown = [f for f in frozen.figures if f.rule == rule and f.delta_max == delta]
+    datasets = list(frozen.about["data"])
+    cells = {(f.system, f.dataset): f for f in shown}
+    theirs, others = _order(frozen, (f.system for f in shown))
+    absent = _absent(datasets)
+    columns = [("", "System")]
+    for dataset in datasets:
+        columns += [(TITLES[dataset], "pooled"), (TITLES[dataset], "mean"), (TITLES[dataset], "paper")]
+    columns += [(TITLES[name], "paper") for name in absent]
+
+    def row(system: str) -> list[str]:
+        found = [system]
+        for dataset in datasets:
+            figure = cells.get((system, dataset))
+            mark = FEWER if figure is not None and figure.entities < figure.of else ""
+            found += [percent(figure.pooled) + mark, percent(figure.mean) + mark] if figure else [DASH, DASH]
+            found.append(_paper_spd(system, dataset))
+        return found + [_paper_spd(system, name) for name in absent]
+
+    rows = [row(system) for system in (*theirs, *others)]
+    floor = ["best fool, same rule"]
+    for dataset in datasets:
+        whole = [f for f in shown if f.dataset == dataset and f.entities == f.of]
+        floor += [percent(whole[0].floor), percent(whole[0].floor_mean), DASH] if whole else [DASH, DASH, DASH]
+    rows.append(floor + [DASH] * len(absent))
+    caption = _caption(
+        frozen,
+        shown,
+        f"SPD in percent, alarm rule: {RULE_TITLES[rule]}; delta_max = {delta} instants; exact over all thresholds"
+        + (" of a grid." if rule == "paper" else ".")
+        + " Pooled: one threshold for all entities; mean: over entities. Column 'paper': Table II of the paper, whose delta_max and pooling it does not state.",
+    )
+    best = [i for i, system in enumerate((*theirs, *others)) if system == "TiSAT"]
+    return Layout(
+        f"SPD under: {RULE_TITLES[rule]}", columns, rows, caption, rules=(len(theirs), len(rows) - 1), strong=best
+    )
+
+
+def corrected_table(frozen: Frozen, *, delta_max: int | None = None) -> Layout:
+    """Chance-corrected SPD, all rules side by side."""
+    delta = frozen.about["delta_max"] if delta_max is None else delta_max
+    shown = [f for f in frozen.figures if f.delta_max == delta]
+    cells = {(f.system, f.dataset, f.rule): f for f in shown}
+    rules = list(frozen.about["rules"])
+    theirs, others = _order(frozen, (f.system for f in shown))
+    columns = [("", "System"), *((TITLES[dataset], rule) for dataset in frozen.about["data"] for rule in rules)]
+    rows = []
+    for system in (*theirs, *others):
+        row = [system]
+        for dataset in frozen.about["data"]:
+            for rule in rules:
+                figure = cells.get((system, dataset, rule))
+                mark = FEWER if figure is not None and figure.entities < figure.of else ""
+                row.append(f"{percent(figure.corrected)} / {percent(figure.corrected_mean)}{mark}" if figure else DASH)
+        rows.append(row)
+    caption = _caption(
+        frozen,
+        shown,
+        f"Chance-corrected SPD in percent, pooled / per-entity mean: (SPD - floor) / (1 - floor), delta_max = {delta}. The floor is the best of the fools "
+        "(random, random held, always on, on/off, and coins given the same alarm rule). Below 0, a fool does better.",
+    )
+    return Layout("Chance-corrected SPD under each alarm rule", columns, rows, caption, rules=(len(theirs),))
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    claim = FEWER if math.isfinite(low) and (low > 0 or high < 0) else ""
+    return f"{signed(value)} [{signed(low)}, {signed(high)}]{claim}"
+
+
+def differences_table(frozen: Frozen, *, rule: str) -> Layout:
+    """Every system less the reference, with paired bootstrap intervals."""
+    shown = [d for d in frozen.differences if d.rule == rule]
+    return _differences(
+        frozen,
+        shown,
+        f"Difference to {frozen.about['reference']} under: {RULE_TITLES[rule]}",
+        f"SPD less that of {frozen.about['reference']}, in percentage points, delta_max = {frozen.about['delta_max']}, with 95 % paired bootstrap intervals over entities "
+        f"(2000 resamples); {FEWER} the interval excludes 0. Differences without {FEWER} are not claimed.",
+    )
+
+
+def rule_differences_table(frozen: Frozen, *, rule: str) -> Layout:
+    """Every system under a rule less under the plain threshold."""
+    shown = [d for d in frozen.rule_differences if d.rule == rule]
+    return _differences(
+        frozen,
+        shown,
+        f"What the rule is worth: {RULE_TITLES[rule]} less plain threshold",
+        f"SPD of the same scores under the rule less under the plain threshold, in percentage points, delta_max = {frozen.about['delta_max']}, 95 % paired bootstrap intervals "
+        f"over entities; {FEWER} the interval excludes 0.",
+    )
+
+
+def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, caption: str) -> Layout:
+    cells = {(d.system, d.dataset): d for d in shown}
+    theirs, others = _order(frozen, (d.system for d in shown))
+    columns = [("", "System")]
+    for dataset in frozen.about["data"]:
+        columns += [(TITLES[dataset], "pooled"), (TITLES[dataset], "mean")]
+    rows = []
+    for system in (*theirs, *others):
+        row = [system]
+        for dataset in frozen.about["data"]:
+            d = cells.get((system, dataset))
+            row += (
+                [_with_interval(d.pooled, d.pooled_low, d.pooled_high), _with_interval(d.mean, d.mean_low, d.mean_high)]
+                if d
+                else [DASH, DASH]
+            )
+        rows.append(row)
+    return Layout(title, columns, rows, f"{caption} {where_from(frozen)}", rules=(len(theirs),))
+
+
+def adjusted_table(frozen: Frozen) -> Layout:
+    """Table I: point-adjusted precision, recall and F1, ours beside the paper's F1."""
+    datasets = list(frozen.about["data"])
+    cells = {(a.system, a.dataset): a for a in frozen.adjusted}
+    theirs, others = _order(frozen, (a.system for a in frozen.adjusted))
+    theirs = [system for system in theirs if system != "Random Guess"]
+    printed = paper()["table1"]["systems"]
+    absent = _absent(datasets)
+    columns = [("", "System")]
+    for dataset in datasets:
+        columns += [
+            (TITLES[dataset], "P"),
+            (TITLES[dataset], "R"),
+            (TITLES[dataset], "F1"),
+            (TITLES[dataset], "paper F1"),
+        ]
+    columns += [(TITLES[name], "paper F1") for name in absent]
+
+    def printed_f1(system: str, dataset: str) -> str:
+        known = system in printed and dataset in paper()["datasets"]
+        return f"{printed[system][paper()['datasets'].index(dataset)][2]:.1f}" if known else DASH
+
+    def row(system: str) -> list[str]:
+        found = [system]
+        for dataset in datasets:
+            a = cells.get((system, dataset))
+            mark = FEWER if a is not None and a.entities < a.of else ""
+            found += (
+                [percent(a.precision) + mark, percent(a.recall) + mark, percent(a.oracle_f1) + mark]
+                if a
+                else [DASH] * 3
+            )
+            found.append(printed_f1(system, dataset))
+        return found + [printed_f1(system, name) for name in absent]
+
+    rows = [row(system) for system in (*theirs, *others)]
+    coins = {coin.dataset: coin for coin in frozen.coins}
+    guess, best = ["Random Guess, p = 0.01, closed form"], ["best coin, closed form"]
+    for dataset in (*datasets, *absent):
+        coin = coins.get(dataset)
+        short = dataset in absent
+        if not short:
+            guess += [percent(coin.precision), percent(coin.recall), percent(coin.f1)] if coin else [DASH] * 3
+            best += [DASH, DASH, percent(coin.best_f1) if coin else DASH]
+        guess.append(printed_f1("Random Guess", dataset) + (f" (ours {percent(coin.f1)})" if short and coin else ""))
+        best.append(f"(ours {percent(coin.best_f1)})" if short and coin else DASH)
+    rows += [guess, best]
+    beaten = sum(not a.beats_coin for a in frozen.adjusted if a.system != "Random Guess")
+    total = sum(a.system != "Random Guess" for a in frozen.adjusted)
+    seeds = sorted({a.seeds for a in frozen.adjusted if a.seeds})
+    fewer = sorted({(a.system, TITLES[a.dataset], a.entities, a.of) for a in frozen.adjusted if a.entities < a.of})
+    caption = (
+        "Point-adjusted precision, recall and F1 in percent, pooled, at the best of all thresholds, which an oracle chose with the test labels (as is usual for this score). "
+        "Warning: random guessing wins under this score. The two last rows are coins on the labels of every entity (SMD: all 28 machines); the systems are on the entities below. "
+        f"In {beaten} of {total} cells a coin that chooses its probability the same way does better than the system on the same entities. {where_from(frozen)}"
+        + (f" Systems with randomness: mean of {' or '.join(map(str, seeds))} seeds." if seeds else "")
+        + (
+            f" {FEWER} on fewer entities: " + ", ".join(f"{s} on {n} of {of} of {d}" for s, d, n, of in fewer) + "."
+            if fewer
+            else ""
+        )
+        + " Column 'paper F1': Table I of the paper."
+    )
+    return Layout(
+        "Table I: point-adjusted precision, recall, F1", columns, rows, caption, rules=(len(theirs), len(rows) - 2)
+    )
+
+
+def floors_table(frozen: Frozen, *, pooled: bool = True) -> Layout:
+    """SPD of every fool on the labels, by delta_max."""
+    deltas = sorted({floor.delta_max for floor in frozen.floors})
+    columns = [("", "Labels"), ("", "fool"), *(("delta_max", str(delta)) for delta in deltas)]
+    rows, lines = [], []
+    sets = list(dict.fromkeys(floor.dataset for floor in frozen.floors))
+    for dataset in sets:
+        lines.append(len(rows))
+        mine = [floor for floor in frozen.floors if floor.dataset == dataset]
+        for fool in dict.fromkeys(floor.fool for floor in mine):
+            by_delta = {floor.delta_max: floor for floor in mine if floor.fool == fool}
+            values = [by_delta[delta].pooled if pooled else by_delta[delta].mean for delta in deltas]
+            rows.append([TITLES[dataset], fool, *map(percent, values)])
+    facts = []
+    for dataset in sets:
+        one = next(floor for floor in frozen.floors if floor.dataset == dataset)
+        facts.append(
+            f"{TITLES[dataset]}: {one.entities} entities, {one.events} events, {one.instants:,} instants, {one.anomalous:.2f} % anomalous"
+        )
+    caption = f"SPD in percent of detectors that look at nothing, {'pooled' if pooled else 'per-entity mean'}, on the published test labels ({'; '.join(facts)})."
+    return Layout(
+        f"Floors, {'pooled' if pooled else 'per-entity mean'}", columns, rows, caption, left=2, rules=tuple(lines[1:])
+    )
+
+
+def coins_table(frozen: Frozen) -> Layout:
+    """Random Guess under point adjustment: closed form on the labels beside the paper's row."""
+    printed = paper()["table1"]["systems"]["Random Guess"]
+    rows = []
+    for coin in frozen.coins:
+        known = coin.dataset in paper()["datasets"]
+        theirs = printed[paper()["datasets"].index(coin.dataset)] if known else [math.nan] * 3
+        rows.append(
+            [TITLES[coin.dataset], str(coin.entities), *(percent(v) for v in (coin.precision, coin.recall, coin.f1)), *(percent(v / 100) for v in theirs),
+             f"{coin.best_p:.4f}", percent(coin.best_f1)]
+        )  # fmt: skip
+    columns = [
+        ("", "Labels"),
+        ("", "entities"),
+        ("p = 0.01", "P"),
+        ("p = 0.01", "R"),
+        ("p = 0.01", "F1"),
+        ("paper", "P"),
+        ("paper", "R"),
+        ("paper", "F1"),
+        ("best coin", "p"),
+        ("best coin", "F1"),
+    ]
+    return Layout(
+        "Random Guess under point adjustment",
+        columns,
+        rows,
+        "In percent, by closed form on the published test labels. SWaT agrees with the paper to 0.01; SMD and MSL cannot be reached with p = 0.01.",
+    )
+
+
+def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
+    """SPD against delta_max."""
+    shown = [f for f in frozen.figures if f.rule == rule]
+    deltas = sorted({f.delta_max for f in shown})
+    cells = {(f.system, f.dataset, f.delta_max): f for f in shown}
+    theirs, others = _order(frozen, (f.system for f in shown))
+    columns = [("", "System"), *((TITLES[dataset], str(delta)) for dataset in frozen.about["data"] for delta in deltas)]
+
+    def value(figure: Figure | None, pick: Callable[[Figure], float]) -> str:
+        return DASH if figure is None else percent(pick(figure)) + (FEWER if figure.entities < figure.of else "")
+
+    rows = [
+        [
+            system,
+            *(
+                value(cells.get((system, dataset, delta)), lambda f: f.pooled if pooled else f.mean)
+                for dataset in frozen.about["data"]
+                for delta in deltas
+            ),
+        ]
+        for system in (*theirs, *others)
+    ]
+    floor = ["best fool, same rule"]
+    for dataset in frozen.about["data"]:
+        for delta in deltas:
+            whole = [f for f in shown if f.dataset == dataset and f.delta_max == delta and f.entities == f.of]
+            floor.append(percent(whole[0].floor if pooled else whole[0].floor_mean) if whole else DASH)
+    rows.append(floor)
+    caption = _caption(
+        frozen,
+        shown,
+        f"SPD in percent, {'pooled' if pooled else 'per-entity mean'}, by delta_max (columns); alarm rule: {RULE_TITLES[rule]}.",
+    )
+    return Layout(
+        f"SPD against delta_max, {RULE_TITLES[rule]}, {'pooled' if pooled else 'mean'}",
+        columns,
+        rows,
+        caption,
+        rules=(len(theirs), len(rows) - 1),
+    )
+
+
+def ranks_of(frozen: Frozen, *, rule: str) -> Ranks | None:
+    """Mean ranks over all entities that every compared system has; None where there are too few."""
+    shown = [e for e in frozen.entities if e.rule == rule]
+    blocks = list(dict.fromkeys((e.dataset, e.entity) for e in shown))
+    systems = list(dict.fromkeys(e.system for e in shown))
+    values = {(e.system, e.dataset, e.entity): e.spd for e in shown}
+    complete = [s for s in systems if sum((s, *block) in values for block in blocks) == len(blocks)]
+    if len(complete) < 2:
+        return None
+    table = np.array([[values[system, *block] for system in complete] for block in blocks])
+    try:
+        return mean_ranks(table, complete)
+    except InputError:
+        return None
+
+
+def ranks_table(frozen: Frozen, *, rule: str) -> Layout | None:
+    """Mean ranks with the critical difference."""
+    ranks = ranks_of(frozen, rule=rule)
+    if ranks is None:
+        return None
+    rows = [[name, f"{rank:.2f}"] for name, rank in zip(ranks.names, ranks.ranks, strict=True)]
+    together = "; ".join(" = ".join(group) for group in ranks.groups()) or "none"
+    caption = (
+        f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {RULE_TITLES[rule]}. Friedman p = {ranks.friedman_p:.1e}; "
+        f"ranks closer than {ranks.critical_difference:.2f} (Nemenyi, 5 %) are not told apart: {together}. Only systems that have every entity. {where_from(frozen)}"
+    )
+    return Layout(f"Mean ranks under: {RULE_TITLES[rule]}", [("", "System"), ("", "mean rank")], rows, caption)
+
+
+def cost_table(frozen: Frozen) -> Layout:
+    """What each system costs: seconds and memory."""
+    shown = [
+        f for f in frozen.figures if f.rule == frozen.about["rules"][0] and f.delta_max == frozen.about["delta_max"]
+    ]
+    cells = {(f.system, f.dataset): f for f in shown}
+    theirs, others = _order(frozen, (f.system for f in shown))
+    columns = [("", "System")]
+    for dataset in frozen.about["data"]:
+        columns += [(TITLES[dataset], "seconds"), (TITLES[dataset], "MB")]
+    rows = []
+    for system in (*theirs, *others):
+        row = [system]
+        for dataset in frozen.about["data"]:
+            f = cells.get((system, dataset))
+            row += (
+                [f"{f.seconds:.0f}" + (FEWER if f.entities < f.of else ""), f"{f.megabytes:.0f}"] if f else [DASH, DASH]
+            )
+        rows.append(row)
+    caption = _caption(
+        frozen,
+        shown,
+        "Seconds to fit and score all entities of a data set with one thread, and the most memory a process held. Measured on a machine that was busy with other work: orders of magnitude, not benchmarks.",
+    )
+    return Layout("Cost", columns, rows, caption, rules=(len(theirs),))
+
+
+def tables_of(frozen: Frozen) -> list[Layout]:
+    """Every table of an experiment, in the order it is read."""
+    kind, rules = frozen.about["kind"], frozen.about["rules"]
+    if kind == "adjusted":
+        return [adjusted_table(frozen)]
+    if kind == "floors":
+        return [floors_table(frozen), floors_table(frozen, pooled=False), coins_table(frozen)]
+    if kind == "sweep":
+        return [sweep_table(frozen, rule=rule, pooled=pooled) for rule in rules for pooled in (True, False)]
+    if kind == "rules":
+        return [*(rule_differences_table(frozen, rule=rule) for rule in rules if rule != "threshold")]
+    tables: list[Layout | None] = [spd_table(frozen, rule=rule) for rule in rules]
+    tables.append(corrected_table(frozen))
+    tables += [differences_table(frozen, rule=rule) for rule in rules]
+    tables += [ranks_table(frozen, rule=rule) for rule in rules]
+    tables.append(cost_table(frozen))
+    return [table for table in tables if table is not None]
+
+
+def markdown_page(frozen: Frozen) -> str:
+    """All tables of an experiment as one Markdown page, the same bytes for the same figures."""
+    about = frozen.about
+    lines = [
+        f"# {about['title']}",
+        "",
+        f"Made by `make tables` from `experiments/frozen/{about['experiment']}/`, which was written by `{about['command']}` with tisat {', '.join(about['versions'])}.",
+        "",
+    ]
+    if about["note"]:
+        lines += [about["note"], ""]
+    if about["not_run"]:
+        lines += ["Not run: " + "; ".join(about["not_run"]) + ".", ""]
+    if about["failures"]:
+        lines += ["Failed:", "", *(f"* {failure}" for failure in about["failures"]), ""]
+    return "\n".join([*lines, *(table.markdown() for table in tables_of(frozen))])
