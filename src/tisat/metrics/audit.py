@@ -88,11 +88,12 @@ class Audit:
     @property
     def verdict(self) -> tuple[str, ...]:
         """What the numbers mean, the popular one first."""
-        adjusted = self.evaluation["adjusted F1 (oracle)"].pooled
-        if adjusted <= self.best_coin.f1 + CLOSE:
-            first = f"PA-F1 {adjusted:.2f} is what a coin gets: {self.best_coin.f1:.2f} (alarm with probability {self.best_coin_probability:.3g})."
+        row = self.evaluation["adjusted F1 (oracle)"]
+        coin = f"{self.best_coin.f1:.2f} (alarm with probability {self.best_coin_probability:.3g})"
+        if row.pooled <= max(self.best_coin.f1, row.floor) + CLOSE:
+            first = f"PA-F1 {row.pooled:.2f} is what a coin gets: {coin}."
         else:
-            first = f"PA-F1 {adjusted:.2f} is above a coin's {self.best_coin.f1:.2f}, but that score cannot tell a good detector from a lucky one."
+            first = f"PA-F1 {row.pooled:.2f} is above a coin's {coin}, but that score cannot tell a good detector from a lucky one."
         others = [sentence for sentence in self.evaluation.verdict if not sentence.startswith("adjusted F1")]
         counts = self.evaluation.counts
         last = [] if counts is None else [f"At threshold {self.threshold:.6g} ({self.threshold_source}): {counts}."]

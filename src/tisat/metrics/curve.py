@@ -76,9 +76,7 @@ class SPDCurve:
             ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(5, 4))[1]
         steps = np.append(1.0, self.nadd)
         heights = np.nan_to_num(np.append(self.precision[:1], self.precision))
-        ax.fill_between(
-            steps, heights, step="post" if steps[0] < steps[-1] else "pre", alpha=0.25, color="C0", linewidth=0
-        )
+        ax.fill_between(steps, heights, step="pre", alpha=0.25, color="C0", linewidth=0)
         ax.step(steps, heights, where="pre", color="C0", label=f"SPD {float(self.score):.3f}")
         styles = {"always on": ":", "on/off": "-.", "random, held": "--"}
         for name, style in styles.items():

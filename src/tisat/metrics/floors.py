@@ -82,6 +82,8 @@ def _expected_false_alarms(windows: Windows) -> Floats:
     if not windows.stride:
         return _kernels.expected_raises(windows.following, windows.outside, p)
     stride = windows.stride
+    if stride == 1:  # every active instant is raised
+        return p * len(where)
     # instant t can be the k-th raise of a run begun at t - k stride >= 1, probability p^(k stride + 1) (1 - p), for k < ceil(t / stride);
     # or of a run begun at 0, where there is no instant before it: p^(t + 1) if stride divides t
     terms = np.bincount(-(-where // stride))

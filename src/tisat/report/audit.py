@@ -115,10 +115,10 @@ def _timeline(axes: Axes, audit: Audit, name: str, scores: npt.NDArray[np.float6
         if event.series == name:
             axes.axvspan(event.start, event.stop, color=EVENT, alpha=0.6 if event.detected else 0.25, linewidth=0)
             if not event.detected:
-                axes.text(event.start, top, "missed", fontsize="x-small", va="top")
+                axes.plot((event.start + event.stop) / 2, top, "x", color="black", markersize=4)
     alarms = [alarm.instant for alarm in audit.false_alarms if alarm.series == name]
     axes.plot(alarms, np.full(len(alarms), audit.threshold), "v", color=ALARM, markersize=4)
-    axes.set_title(f"{name}: {len(alarms)} false alarms", loc="left", fontsize="small")
+    axes.set_title(f"{name}: {len(alarms)} false alarm{'s' * (len(alarms) != 1)}", loc="left", fontsize="small")
     axes.set_xlim(0, len(scores))
 
 
@@ -136,7 +136,7 @@ def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[npt.NDArray[
         axes.spines[["top", "right"]].set_visible(False)
         _timeline(axes, audit, name, by_name[name])
     grid[-1, 0].set_xlabel("instant")
-    caption = "Scores, threshold (dashed), labelled events (yellow, pale where missed) and false alarms (red)."
+    caption = "Scores, threshold (dashed), labelled events (yellow; pale, with a cross, where missed) and false alarms (red)."
     if len(chosen) < len(names):
         caption += f" The {len(chosen)} series with most misses and false alarms, of {len(names)}."
     return Picture(figure_to_svg(figure), caption)

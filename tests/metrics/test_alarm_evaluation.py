@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from tisat.errors import DataFileError, InputError
+from tisat.metrics import count_alarms, evaluate_alarms
+from tisat.sequential.alarm_files import read_active
+
+LABELS = np.zeros(5000, dtype=int)
+for start in (600, 1700, 2800, 3900):
+    LABELS[start : start + 40] = 1
+
+
+def test_good_alarms_beat_the_fools_and_rotated_ones_do_not():
+    good = np.zeros(5000, dtype=bool)
+    good[[603, 1705, 2801, 3900, 4500]] = True
+    found = evaluate_alarms(LABELS, good, delta_max=20)
+    assert found.rows[0].detected == count_alarms(LABELS, good, delta_max=20).true_alarms == 4
+    assert found.rows[0].false_alarms == 1
+    assert found.beats_fools
+    shifted = evaluate_alarms(LABELS, np.roll(good, 300), delta_max=20)
+    assert shifted.rows[0].detected == 0
+    assert not shifted.beats_fools
+
+
+def test_the_rotated_fool_raises_as_many_alarms():
+    mask = np.zeros(5000, dtype=bool)
+    mask[::500] = True
+    found = evaluate_alarms(np.zeros(5000), mask, delta_max=20)
+    assert found.rows[1].false_alarms == found.rows[0].false_alarms == 10
+    assert np.isnan(found.rows[0].event_f1), "no events, no F1"
+
+
+def test_always_on_is_charged_every_delta_max():
+    found = evaluate_alarms(LABELS, np.ones(5000, dtype=bool), delta_max=20)
+    assert found.rows[0].false_alarms == found.rows[2].false_alarms > 200
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_alarms_come_back_from_their_tables(tmp_path, suffix):
+    from tisat.sequential.alarms import raise_alarms
+
+    rng = np.random.default_rng(0)
+    scores = rng.exponential(size=3000)
+    scores[2000:2040] += 30.0
+    scores[2990:] += 30.0
+    alarms = raise_alarms(scores, nominal=rng.exponential(size=50_000), false_alarms="1/10000 instants")
+    file = tmp_path / f"alarms.{suffix}"
+    alarms.write(file)
+    np.testing.assert_array_equal(read_active(file, length=3000), alarms.active)
+
+
+def test_bad_tables_are_named(tmp_path):
+    file = tmp_path / "alarms.csv"
+    file.write_text("raised,cleared\n5,20\n")
+    assert read_active(file, length=30).sum() == 15
+    with pytest.raises(DataFileError, match=r"within the 10 instants .* \[5, 20\) at row 0"):
+        read_active(file, length=10)
+    file.write_text("when,cleared\n5,20\n")
+    with pytest.raises(DataFileError, match="Row 0 has not"):
+        read_active(file, length=30)
+    with pytest.raises(DataFileError, match="no such file"):
+        read_active(tmp_path / "none.csv", length=30)
+    with pytest.raises(InputError, match="same length"):
+        evaluate_alarms(LABELS, np.ones(3), delta_max=20)
