@@ -9,15 +9,29 @@ Verb modules import the heavy parts inside their functions, so that ``tisat --he
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tisat._version import __version__
 from tisat.errors import TisatError
 
+FLOW = (
+    "data", "detectors", "fit", "show", "score", "alarm", "watch", "far", "evaluate", "audit", "bench", "tables", "demo",
+)  # fmt: skip
+
+
+class _InFlowOrder(TyperGroup):
+    """Verbs in the order of the flow, whether or not they have sub-commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=FLOW.index)
+
+
 app = typer.Typer(
     name="tisat",
+    cls=_InFlowOrder,
     help="Time-series anomaly detection with an alarm budget, and with scores that a coin cannot win.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -42,17 +56,18 @@ def _root(
 
 # In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
 #     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
-from tisat.cli import alarm, audit, bench, data, demo, detectors, far, watch  # noqa: E402
+from tisat.cli import alarm, audit, bench, data, demo, detectors, evaluate, far, watch  # noqa: E402
 
 app.add_typer(data.app, name="data")
 app.command("detectors")(detectors.detectors)
 app.command("alarm")(alarm.alarm)
 app.command("watch")(watch.watch)
 app.command("far")(far.far)
-app.command("demo")(demo.demo)
+app.command("evaluate")(evaluate.evaluate)
 app.add_typer(audit.app, name="audit")
 app.command("bench")(bench.bench)
 app.command("tables")(bench.tables)
+app.command("demo")(demo.demo)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from tisat.cli._options import DeltaMax, instants_or_duration
 from tisat.cli._output import JsonFlag, print_json, print_table
 from tisat.errors import DataFileError
 
@@ -86,9 +87,7 @@ def scores(
     scores: Annotated[
         Path, typer.Argument(help="Scores, higher = more anomalous: the same forms; files pair by name.")
     ],
-    delta_max: Annotated[
-        str, typer.Option(help="Longest tolerable delay: instants, or a duration such as 10min.")
-    ] = "100",
+    delta_max: DeltaMax = "100",
     threshold: Annotated[
         float | None, typer.Option(help="Where alarms are raised; chosen with the labels (oracle) if not given.")
     ] = None,
@@ -106,7 +105,7 @@ def scores(
     result = audit(
         found.labels,
         found.scores,
-        delta_max=int(delta_max) if delta_max.strip().lstrip("+-").isdigit() else delta_max,
+        delta_max=instants_or_duration(delta_max),
         threshold=threshold,
         timestamps=found.timestamps,
         names=found.names,

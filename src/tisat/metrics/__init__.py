@@ -5,6 +5,7 @@ name what is ``pooled`` and what is a ``per_series_mean``. Numpy in, plain value
 """
 
 from tisat.metrics.affiliation import affiliation_precision_recall
+from tisat.metrics.alarm_evaluation import AlarmEvaluation, evaluate_alarms
 from tisat.metrics.alarms import (
     AlarmCounts,
     alarm_precision,
@@ -30,6 +31,7 @@ from tisat.metrics.vus import vus_pr
 
 __all__ = [
     "AlarmCounts",
+    "AlarmEvaluation",
     "Audit",
     "Evaluation",
     "Floors",
@@ -52,6 +54,7 @@ __all__ = [
     "count_raises",
     "detection_delay",
     "evaluate",
+    "evaluate_alarms",
     "floors",
     "instance_precision_recall",
     "pa_k_auc",

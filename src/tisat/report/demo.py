@@ -113,7 +113,7 @@ def missed(demo: Demo) -> list[Fault]:
 
 
 def _loss_picture(demo: Demo) -> Figure | None:
-    history = getattr(demo.detector, "history_", ())
+    history: Sequence[dict[str, float]] = getattr(demo.detector, "history_", ())
     if len(history) < 2:
         return None
     figure, axes = require("matplotlib.pyplot", whose="The report").subplots(figsize=(6, 2.6))
