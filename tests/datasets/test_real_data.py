@@ -90,6 +90,17 @@ def test_smd_blame_is_the_labels_but_for_the_known_problems(real_data):
     }
 
 
+def test_smd_was_scaled_over_both_splits_as_the_card_says(real_data):
+    if not (real_data / "ServerMachineDataset").is_dir():
+        pytest.skip("no folder ServerMachineDataset")
+    for entity in load("smd", real_data):
+        both = np.vstack([entity.train.values, entity.test.values])
+        low, high = both.min(axis=0), both.max(axis=0)
+        varies = high > low
+        assert (low[varies] == 0).all()
+        assert (high[varies] == 1).all()
+
+
 @pytest.mark.parametrize("name", ["msl", "smap"])
 def test_telemetry_verifies_against_its_card(real_data, name):
     if not (real_data / "telemanom").is_dir():
