@@ -16,7 +16,7 @@ not know how.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import torch
 else:
     torch = require("torch", whose="A neural detector")
+
+Floats: TypeAlias = npt.NDArray[np.float32]
 
 ANCHORS = ("mean", "last", "none")
 AGGREGATIONS: dict[str, Callable[[Array], Array]] = {
@@ -58,7 +60,7 @@ class BlockStream:
         if ahead >= 0:
             lead = ahead % detector.horizon
             if lead == 0:
-                self._forecast = detector._forecast_windows(self._buffer[None])[0]
+                self._forecast = detector._forecast_windows(self._buffer[None], live=True)[0]
             point = (row - self._forecast[lead]) / detector.spread_[lead]
         self._buffer[:-1] = self._buffer[1:]
         self._buffer[-1] = row
@@ -138,20 +140,27 @@ class NeuralForecaster(NeuralDetector):
 
     # ------------------------------------------------------------------ scoring
 
-    def _network_forecast(self, deviations: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _live_session(self) -> Callable[[Floats], Floats] | None:
+        """A quicker way for the network to answer one window, prepared once; None: there is none."""
+        return None
+
+    def _network_forecast(self, deviations: Floats, *, live: bool = False) -> Floats:
         """What the network says ``(b, H, C)`` to deviations from the anchor ``(b, L, C)``."""
+        session = self._live_session() if live and len(deviations) == 1 else None
+        if session is not None:
+            return session(deviations)
         with torch.inference_mode():
             forecast = self.network_(torch.from_numpy(deviations).to(self._device))
             return np.asarray(forecast.cpu().numpy())
 
-    def _forecast_windows(self, windows: Array) -> Array:
-        """Forecasts ``(b, H, C)`` of windows ``(b, L, C)``, in the units of the series."""
+    def _forecast_windows(self, windows: Array, *, live: bool = False) -> Array:
+        """Forecasts ``(b, H, C)`` of windows ``(b, L, C)``, in the units of the series; ``live``: as rows arrive."""
         if self.anchor == "mean":
             base = windows.mean(axis=1, keepdims=True)  # (b, 1, C)
         else:
             base = windows[:, -1:] if self.anchor == "last" else self.low_[None, None]
         deviations = np.clip((windows - base) / self.span_, -DEVIATION, DEVIATION).astype(np.float32)
-        return np.asarray(base + self.span_ * self._network_forecast(deviations))
+        return np.asarray(base + self.span_ * self._network_forecast(deviations, live=live))
 
     def _residuals(self, part: Array) -> Array:
         """Observed minus forecast ``(T - L, C)``, block by block from the start of the part."""
@@ -174,7 +183,7 @@ class NeuralForecaster(NeuralDetector):
 
     def _points_of_windows(self, windows: Array) -> Array:
         forecast = [
-            self._forecast_windows(windows[first : first + self.score_batch, :-1])[:, 0]
+            self._forecast_windows(windows[first : first + self.score_batch, :-1], live=True)[:, 0]
             for first in range(0, len(windows), self.score_batch)
         ]
         return np.asarray((windows[:, -1] - np.concatenate(forecast)) / self.spread_[0])
@@ -183,6 +192,7 @@ class NeuralForecaster(NeuralDetector):
         raise NotImplementedError("a forecaster scores residuals, not windows")
 
     def _stream(self) -> Stream:
+        self._live_session()  # made now, not when the first row arrives
         if self.horizon > 1:
             return BlockStream(self)
         return WindowStream(self, self.window)

@@ -7,13 +7,14 @@ know alarms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tisat._extras import require
 from tisat._validation import check_choice, check_flag, check_integer, check_real
+from tisat.base import Array
 from tisat.detectors._neural import Batches
-from tisat.detectors._neural_forecast import NeuralForecaster
+from tisat.detectors._neural_forecast import Floats, NeuralForecaster
 from tisat.detectors._preset import PresetDetector
 from tisat.errors import ParameterError
 
@@ -196,6 +197,22 @@ class TiSAT(NeuralForecaster, PresetDetector):
             factor=self.factor,
             linear_skip=self.linear_skip,
         )
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        if hasattr(self, "_session"):
+            del self._session
+        super()._fit(parts)
+
+    def _live_session(self) -> Callable[[Floats], Floats] | None:
+        if not hasattr(self, "_session"):
+            from tisat.nn.onnx_session import one_window_session
+
+            self._session = one_window_session(self.network_, (self.window, self.n_channels_))
+        return self._session
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_session"}  # it belongs to this process
 
     def _before_training(self, network: torch.nn.Module, batches: Batches) -> None:
         if self.linear_skip:

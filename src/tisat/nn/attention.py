@@ -55,11 +55,11 @@ def _measure(scores: Tensor, seen: Tensor | None) -> Tensor:
     """M ``(b, h, l)`` of scaled products ``(b, h, l, s)``, over the keys each query has ``seen`` ``(l, s)``."""
     if seen is None:
         return scores.logsumexp(dim=-1) - scores.mean(dim=-1)
-    counts = seen.sum(dim=-1)  # (l,)
+    counts = seen.sum(dim=-1).clamp(min=1).to(scores.dtype)  # (l,)
     masked = scores.masked_fill(~seen, -math.inf)
-    mean = scores.masked_fill(~seen, 0.0).sum(dim=-1) / counts.clamp(min=1)
+    mean = scores.masked_fill(~seen, 0.0).sum(dim=-1) / counts
     # Fewer keys make a smaller log-sum-exp whatever their products: put all queries on the footing of all keys.
-    return masked.logsumexp(dim=-1) - counts.clamp(min=1).log() - mean
+    return masked.logsumexp(dim=-1) - counts.log() - mean
 
 
 def sparsity_measure(query: Tensor, key: Tensor, *, causal: bool = False, sample: Tensor | None = None) -> Tensor:
