@@ -46,7 +46,8 @@ class EntityCounts:
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> EntityCounts:
         """The counts that :meth:`to_arrays` described."""
-        return cls(**{**arrays, "delta_max": int(arrays["delta_max"])})
+        fields: dict[str, Any] = {**arrays, "delta_max": int(arrays["delta_max"])}
+        return cls(**fields)
 
     def pooled(self, weights: npt.ArrayLike | None = None) -> Floats:
         """SPD with one threshold for all entities, for each row of ``weights`` (B, E): how often an entity is counted.
@@ -64,8 +65,9 @@ class EntityCounts:
             true_alarms + false_alarms, 1e-300
         )  # where both are 0 nothing was gained either
         events = w @ self.n_events
-        area = (np.diff(best, axis=1) * precision).sum(axis=1)
-        return np.divide(area, events * self.delta_max, out=np.full(len(w), np.nan), where=events > 0)
+        area: Floats = (np.diff(best, axis=1) * precision).sum(axis=1)
+        scores: Floats = np.divide(area, events * self.delta_max, out=np.full(len(w), np.nan), where=events > 0)
+        return scores
 
     def curve(self) -> tuple[Floats, Floats]:
         """Pooled NADD and precision at each threshold, from the highest."""

@@ -27,15 +27,15 @@ from tisat.benchmark.threads import environment_for_workers
 Started = Callable[[Task], None]
 
 
-def _ignore(task: Task) -> None:
-    return
+def ignore(task: Task) -> None:
+    """Tell nobody."""
 
 
 class Engine(Protocol):
     """Runs tasks."""
 
     def run(
-        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore
+        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = ignore
     ) -> Iterator[Outcome]:
         """The outcome of every task, in the order they finish; closing the iterator stops the work."""
 
@@ -45,7 +45,7 @@ class InlineEngine:
     """One task after the other in this process."""
 
     def run(
-        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore
+        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = ignore
     ) -> Iterator[Outcome]:
         """The outcome of every task, in order."""
         for task in tasks:
@@ -131,7 +131,7 @@ class LocalEngine:
         return _Worker(process, ours)
 
     def run(
-        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = _ignore
+        self, tasks: Iterable[Task], sources: Mapping[str, Source], *, started: Started = ignore
     ) -> Iterator[Outcome]:
         """The outcome of every task, in the order they finish."""
         waiting: deque[Task] = deque(tasks)
@@ -145,10 +145,10 @@ class LocalEngine:
                         task = waiting.popleft()
                         worker.give(task, self._limit)
                         started(task)
-                for worker, outcome in self._collect(workers):
-                    if worker is not None:
-                        workers.remove(worker)
-                        worker.stop()
+                for gone, outcome in self._collect(workers):
+                    if gone is not None:
+                        workers.remove(gone)
+                        gone.stop()
                     yield outcome
         finally:
             for worker in workers:

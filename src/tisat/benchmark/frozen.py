@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -60,7 +60,7 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
     if not path.is_file():
         return []
     types = get_type_hints(kind)
-    convert = {float: float, int: int, str: str, bool: "True".__eq__}
+    convert: dict[Any, Callable[[str], Any]] = {float: float, int: int, str: str, bool: "True".__eq__}
     with path.open(encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
     try:

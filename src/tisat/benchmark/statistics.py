@@ -82,7 +82,9 @@ def resampled_means(values: npt.ArrayLike, weights: Floats) -> Floats:
     each = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(each)
     total = weights[:, known].sum(axis=1)
-    return np.divide(weights[:, known] @ each[known], total, out=np.full(len(weights), np.nan), where=total > 0)
+    sums: Floats = weights[:, known] @ each[known]
+    means: Floats = np.divide(sums, total, out=np.full(len(weights), np.nan), where=total > 0)
+    return means
 
 
 @dataclass(frozen=True)

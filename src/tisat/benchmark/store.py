@@ -70,7 +70,8 @@ class Store:
         """Add a result: its arrays, then its row."""
         if not outcome.failed:
             buffer = io.BytesIO()
-            np.savez_compressed(buffer, **outcome.arrays)  # float64 only: nothing that would be pickled
+            arrays: dict[str, Any] = dict(outcome.arrays)  # float64 only: nothing that would be pickled
+            np.savez_compressed(buffer, **arrays)
             write_bytes(self._arrays(outcome.task.id), buffer.getvalue())
         line = (json.dumps(outcome.row, sort_keys=True, allow_nan=False) + "\n").encode()
         handle = os.open(self.folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)

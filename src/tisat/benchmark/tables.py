@@ -279,7 +279,8 @@ def floors_table(frozen: Frozen, *, pooled: bool = True) -> Layout:
     """SPD of every fool on the labels, by delta_max."""
     deltas = sorted({floor.delta_max for floor in frozen.floors})
     columns = [("", "Labels"), ("", "fool"), *(("delta_max", str(delta)) for delta in deltas)]
-    rows, lines = [], []
+    rows: list[list[str]] = []
+    lines: list[int] = []
     sets = list(dict.fromkeys(floor.dataset for floor in frozen.floors))
     for dataset in sets:
         lines.append(len(rows))
