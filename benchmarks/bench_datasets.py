@@ -1,6 +1,7 @@
 """How much quicker a converted data set loads, and how much memory a large text file takes; ratios, side by side in one run.
 
     python benchmarks/bench_datasets.py load --data DIR [--machines 4] [--repeats 7]
+    python benchmarks/bench_datasets.py formats --data DIR [--machine machine-1-2] [--repeats 15]
     python benchmarks/bench_datasets.py memory [--rows 500000] [--channels 51]
     python benchmarks/bench_datasets.py workbook [--rows 20000]
 
@@ -30,6 +31,18 @@ how, path = sys.argv[1:]
 table = Series.read(path) if how == "tisat" else pyarrow.csv.read_csv(path) if how == "arrow" else pandas.read_csv(path)
 if how == "arrow":
     table = Series.from_table(table)
+print(peak() - before)
+"""
+
+SHEET = """
+import sys
+import python_calamine
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+before = peak()
+sheet = python_calamine.CalamineWorkbook.from_path(sys.argv[1]).get_sheet_by_index(0)
+assert sum(1 for _ in sheet.iter_rows())
 print(peak() - before)
 """
 
@@ -67,6 +80,52 @@ def bench_load(data: str, machines: int, repeats: int) -> None:
         print(
             f"median ratio {np.median(ratios):.1f}, lowest {min(ratios):.1f}; parquet is {size / original:.2f} of the text"
         )
+
+
+def bench_formats(data: str, machine: str, repeats: int) -> None:
+    """What a conversion could have been: each candidate gives the same (T, C) array of one training split."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from tisat._tablefile import read_numbers
+
+    text = Path(data) / "ServerMachineDataset" / "train" / f"{machine}.txt"
+    names = [str(c) for c in range(38)]
+    values = read_numbers(text, names=names)
+    rows, channels = values.shape
+
+    def columns(file: Path, order: str) -> np.ndarray:
+        table = parquet.ParquetFile(file, memory_map=True, pre_buffer=False).read(use_threads=False)
+        out = np.empty((rows, channels), order=order)
+        for c in range(channels):
+            out[:, c] = table.column(c).to_numpy()
+        return out
+
+    def binary(file: Path) -> np.ndarray:
+        column = parquet.ParquetFile(file, memory_map=True, pre_buffer=False).read(use_threads=False).column(0)
+        parts = [np.frombuffer(chunk.buffers()[1], np.float64) for chunk in column.chunks]
+        return np.concatenate(parts).reshape(-1, channels)
+
+    with tempfile.TemporaryDirectory() as folder:
+        wide, packed, array = (Path(folder) / name for name in ("wide.parquet", "packed.parquet", "values.npy"))
+        table = pa.table({name: np.ascontiguousarray(values[:, c]) for c, name in enumerate(names)})
+        parquet.write_table(table, wide, compression="lz4")
+        buffers = [None, pa.py_buffer(values.tobytes())]
+        cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(channels * 8), rows, buffers)
+        parquet.write_table(pa.table({"row": cells}), packed, compression="none", use_dictionary=False)
+        np.save(array, values)
+        ways = {
+            "text": lambda: read_numbers(text, names=names),
+            "parquet, row-major": lambda: columns(wide, "C"),
+            "parquet, column-major": lambda: columns(wide, "F"),
+            "parquet, one binary column": lambda: binary(packed),
+            "mapped array, summed": lambda: np.load(array, mmap_mode="r").sum(),
+        }
+        for name, way in list(ways.items())[:-1]:
+            assert np.array_equal(way(), values), name
+        base = best(ways["text"], repeats)
+        for name, way in ways.items():
+            print(f"{name:<28}{base / best(way, repeats):>6.1f} times as quick as text")
 
 
 def bench_memory(rows: int, channels: int) -> None:
@@ -126,6 +185,18 @@ def bench_workbook(rows: int) -> None:
             assert sum(1 for _ in sheet.iter_rows()) == rows
 
         slow, quick = best(with_openpyxl, 2), best(with_calamine, 3)
+        peaks = []
+        for count in (rows // 4, rows):
+            part = Path(folder) / f"{count}.xlsx"
+            book = openpyxl.Workbook(write_only=True)
+            page = book.create_sheet()
+            for row in values[:count].tolist():
+                page.append([" 28/12/2015 10:00:00 AM", *row, "Normal"])
+            book.save(part)
+            done = subprocess.run([sys.executable, "-c", SHEET, str(part)], capture_output=True, text=True, check=True)
+            peaks.append(int(done.stdout))
+        cell = (peaks[1] - peaks[0]) / ((rows - rows // 4) * 53)
+        print(f"python-calamine holds {cell:.0f} bytes a cell")
         print(
             f"{rows} rows x 53: openpyxl {slow:.2f} s, python-calamine {quick:.2f} s of CPU, ratio {slow / quick:.1f}"
         )
@@ -138,10 +209,17 @@ if __name__ == "__main__":
     load_parser.add_argument("--data", required=True)
     load_parser.add_argument("--machines", type=int, default=4)
     load_parser.add_argument("--repeats", type=int, default=7)
+    formats_parser = verbs.add_parser("formats")
+    formats_parser.add_argument("--data", required=True)
+    formats_parser.add_argument("--machine", default="machine-1-2")
+    formats_parser.add_argument("--repeats", type=int, default=15)
     memory_parser = verbs.add_parser("memory")
     memory_parser.add_argument("--rows", type=int, default=500_000)
     memory_parser.add_argument("--channels", type=int, default=51)
     workbook_parser = verbs.add_parser("workbook")
     workbook_parser.add_argument("--rows", type=int, default=20_000)
     arguments = vars(parser.parse_args())
-    {"load": bench_load, "memory": bench_memory, "workbook": bench_workbook}[arguments.pop("verb")](**arguments)
+    verb = arguments.pop("verb")
+    {"load": bench_load, "formats": bench_formats, "memory": bench_memory, "workbook": bench_workbook}[verb](
+        **arguments
+    )
