@@ -22,6 +22,8 @@ DETECTORS: dict[str, str] = {
     "linear-last": "tisat.detectors.linear:LinearLast",
     "linear-mean": "tisat.detectors.linear:LinearMean",
     "vector-autoregression": "tisat.detectors.vector_autoregression:VectorAutoregression",
+    "arima": "tisat.detectors.arima:ARIMA",
+    "lstm": "tisat.detectors.lstm:LSTM",
     "pca": "tisat.detectors.pca:PCA",
     "mahalanobis": "tisat.detectors.mahalanobis:Mahalanobis",
     "nearest-neighbors": "tisat.detectors.nearest_neighbors:NearestNeighbors",
