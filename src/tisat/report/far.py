@@ -20,6 +20,7 @@ from tisat._extras import require
 from tisat._progress import progress
 from tisat.errors import SeriesError
 from tisat.sequential import far
+from tisat.sequential.calibration import period_interval
 from tisat.sequential.decay import exact_decay, paper_decay
 from tisat.sequential.rules import PaperRule, make_rule
 from tisat.series import Series, as_series
@@ -62,7 +63,7 @@ def ideal_study(*, instants: int = IDEAL_INSTANTS, random_state: int = 0) -> tup
             for target in IDEAL_TARGETS:
                 threshold = math.log(target) / omega
                 alarms = far.count_alarms(rule, evidence, threshold)
-                low, high = far.period_interval(alarms, instants)
+                low, high = period_interval(alarms, instants)
                 entity = f"ideal, alpha {alpha:g}"
                 found.append(
                     far.Promise(

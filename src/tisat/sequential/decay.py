@@ -142,7 +142,7 @@ def empirical_decay(evidence: npt.NDArray[np.float64]) -> float:
     if len(known) == 0 or known.mean() >= 0:
         return float("nan")
     top = float(known.max())
-    if top <= 0:
+    if top <= -1e-12 * float(known.min()):  # it never rises by anything
         return float("inf")
 
     def balance(omega: float) -> float:  # ln mean exp(omega D)
@@ -156,4 +156,4 @@ def empirical_decay(evidence: npt.NDArray[np.float64]) -> float:
         low /= 2.0
         if low < 1e-300:
             return float("nan")
-    return float(brentq(balance, low, high, rtol=1e-12))
+    return float(brentq(balance, low, high, xtol=1e-300, rtol=1e-12))

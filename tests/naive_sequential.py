@@ -1,0 +1,74 @@
+"""Slow twins of the alarm layer, from the definitions: loops allowed, numpy tricks forbidden."""
+
+import math
+
+
+def kth_distance(query, points, k):
+    distances = []
+    for point in points:
+        total = 0.0
+        for a, b in zip(query, point, strict=True):
+            total += (a - b) * (a - b)
+        distances.append(math.sqrt(total))
+    return sorted(distances)[k - 1]
+
+
+def cusum(evidence, threshold, end, cooldown):
+    """(statistic, active, onset) instant by instant; None for an unknown statistic."""
+    out = []
+    s, quiet, on, left = 0.0, 0, False, 0
+    for t, e in enumerate(evidence):
+        if math.isnan(e):
+            s, quiet, on, left = 0.0, t, False, 0
+            out.append((None, False, t))
+        elif left > 0:
+            left -= 1
+            quiet = t
+            out.append((0.0, True, t))
+        else:
+            s = max(s + e, 0.0)
+            if s == 0:
+                quiet = t
+            if end == "recovery":
+                s = min(s, threshold)
+                on = s >= threshold or (on and s > 0)
+                out.append((s, on, quiet))
+            else:
+                crossed = s >= threshold
+                out.append((s, crossed, quiet))
+                if crossed:
+                    s, quiet = 0.0, t
+                    left = cooldown if end == "cooldown" else 0
+    return out
+
+
+def window_sum(evidence, threshold, length, hold):
+    """(statistic, active); None for an unknown statistic. Sums are exact, so compare with a tolerance."""
+    out = []
+    since = []
+    for e in evidence:
+        if math.isnan(e):
+            since = []
+            out.append((None, False))
+            continue
+        since.append(e)
+        sums = [math.fsum(since[max(0, i - length + 1) : i + 1]) for i in range(len(since))]
+        statistic = max(sums[-hold:])
+        out.append((statistic, statistic >= threshold))
+    return out
+
+
+def excess(scores, past, *, level, centre, quantile, clip, lag, window):
+    """Evidence of each score; ``past`` are the clipped scores before the first, oldest first."""
+    seen = list(past)
+    out = []
+    for score in scores:
+        if math.isnan(score):
+            out.append(math.nan)
+            continue
+        old = sorted(seen[len(seen) - lag - window : len(seen) - lag])
+        reference = max(level, old[math.ceil(quantile * window) - 1])
+        spread = reference - centre if reference > centre else 1.0
+        out.append(max((score - reference) / spread, 0.0))
+        seen.append(min(score, centre + clip * spread))
+    return out

@@ -1,0 +1,86 @@
+"""Evidence: its three forms, in floating point at any dimension."""
+
+import math
+
+import naive_sequential as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tisat.errors import CalibrationWarning, InputError
+from tisat.sequential import KNNEvidence
+from tisat.sequential.evidence import FORMS, fit_weibull
+
+
+def cloud(m, n=400, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, m))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_power_form_is_the_paper_formula_in_units_of_d_alpha(k):
+    evidence = KNNEvidence(form="power", k=k).fit(cloud(3))
+    queries = cloud(3, n=20, seed=9)
+    points = evidence._neighbours.points
+    for query, found in zip(queries, evidence(queries), strict=True):
+        d = naive.kth_distance(query, points, k)
+        paper = d**3 - evidence.d_alpha_**3
+        assert found * evidence.d_alpha_**3 == pytest.approx(paper, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("m", [1, 38, 55])
+def test_evidence_is_finite_and_grows_with_distance_however_far_a_point_is(form, m):
+    evidence = KNNEvidence(form=form).fit(cloud(m))
+    far = np.outer([0.0, 10.0, 1e3, 1e30], np.ones(m))
+    found = evidence(far)
+    assert np.isfinite(found).all()
+    assert (np.diff(found) >= 0).all()
+    assert found[1] > found[0]
+
+
+@pytest.mark.parametrize("form", ["power", "log"])
+def test_a_share_alpha_of_nominal_evidence_is_positive(form):
+    points = cloud(2, n=6000)
+    evidence = KNNEvidence(form=form, alpha=0.1).fit(points[:4000])
+    share = (evidence(points[4000:]) > 0).mean()
+    assert 0.07 < share < 0.14
+
+
+@given(st.integers(1, 6), st.integers(0, 2**31), st.floats(0.1, 1e3), st.floats(-100, 100))
+@settings(max_examples=25, deadline=None)
+def test_moving_and_stretching_space_leaves_evidence_alone(m, seed, stretch, shift):
+    points, queries = cloud(m, n=60, seed=seed), cloud(m, n=8, seed=seed + 1)
+    for form in FORMS:
+        plain = KNNEvidence(form=form).fit(points)(queries)
+        moved = KNNEvidence(form=form).fit(points * stretch + shift)(queries * stretch + shift)
+        np.testing.assert_allclose(moved, plain, rtol=1e-5, atol=1e-6)
+
+
+@given(st.floats(0.5, 8.0), st.floats(0.01, 100.0))
+@settings(max_examples=20, deadline=None)
+def test_weibull_distances_become_unit_exponential(shape, scale):
+    draws = scale * np.random.default_rng(0).weibull(shape, 20_000)
+    found_shape, found_scale = fit_weibull(draws)
+    assert found_shape == pytest.approx(shape, rel=0.05)
+    unit = (draws / found_scale) ** found_shape
+    assert unit.mean() == pytest.approx(1.0, abs=0.03)
+    assert np.quantile(unit, 0.95) == pytest.approx(-math.log(0.05), rel=0.05)
+
+
+def test_one_point_and_many_agree_to_the_bit():
+    for form in FORMS:
+        evidence = KNNEvidence(form=form).fit(cloud(5))
+        queries = cloud(5, n=50, seed=4)
+        assert [evidence(q[None])[0] for q in queries] == evidence(queries).tolist()
+
+
+def test_nominal_points_that_repeat_are_warned_about():
+    with pytest.warns(CalibrationWarning, match="repeat an earlier one exactly"):
+        evidence = KNNEvidence().fit(np.zeros((50, 2)))
+    assert evidence(np.zeros((1, 2)))[0] < 0 < evidence(np.full((1, 2), 5.0))[0]
+
+
+def test_too_few_nominal_points_are_refused():
+    with pytest.raises(InputError, match="at least 8 with k = 3"):
+        KNNEvidence(k=3).fit(np.zeros((5, 1)))

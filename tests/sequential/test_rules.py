@@ -1,0 +1,133 @@
+"""The rules: one interface, the same answers offline and online, and the excess rule against its definition."""
+
+import naive_sequential as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tisat.errors import InputError, ParameterError
+from tisat.sequential import ExcessRule, make_rule
+from tisat.sequential.rules import RULES
+
+CASES = [
+    ("threshold", {}, 3.0),
+    ("threshold", {"hold": 5}, 3.0),
+    ("excess", {"window": 50}, 1.0),
+    ("excess", {"window": 7, "lag": 0, "length": 3, "hold": 1}, 0.2),
+    ("paper", {}, 2.0),
+    ("paper", {"form": "weibull", "end": "recovery"}, 5.0),
+    ("paper", {"form": "log", "k": 3, "end": "cooldown", "cooldown": 4}, 1.0),
+]
+
+
+def data(m, seed=0):
+    rng = np.random.default_rng(seed)
+    nominal = rng.normal(size=(300, m))
+    points = rng.normal(size=(200, m))
+    points[80:100] += 3.0
+    points[120:125] = np.nan
+    return nominal, points
+
+
+@pytest.mark.parametrize("m", [1, 4])
+@pytest.mark.parametrize(("name", "options", "threshold"), CASES)
+def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, options, threshold, m):
+    nominal, points = data(m)
+    rule = make_rule(name, **options).fit(nominal)
+    scores = points[:, 0] if m == 1 else np.mean(points**2, axis=1)
+    evidence, trace = rule.start(threshold=threshold).extend(points, scores)
+    np.testing.assert_array_equal(evidence, rule.evidence(points))
+    np.testing.assert_array_equal(trace.statistic, rule.accumulate(evidence, threshold=threshold).statistic)
+    run = rule.start(threshold=threshold)
+    for t, (point, score) in enumerate(zip(points, scores, strict=True)):
+        if t % 37 == 5:
+            fresh = rule.start(threshold=threshold)
+            fresh.restore(run.state())
+            run = fresh
+        found = run.update(point, float(score))
+        expected = (evidence[t], trace.statistic[t], trace.active[t], trace.onset[t])
+        np.testing.assert_array_equal(found, expected)
+    assert trace.active.any()
+    assert not trace.active[120:125].any()
+    assert np.isnan(trace.statistic[120:125]).all()
+
+
+@pytest.mark.parametrize(("name", "options", "threshold"), CASES)
+def test_an_alarm_at_a_higher_threshold_comes_no_sooner(name, options, threshold):
+    nominal, points = data(2)
+    rule = make_rule(name, **options).fit(nominal)
+    evidence = rule.evidence(points)
+    first = [
+        np.argmax(np.append(rule.accumulate(evidence, threshold=h).active, True))
+        for h in threshold * np.array([0.5, 1, 2, 4])
+    ]
+    assert first == sorted(first)
+
+
+@given(
+    st.lists(st.one_of(st.floats(-5, 50), st.just(float("nan"))), min_size=1, max_size=40),
+    st.integers(2, 9), st.integers(0, 4), st.floats(1.0, 4.0), st.floats(0.3, 0.95), st.integers(0, 99),
+)  # fmt: skip
+@settings(max_examples=100, deadline=None)
+def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, seed):
+    nominal = np.random.default_rng(seed).exponential(size=60)
+    rule = ExcessRule(window=window, lag=lag, clip=clip, quantile=quantile).fit(nominal)
+    expected = naive.excess(
+        scores, rule.past_, level=rule.level_, centre=rule.centre_, quantile=quantile, clip=clip, lag=lag, window=window
+    )
+    np.testing.assert_array_equal(rule.evidence(scores), expected)
+
+
+@given(st.floats(0.01, 1e4), st.floats(-1e3, 1e3))
+@settings(max_examples=30, deadline=None)
+def test_the_unit_and_the_zero_of_a_score_do_not_matter_to_the_excess(unit, zero):
+    nominal, points = data(1)
+    plain = ExcessRule(window=40).fit(nominal).evidence(points)
+    moved = ExcessRule(window=40).fit(nominal * unit + zero).evidence(points * unit + zero)
+    np.testing.assert_allclose(moved, plain, rtol=1e-6, atol=1e-6)
+
+
+def test_a_level_that_changes_for_good_is_forgiven_by_the_excess_and_never_by_an_endless_sum():
+    rng = np.random.default_rng(0)
+    nominal, scores = rng.exponential(size=3000), rng.exponential(size=3000)
+    scores[1000:] *= 4.0
+    held = {}
+    cases = (("excess", 3.0, {"window": 300}), ("paper", 20.0, {"form": "weibull", "end": "recovery"}))
+    for name, threshold, options in cases:
+        rule = make_rule(name, **options).fit(nominal)
+        held[name] = rule.accumulate(rule.evidence(scores), threshold=threshold).active
+    assert held["excess"][1000:1300].any()
+    assert not held["excess"][2000:].any()
+    assert held["paper"][2000:].mean() > 0.9
+
+
+def test_contributions_add_up_to_what_the_evidence_is_made_of():
+    nominal, points = data(3)
+    known = points[:50]
+    rule = make_rule("paper").fit(nominal)
+    np.testing.assert_allclose(np.sqrt(rule.contributions(known).sum(axis=1)), rule.knn_._neighbours.distances(known))
+    np.testing.assert_allclose(
+        make_rule("excess").fit(nominal).contributions(known).mean(axis=1), np.mean(known**2, axis=1)
+    )
+
+
+def test_the_repr_is_the_constructor_call():
+    for name in RULES:
+        rule = make_rule(name)
+        assert repr(eval(repr(rule), {type(rule).__name__: type(rule)})) == repr(rule)
+
+
+def test_bad_arguments_are_refused_in_a_sentence():
+    with pytest.raises(
+        ParameterError, match="'rule' parameter of make_rule must be one of 'paper', 'threshold', 'excess'"
+    ):
+        make_rule("cusum")
+    with pytest.raises(ParameterError, match="options among hold"):
+        make_rule("threshold", length=3)
+    with pytest.raises(ParameterError, match="'clip' parameter of ExcessRule"):
+        make_rule("excess", clip=0.5).fit([1.0, 2.0])
+    with pytest.raises(InputError, match="at least 2"):
+        make_rule("threshold").fit([1.0, np.nan])
+    with pytest.raises(InputError, match="one entry a point"):
+        make_rule("threshold").fit([1.0, 2.0], scores=[1.0])
