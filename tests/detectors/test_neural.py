@@ -171,7 +171,8 @@ def test_checkpoints_and_models_hold_no_pickle(rows, tmp_path):
     ToyAutoencoder().fit(rows, checkpoint=path).save(tmp_path / "model.tisat")
     for file in (path, tmp_path / "model.tisat"):
         content = file.read_bytes()
-        assert not content.startswith(b"\x80") and b"PK\x03\x04" not in content[:4]
+        assert not content.startswith(b"\x80")
+        assert b"PK\x03\x04" not in content[:4]
         assert content[8:9] == b"{"  # a safetensors header
 
 
@@ -221,7 +222,8 @@ def test_training_and_validation_windows_share_no_row():
     seen = {row for start in train for row in range(start, start + 8)}
     kept = {row for start in held for row in range(start, start + 8)}
     assert not seen & kept
-    assert max(seen) < 169 and max(kept) < 169
+    assert max(seen) < 169
+    assert max(kept) < 169
     edges = [0, 100, 112, 169]
     for start in (*train, *held):  # no window reaches across two parts
         assert np.searchsorted(edges, start, side="right") == np.searchsorted(edges, start + 7, side="right")
@@ -231,7 +233,8 @@ def test_stride_thins_the_windows_and_a_last_batch_of_one_joins_its_neighbour(ro
     detector = ToyAutoencoder(stride=5, validation=0.0).fit(rows, holdout=0.0)
     values = detector._scaled(rows)
     train, held = detector._split([300])
-    assert len(train) == len(range(0, 293, 5)) and len(held) == 0
+    assert len(train) == len(range(0, 293, 5))
+    assert len(held) == 0
     sizes = [len(batch) for batch in detector._batches(values, train[:33])]
     assert sizes == [16, 17]
 

@@ -56,10 +56,13 @@ def _root(
 
 # In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
 #     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
-from tisat.cli import alarm, audit, bench, data, demo, detectors, evaluate, far, watch  # noqa: E402
+from tisat.cli import alarm, audit, bench, data, demo, detectors, evaluate, far, fit, score, show, watch  # noqa: E402
 
 app.add_typer(data.app, name="data")
 app.command("detectors")(detectors.detectors)
+app.command("fit")(fit.fit)
+app.command("show")(show.show)
+app.command("score")(score.score)
 app.command("alarm")(alarm.alarm)
 app.command("watch")(watch.watch)
 app.command("far")(far.far)
