@@ -33,6 +33,7 @@ DETECTORS: dict[str, str] = {
     "ecod": "tisat.detectors.ecod:Ecod",
     "spectral-residual": "tisat.detectors.spectral_residual:SpectralResidual",
     "matrix-profile": "tisat.detectors.matrix_profile:MatrixProfile",
+    "adapter": "tisat.detectors.adapter:Adapter",
     "tisat": "tisat.detectors.tisat:TiSAT",
     "deep-svdd": "tisat.detectors.deep_svdd:DeepSVDD",
     "dagmm": "tisat.detectors.dagmm:DAGMM",

@@ -6,10 +6,13 @@ warms up, never depending on later instants. ``from tisat.detectors import Rando
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from tisat import registry
 from tisat.base import Detector, load
+
+ADAPTERS = {"from_function": "function", "from_pyod": "adapter", "from_sklearn": "adapter"}  # name -> module
 
 __all__ = ["Detector", "load", "make"]
 
@@ -27,6 +30,8 @@ def make(name: str, **params: Any) -> Detector:
 
 
 def __getattr__(name: str) -> Any:
+    if name in ADAPTERS:
+        return getattr(import_module(f"tisat.detectors.{ADAPTERS[name]}"), name)
     for registered, target in registry.DETECTORS.items():
         if target.startswith("tisat.detectors.") and target.endswith(f":{name}"):
             return registry.resolve(registered)
@@ -34,4 +39,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *(target.partition(":")[2] for target in registry.DETECTORS.values())])
+    return sorted([*__all__, *ADAPTERS, *(target.partition(":")[2] for target in registry.DETECTORS.values())])

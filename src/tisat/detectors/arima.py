@@ -117,7 +117,7 @@ class _RecursionStream:
             self._past = np.roll(self._past, 1, axis=0)
             self._past[0] = standard
             return np.full(len(row), np.nan)
-        return np.asarray(self._detector._run(standard[None], self._past, self._errors)[0] / self._detector.spread_
+        return np.asarray(self._detector._run(standard[None], self._past, self._errors)[0] / self._detector.spread_)
 
     def reset(self) -> None:
         self._past[:] = 0.0
