@@ -132,11 +132,9 @@ class NeuralForecaster(NeuralDetector):
 
     def _fit(self, parts: Sequence[Array]) -> None:
         super()._fit(parts)
-        self.spread_ = np.ones((self.horizon, self.n_channels_))
-        residuals = [self._residuals(part) for part in parts]  # (T - L, C) each
-        leads = np.concatenate([np.arange(len(one)) % self.horizon for one in residuals])
-        joined = np.concatenate(residuals)
-        self.spread_ = np.stack([nominal_spread(joined[leads == lead], parts) for lead in range(self.horizon)])
+        residuals = np.concatenate([self._window_residuals(part, every=self.stride) for part in parts])  # (n, H, C)
+        residuals = residuals[~np.isnan(residuals).any(axis=(1, 2))]
+        self.spread_ = np.stack([nominal_spread(residuals[:, lead], parts) for lead in range(self.horizon)])
 
     # ------------------------------------------------------------------ scoring
 
@@ -162,19 +160,26 @@ class NeuralForecaster(NeuralDetector):
         deviations = np.clip((windows - base) / self.span_, -DEVIATION, DEVIATION).astype(np.float32)
         return np.asarray(base + self.span_ * self._network_forecast(deviations, live=live))
 
-    def _residuals(self, part: Array) -> Array:
-        """Observed minus forecast ``(T - L, C)``, block by block from the start of the part."""
+    def _window_residuals(self, part: Array, *, every: int) -> Array:
+        """Observed minus forecast ``(n, H, C)`` for a window at every so many rows; the last may lack its end: NaN."""
         length = len(part) - self.window
         if length <= 0:
-            return np.empty((0, part.shape[1]))
-        residuals = np.array(part[self.window :])
-        windows = sliding_window_view(part[:-1], self.window, axis=0)[:: self.horizon]  # (n, C, L), a view
+            return np.empty((0, self.horizon, part.shape[1]))
+        windows = sliding_window_view(part[:-1], self.window, axis=0)[::every]  # (n, C, L), a view
+        residuals = np.full((len(windows), self.horizon, part.shape[1]), np.nan)
         for first in range(0, len(windows), self.score_batch):
-            block = np.ascontiguousarray(windows[first : first + self.score_batch].transpose(0, 2, 1))
-            forecast = self._forecast_windows(block).reshape(-1, part.shape[1])  # (b H, C)
-            rows = slice(first * self.horizon, min(first * self.horizon + len(forecast), length))
-            residuals[rows] -= forecast[: rows.stop - rows.start]
+            block = np.ascontiguousarray(windows[first : first + self.score_batch].transpose(0, 2, 1))  # (b, L, C)
+            rows = (
+                self.window + every * np.arange(first, first + len(block))[:, None] + np.arange(self.horizon)
+            )  # (b, H)
+            observed = np.where((rows < len(part))[..., None], part[np.minimum(rows, len(part) - 1)], np.nan)
+            residuals[first : first + len(block)] = observed - self._forecast_windows(block)
         return residuals
+
+    def _residuals(self, part: Array) -> Array:
+        """Observed minus forecast ``(T - L, C)``, block by block from the start of the part."""
+        flat = self._window_residuals(part, every=self.horizon).reshape(-1, part.shape[1])
+        return flat[: max(0, len(part) - self.window)]
 
     def _points(self, part: Array) -> Array:
         residuals = self._residuals(part)
