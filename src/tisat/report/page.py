@@ -45,11 +45,18 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Block:
+    """HTML that the caller has made and escaped itself."""
+
+    html: str
+
+
+@dataclass(frozen=True)
 class Section:
     """A heading with paragraphs, tables and pictures below it, in this order of the sequence."""
 
     title: str
-    content: Sequence[str | Table | Picture] = field(default_factory=tuple)
+    content: Sequence[str | Table | Picture | Block] = field(default_factory=tuple)
 
 
 PAGE = """<!doctype html>
@@ -69,6 +76,7 @@ footer { color: var(--soft); font-size: .8rem; border-top: 1px solid var(--line)
 <h1>{{ title }}</h1>{% if lead %}<p class="lead">{{ lead }}</p>{% endif %}
 {% for section in sections %}<section><h2>{{ section.title }}</h2>
 {% for item in section.content %}{% if item is string %}<p>{{ item }}</p>
+{% elif item.html is defined %}{{ item.html | safe }}
 {% elif item.svg is defined %}<figure>{{ item.svg | safe }}{% if item.caption %}<figcaption>{{ item.caption }}</figcaption>{% endif %}</figure>
 {% else %}<table>{% if item.caption %}<caption>{{ item.caption }}</caption>{% endif %}<thead><tr>
 {% for column in item.columns %}<th{% if item.text[loop.index0] %} class="left"{% endif %}>{{ column }}</th>{% endfor %}</tr></thead><tbody>
