@@ -222,6 +222,9 @@ def open_table(file: Path) -> tuple[dict[str, bool], Iterator[Any], int]:
         schema, rows = parquet_schema(file)
         return {field.name: is_number(field.type) for field in schema}, parquet_batches(file), rows
     schema = text_schema(file)
+    if "" in schema.names:
+        hint = "one without a name (an index that was saved along?)"
+        raise problem(file, "name every column", hint, line=1)
     twice = next((name for i, name in enumerate(schema.names) if name in schema.names[:i]), None)
     if twice is not None:
         raise problem(file, "name each column once", f"{twice!r} twice", line=1)

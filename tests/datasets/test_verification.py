@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tisat.cli import data as cli
-from tisat.datasets import card, verification, verify
+from tisat.datasets import card, convert, verification, verify
 
 
 @pytest.fixture
@@ -69,6 +69,21 @@ def test_swat_is_compared_with_the_version_that_is_there(swat):
 def test_values_can_be_left_unread(smd):
     (smd / "ServerMachineDataset" / "train" / "machine-1-1.txt").write_bytes(b"\x00")
     assert "unreadable" not in [f.problem for f in verify("smd", smd, values=False).findings if f.path == "machine-1-1"]
+
+
+def test_the_originals_are_verified_even_where_a_conversion_lies_beside_them(smd):
+    convert("smd", smd, strict=False)
+    (smd / "ServerMachineDataset" / "train" / "machine-1-1.txt").write_bytes(b"\x00")
+    found = problems(verify("smd", smd))
+    assert found["machine-1-1"] == "unreadable"
+    assert found["converted"] == "different"  # the conversion is of other files
+
+
+def test_a_conversion_alone_is_read(psm, tmp_path):
+    convert("psm", psm, tmp_path / "out", strict=False)
+    result = verify("psm", tmp_path / "out")
+    assert (result.entities, result.checked) == (1, 0)
+    assert {finding.problem for finding in result.findings} == {"count"}
 
 
 def test_an_absent_folder_is_one_finding(tmp_path):

@@ -88,7 +88,7 @@ def _choose(dataset: Dataset, entities: Iterable[str] | str | None) -> Dataset:
     return replace(dataset, entities=tuple(dataset[name] for name in dict.fromkeys(wanted)))
 
 
-def _published(
+def published(
     card: Card, data: str | Path | None, *, telemetry_only: bool, version: str | None, strict: bool
 ) -> Dataset:
     """The data set from the publisher's own files."""
@@ -166,7 +166,7 @@ def load(
         document = converted.read_document(root, card)
         if version in (None, document["version"]):
             return _choose(converted.dataset(root, card, document, only=1 if telemetry_only else None), entities)
-    return _choose(_published(card, data, telemetry_only=telemetry_only, version=version, strict=strict), entities)
+    return _choose(published(card, data, telemetry_only=telemetry_only, version=version, strict=strict), entities)
 
 
 def convert(
@@ -197,7 +197,7 @@ def convert(
     card = read_card(check_choice(name, "name", "convert", choices=NAMES))
     if version is not None:
         check_choice(version, "version", "convert", choices=swat.VERSIONS)
-    dataset = _choose(_published(card, data, telemetry_only=False, version=version, strict=strict), None)
+    dataset = _choose(published(card, data, telemetry_only=False, version=version, strict=strict), None)
     folder = _folder(card, data)
     originals = {
         file.relative_to(folder).as_posix(): file.stat().st_size

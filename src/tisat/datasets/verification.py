@@ -101,10 +101,20 @@ def _check_values(card: Card, root: Path) -> tuple[int, int, int, list[Finding]]
     findings: list[Finding] = []
     entities = train_rows = test_rows = 0
     try:
-        dataset = loading.load(card.name, root, strict=False)
-    except InputError:
+        if converted.is_converted(root, card.name):
+            converted.read_document(root, card)
+    except InputError as error:
+        findings.append(Finding(converted.FOLDER, "different", str(error)))
+    try:
+        if (root / card.folder).is_dir():  # the originals, even where load would prefer a conversion of them
+            dataset = loading.published(card, root, telemetry_only=False, version=None, strict=False)
+        else:
+            dataset = loading.load(card.name, root, strict=False)
+    except InputError as error:
+        return 0, 0, 0, [*findings, Finding(card.name, "unreadable", str(error))]
+    if not dataset.entities:
         what = f"No entity has both its train and its test values here. To get them: {card.obtain}"
-        return 0, 0, 0, [Finding(card.name, "missing", what)]
+        return 0, 0, 0, [*findings, Finding(card.name, "missing", what)]
     if not card.files:  # where the card lists files, each absent one has its finding already
         findings += [Finding(name, "missing", "The entity has no values here.") for name in dataset.missing]
     with progress(f"reading {card.name}", total=len(dataset)) as bar:
