@@ -18,10 +18,11 @@ import numpy as np
 
 from tisat._extras import require
 from tisat._validation import check_integer, check_real
-from tisat.base import Array, usable_parts
+from tisat.base import Array
 from tisat.detectors._neural import Batches, Optimizers
 from tisat.detectors._preset import PresetDetector
 from tisat.errors import ParameterError
+from tisat.missing import usable_parts
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +41,7 @@ class AnomalyTransformer(PresetDetector):
     ----------
     preset : {"compact", "paper"}
         Where the numbers left at None come from. ``"paper"``: section 4 (window 100, 3 layers of 512 channels and 8 heads,
-        Adam at 1e-4, batches of 32, at most 10 epochs). ``"compact"``: the same network, narrower, on every fifth window.
+        Adam at 1e-4, batches of 32, at most 10 epochs). ``"compact"``: the same network, narrower, on every other window.
     window : int
         Rows the network sees.
     width, n_heads, n_layers, feed_forward : int
@@ -73,8 +74,8 @@ class AnomalyTransformer(PresetDetector):
     rounding = 1e-3
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "compact": {
-            "window": 50, "width": 32, "n_heads": 4, "feed_forward": 64, "epochs": 15, "batch_size": 32,
-            "learning_rate": 1e-3, "stride": 5,
+            "window": 50, "width": 32, "n_heads": 4, "feed_forward": 64, "epochs": 10, "batch_size": 32,
+            "learning_rate": 1e-3, "stride": 2,
         },
         "paper": {
             "window": 100, "width": 512, "n_heads": 8, "feed_forward": 512, "epochs": 10, "batch_size": 32,
@@ -198,7 +199,9 @@ class AnomalyTransformer(PresetDetector):
         still = spread < 1e-6
         network.scale.copy_(torch.where(still, torch.ones_like(spread), spread.clamp(min=SMALLEST_SPREAD)))
 
-    def _reconstruction_error(self, network: AnomalyTransformerNetwork, batch: torch.Tensor) -> tuple[Any, torch.Tensor]:
+    def _reconstruction_error(
+        self, network: AnomalyTransformerNetwork, batch: torch.Tensor
+    ) -> tuple[Any, torch.Tensor]:
         windows = network.standardised(batch)
         found = network(windows)
         return found.associations, windows - found.values
@@ -209,7 +212,11 @@ class AnomalyTransformer(PresetDetector):
         return (self._reconstruction_error(network, batch)[1] ** 2).mean()
 
     def _training_step(  # type: ignore[override]
-        self, network: AnomalyTransformerNetwork, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
+        self,
+        network: AnomalyTransformerNetwork,
+        batch: torch.Tensor,
+        optimizers: Optimizers,
+        generator: torch.Generator,
     ) -> dict[str, torch.Tensor]:
         from tisat.nn.anomaly_transformer import discrepancy
 

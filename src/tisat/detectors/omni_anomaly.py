@@ -37,7 +37,7 @@ class OmniAnomaly(PresetDetector):
     preset : {"compact", "paper"}
         Where the numbers left at None come from. ``"paper"``: section 4.2 and the authors' released configuration (window
         100, 500 GRU and dense units, 3 latent variables, 20 planar flows, epsilon 1e-4, L2 1e-4, batches of 50, learning
-        rate 1e-3, 20 epochs, 30 % for validation). ``"compact"``: the same network, narrower, on every fifth window.
+        rate 1e-3, 20 epochs, 30 % for validation). ``"compact"``: the same network, narrower, on every other window.
     window : int
         Rows the network sees: T + 1 in the paper.
     hidden, dense : int
@@ -75,8 +75,8 @@ class OmniAnomaly(PresetDetector):
     rounding = 1e-3
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "compact": {
-            "window": 40, "hidden": 32, "dense": 32, "n_flows": 8, "floor": 1e-2, "n_samples": 4, "epochs": 15,
-            "batch_size": 64, "learning_rate": 3e-3, "stride": 5, "validation": 0.1,
+            "window": 40, "hidden": 32, "dense": 32, "n_flows": 8, "floor": 1e-2, "n_samples": 4, "epochs": 12,
+            "batch_size": 64, "learning_rate": 3e-3, "stride": 2, "validation": 0.1,
         },
         "paper": {
             "window": 100, "hidden": 500, "dense": 500, "n_flows": 20, "floor": 1e-4, "n_samples": 1, "epochs": 20,
@@ -166,7 +166,7 @@ class OmniAnomaly(PresetDetector):
     def _halves(
         self, network: OmniAnomalyNetwork, batch: torch.Tensor, generator: torch.Generator
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """log p(x | z) and the divergence, ``(b,)`` each, per instant."""
+        """Log p(x | z) and the divergence, ``(b,)`` each, per instant."""
         shape = (*batch.shape[:2], self.latent)
         noise = torch.randn(shape, generator=generator, device=batch.device)
         likelihood, divergence = network.evidence_bound(batch, noise)

@@ -41,7 +41,7 @@ class THOC(PresetDetector):
     ----------
     preset : {"compact", "paper"}
         Where the numbers left at None come from. The paper chooses widths, dilations, clusters and weights by grid search for
-        each data set; ``"paper"`` is one point of that grid. ``"compact"``: the same network, narrower, on every fifth window.
+        each data set; ``"paper"`` is one point of that grid. ``"compact"``: the same network, narrower, on every other window.
     window : int
         Rows the network sees.
     hidden : int
@@ -77,12 +77,27 @@ class THOC(PresetDetector):
 
     rounding = 1e-3
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "compact": {"window": 64, "hidden": 32, "epochs": 15, "stride": 5, "learning_rate": 2e-3},
-        "paper": {"window": 100, "hidden": 64, "epochs": 100, "stride": 1, "learning_rate": 1e-3},
+        "compact": {
+            "window": 64,
+            "hidden": 32,
+            "n_clusters": (6, 4, 2),
+            "epochs": 10,
+            "learning_rate": 2e-3,
+            "stride": 2,
+        },
+        "paper": {
+            "window": 100,
+            "hidden": 64,
+            "n_clusters": (12, 6, 4),
+            "epochs": 100,
+            "learning_rate": 1e-3,
+            "stride": 1,
+        },
     }
 
     window: Any
     hidden: Any
+    n_clusters: Any
     epochs: Any
     stride: Any
     learning_rate: Any
@@ -94,7 +109,7 @@ class THOC(PresetDetector):
         window: int | None = None,
         hidden: int | None = None,
         dilations: tuple[int, ...] = (1, 4, 8),
-        n_clusters: tuple[int, ...] = (12, 6, 4),
+        n_clusters: tuple[int, ...] | None = None,
         temperature: float = 0.1,
         orthogonality: float = 0.1,
         self_supervision: float = 10.0,

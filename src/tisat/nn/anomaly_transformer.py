@@ -71,7 +71,7 @@ class AnomalyAttention(nn.Module):
         self.register_buffer("squared_distance", (time[:, None] - time) ** 2, persistent=False)
 
     def _heads(self, rows: Tensor) -> Tensor:
-        return rows.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # (b, h, T, d / h)
+        return rows.reshape(*rows.shape[:2], self.n_heads, -1).transpose(1, 2)  # (b, h, T, d / h)
 
     def prior(self, rows: Tensor) -> Tensor:
         """P ``(b, h, T, T)``: a Gaussian of the distance, rescaled to add up to 1, which is a softmax of its exponent."""
@@ -125,7 +125,15 @@ class AnomalyTransformerNetwork(nn.Module):
     position: Tensor  # (T, d)
 
     def __init__(
-        self, n_channels: int, *, window: int, width: int, n_heads: int, n_layers: int, feed_forward: int, dropout: float
+        self,
+        n_channels: int,
+        *,
+        window: int,
+        width: int,
+        n_heads: int,
+        n_layers: int,
+        feed_forward: int,
+        dropout: float,
     ) -> None:
         super().__init__()
         self.register_buffer("centre", torch.zeros(n_channels))

@@ -76,7 +76,7 @@ class TimeEncoder(nn.Module):
         hidden = windows.reshape(-1, *windows.shape[-2:]).transpose(1, 2)
         for layer in self.layers:
             hidden = functional.leaky_relu(layer(hidden), 0.2)
-        mean, deviation = self.head(hidden.transpose(1, 2).unflatten(0, windows.shape[:-2]))
+        mean, deviation = self.head(hidden.transpose(1, 2).reshape(*windows.shape[:-2], *hidden.shape[:0:-1]))
         return mean, deviation
 
 
@@ -100,7 +100,7 @@ class TimeDecoder(nn.Module):
         hidden = squeezed.reshape(-1, *squeezed.shape[-2:]).transpose(1, 2)
         for layer in self.layers:
             hidden = functional.leaky_relu(layer(hidden), 0.2)
-        return hidden.transpose(1, 2).unflatten(0, squeezed.shape[:-2])
+        return hidden.transpose(1, 2).reshape(*squeezed.shape[:-2], *hidden.shape[:0:-1])
 
 
 class Noise(NamedTuple):
@@ -172,7 +172,7 @@ class InterFusionNetwork(nn.Module):
         log_q = gaussian_log_density(z2, mean, deviation).sum(dim=(-2, -1))
         filtered = self.time_decoder(z2)  # d
         states, _ = self.backwards(filtered.reshape(-1, *filtered.shape[-2:]).flip(1))
-        told = self.feature(states.flip(1)).unflatten(0, filtered.shape[:-2])  # a_t: d_t and what comes after it
+        told = self.feature(states.flip(1)).reshape(*filtered.shape[:-1], -1)  # a_t: d_t and what comes after it
         # The recursion is linear in what it is told: that part is done for all rows at once.
         weight, bias = self.posterior.both.weight, self.posterior.both.bias
         ahead = functional.linear(told, weight[:, : told.shape[-1]], bias)
@@ -191,7 +191,7 @@ class InterFusionNetwork(nn.Module):
         return Latent(z1, z2, filtered, log_q)
 
     def log_prior(self, latent: Latent) -> Tensor:
-        """log p(z1 | z2) + log p(z2), ``(...)``."""
+        """Log p(z1 | z2) + log p(z2), ``(...)``."""
         before = functional.pad(latent.z1, (0, 0, 1, 0))[..., :-1, :]  # z1_{t-1}, with zeros before the first
         mean, deviation = self.prior(torch.cat([latent.filtered, before], dim=-1))
         log_z1 = gaussian_log_density(latent.z1, mean, deviation).sum(dim=(-2, -1))

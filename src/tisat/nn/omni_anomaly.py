@@ -57,8 +57,9 @@ class OmniAnomalyNetwork(nn.Module):
         """A sample of q(z | x) for every window, one for every leading index of ``noise``."""
         states, _ = self.encoder(windows)  # (b, T, h): e_t, eq. (1)
         told = self.posterior_input(states)
-        shape = torch.broadcast_shapes(noise.shape[:-1], told.shape[:-1])[:-1]  # (..., b)
-        z = noise.new_zeros(*shape, noise.shape[-1])
+        z = torch.zeros_like(
+            self.z_mean_and_deviation(told[..., 0, :]).chunk(2, dim=-1)[0] * noise[..., 0, :]
+        )  # (..., b, d)
         samples, deviations = [], []
         for t in range(windows.shape[1]):
             both = torch.relu(told[..., t, :] + self.posterior_memory(z))  # f_phi([z_{t-1}, e_t])

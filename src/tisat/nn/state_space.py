@@ -59,4 +59,5 @@ class LinearGaussianStateSpace(nn.Module):
         factor = torch.linalg.cholesky(reach @ shocks @ reach.T + torch.kron(each, observation_noise))
         white = torch.linalg.solve_triangular(factor, z.reshape(len(z), -1).to(exact).T, upper=False)  # (T d, b)
         constant = factor.diagonal().log().sum() + 0.5 * length * size * math.log(2 * math.pi)
-        return (-0.5 * (white**2).sum(dim=0) - constant).to(z.dtype)
+        log_density: Tensor = -0.5 * (white**2).sum(dim=0) - constant
+        return log_density.to(z.dtype)

@@ -33,7 +33,7 @@ class DilatedLayer(nn.Module):
         missing = -length % self.dilation
         padded = functional.pad(rows, (0, 0, 0, missing))  # at the end: rows that exist never see it
         chains = padded.view(b, -1, self.dilation, n).transpose(1, 2).flatten(0, 1)  # (b dilation, T / dilation, n)
-        states, _ = self.cell(chains)
+        states: Tensor = self.cell(chains)[0]
         states = states.view(b, self.dilation, -1, states.shape[-1]).transpose(1, 2)
         return states.reshape(b, length + missing, -1)[:, :length]
 
@@ -66,6 +66,10 @@ class THOCNetwork(nn.Module):
         self.transforms = nn.ModuleList(nn.Linear(hidden, hidden) for _ in dilations)  # W, b in eq. (7)
         self.joins = nn.ModuleList(nn.Linear(2 * hidden, hidden) for _ in dilations[1:])  # the MLP in eq. (8)
         self.forecasts = nn.ModuleList(nn.Linear(hidden, n_channels) for _ in dilations)  # W_pred in eq. (12)
+        for transform in self.transforms:  # centres begin as means of what W receives: let it begin by passing that on
+            assert isinstance(transform, nn.Linear)
+            nn.init.eye_(transform.weight)
+            nn.init.zeros_(transform.bias)
 
     def scales(self, windows: Tensor) -> list[Tensor]:
         """Features ``(b, T, h)`` of every layer, each fed by the one below: eq. (4)."""
