@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tisat._validation import check_labels, check_real
 from tisat.errors import InputError
 from tisat.events import events_from_labels
+from tisat.metrics.pooling import Score
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
 
 DAY = 86_400 * 10**9  # nanoseconds
@@ -293,7 +294,7 @@ def detection_delay(
 
 def average_detection_delay(
     y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None
-) -> float:
+) -> Score:
     """ADD: the mean delay over all events, missed ones at ``delta_max``; NaN without events. Always on: 0.
 
     Examples
@@ -301,10 +302,11 @@ def average_detection_delay(
     >>> average_detection_delay([0, 1, 1, 1], [0, 0, 0, 9], threshold=5, delta_max=4)
     2.0
     """
-    return _at_threshold(y_true, y_score, threshold, delta_max, timestamps, "average_detection_delay").average_delay
+    counts = _at_threshold(y_true, y_score, threshold, delta_max, timestamps, "average_detection_delay")
+    return Score.of(counts.average_delay, [one.average_delay for one in counts.per_series or (counts,)])
 
 
-def alarm_precision(y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None) -> float:
+def alarm_precision(y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None) -> Score:
     """Detected events / (detected events + false alarms); NaN where no alarm counts either way.
 
     Its floor is what an alarm that is always on gets: S / (S + nominal instants / delta_max), about.
@@ -314,4 +316,5 @@ def alarm_precision(y_true: Any, y_score: Any, *, threshold: float, delta_max: D
     >>> alarm_precision([0, 1, 1, 1, 0, 0, 0, 0], [0, 9, 0, 0, 0, 0, 9, 0], threshold=5, delta_max=2)
     0.5
     """
-    return _at_threshold(y_true, y_score, threshold, delta_max, timestamps, "alarm_precision").precision
+    counts = _at_threshold(y_true, y_score, threshold, delta_max, timestamps, "alarm_precision")
+    return Score.of(counts.precision, [one.precision for one in counts.per_series or (counts,)])

@@ -28,7 +28,7 @@ class Score(float):
     (1.5, 0.375)
     """
 
-    per_series: tuple[float, ...]
+    per_series: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, pooled: float, per_series: Sequence[float]) -> Self:

@@ -1,0 +1,171 @@
+"""``tisat audit`` as a user meets it: every kind of file, the verdict, JSON, the page, and one sentence for bad input."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tisat.cli import main
+
+
+@pytest.fixture(scope="module")
+def series():
+    rng = np.random.default_rng(3)
+    found = {}
+    for name in ("a", "b"):
+        y = np.zeros(600, dtype=int)
+        for start in (100, 300, 450):
+            y[start : start + int(rng.integers(5, 60))] = 1
+        found[name] = (y, np.round(rng.random(600) + 0.8 * y * rng.random(600), 6))
+    return found
+
+
+def audit(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(["audit", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return stopped.value.code, printed.out, printed.err
+
+
+def write(folder, kind, series, column):
+    folder.mkdir()
+    for name, pair in series.items():
+        values = pair[0] if column == "label" else pair[1]
+        stamps = np.datetime64("2024-01-01T00:00:00") + np.arange(len(values)) * np.timedelta64(60, "s")
+        table = pa.table({"timestamp": stamps, column: values})
+        if kind == "npy":
+            np.save(folder / f"{name}.npy", values)
+        elif kind == "parquet":
+            parquet.write_table(table, folder / f"{name}.parquet")
+        elif kind == "csv":
+            csv.write_csv(table, folder / f"{name}.csv")
+        else:  # bare numbers, as SMD publishes its labels
+            (folder / f"{name}.txt").write_text("\n".join(str(v) for v in values) + "\n")
+    return folder
+
+
+def test_all_kinds_of_files_give_the_same_figures(series, tmp_path, capsys):
+    results = []
+    for kind in ("npy", "csv", "parquet", "txt"):
+        labels = write(tmp_path / f"{kind}-labels", kind, series, "label")
+        scores = write(tmp_path / f"{kind}-scores", kind, series, "score")
+        code, out, _ = audit(capsys, labels, scores, "--delta-max", 20, "--json")
+        assert code == 0
+        results.append(json.loads(out))
+    long = pa.table(
+        {
+            "unique_id": np.repeat(list(series), 600),
+            "label": np.concatenate([y for y, _ in series.values()]),
+            "score": np.concatenate([s for _, s in series.values()]),
+        }
+    )
+    parquet.write_table(long, tmp_path / "long.parquet")
+    code, out, _ = audit(capsys, tmp_path / "long.parquet", tmp_path / "long.parquet", "--delta-max", 20, "--json")
+    assert code == 0
+    results.append(json.loads(out))
+    for other in results[1:]:
+        assert other["scores"] == results[0]["scores"]
+        assert other["floors"] == results[0]["floors"]
+    assert results[0]["n_series"] == 2
+    assert {"verdict", "sweep", "missed_events", "false_alarms", "best_coin"} <= set(results[0])
+
+
+def test_the_verdict_names_the_coin_and_the_page_is_self_contained(series, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    labels = write(tmp_path / "labels", "csv", series, "label")
+    scores = write(tmp_path / "scores", "csv", series, "score")
+    page = tmp_path / "audit.html"
+    code, out, _ = audit(capsys, labels, scores, "--delta-max", "20min", "--html", page, "--threshold", 1.2)
+    assert code == 0
+    assert "PA-F1" in out
+    for fool in ("random", "random, held", "always on", "on/off"):
+        assert fool in out
+    assert "per-series mean" in out
+    assert "2024-01-01T" in out
+    html = page.read_text()
+    assert html.count("<svg") == 5
+    assert not re.search(r"<(script|link|img)\b", html)
+    assert not re.search(r'(src|href)="https?:', html)
+    assert "threshold 1.2 (given)" in html
+
+
+def test_without_a_threshold_it_says_oracle(series, tmp_path, capsys):
+    y, s = series["a"]
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "s.npy", s)
+    code, out, _ = audit(capsys, tmp_path / "y.npy", tmp_path / "s.npy", "--delta-max", 20)
+    assert code == 0
+    assert "(oracle)" in out
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "options", "sentence"),
+    [
+        ("absent.csv", "s.npy", [], "must be a file or a folder. There is neither."),
+        ("y.npy", "short.npy", [], "must have the same length. Got 600 and 10 instead."),
+        ("two.npy", "s.npy", [], "must hold only 0 and 1. Got 2 at row 0 instead."),
+        ("y.npy", "nan.npy", [], "must hold at least one number. Got only NaN instead."),
+        ("y.npy", "s.npy", ["--delta-max", "0"], "must be an integer >= 1 (instants) or a duration"),
+        ("y.npy", "s.npy", ["--delta-max", "10min"], "where there are no timestamps"),
+        ("y.npy", "wide.csv", [], "must have one column of scores"),
+        ("y.npy", "text.csv", ["--score-column", "who"], "must hold numbers in column 'who'"),
+        ("quiet.npy", "s.npy", [], "must hold at least one event. Got none."),
+        ("y.npy", "broken.parquet", [], "must be a readable table"),
+        ("y.npy", "s.json", [], "must end in .csv, .txt, .parquet or .npy"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_1(series, tmp_path, capsys, labels, scores, options, sentence):
+    y, s = series["a"]
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "s.npy", s)
+    np.save(tmp_path / "short.npy", s[:10])
+    np.save(tmp_path / "two.npy", y + 2)
+    np.save(tmp_path / "nan.npy", np.full(600, np.nan))
+    np.save(tmp_path / "quiet.npy", np.zeros(600))
+    csv.write_csv(pa.table({"u": s, "v": s}), tmp_path / "wide.csv")
+    csv.write_csv(pa.table({"who": ["x"] * 600, "v": s}), tmp_path / "text.csv")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    (tmp_path / "s.json").write_text("[]")
+    code, out, err = audit(capsys, tmp_path / labels, tmp_path / scores, *options)
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert err.startswith("tisat: ")
+    assert sentence in err
+
+
+def test_series_pair_by_name(series, tmp_path, capsys):
+    labels = write(tmp_path / "labels", "npy", series, "label")
+    scores = write(tmp_path / "scores", "npy", series, "score")
+    (scores / "b.npy").rename(scores / "c.npy")
+    code, _, err = audit(capsys, labels, scores)
+    assert code == 1
+    assert "Got 'c' without labels." in err
+
+
+def test_random_guess_without_data_is_one_sentence(tmp_path, capsys):
+    code, _, err = audit(capsys, "random-guess", "--data", tmp_path)
+    assert code == 1
+    assert "must hold at least one of smd, msl, smap, swat, psm" in err
+
+
+@pytest.mark.data
+def test_random_guess_prints_the_check_table(capsys):
+    folder = os.environ.get("TISAT_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("TISAT_DATA does not name a folder with the data sets")
+    code, out, _ = audit(capsys, "random-guess", "--data", folder, "--simulations", 2)
+    assert code == 0
+    for row in (
+        ("SMD", "708,420", "327", "4.16", "78.73 / 85.38 / 81.92", "90.54 / 96.43 / 93.39"),
+        ("MSL", "73,729", "36", "10.53", "91.23 / 88.37 / 89.78", "94.95 / 98.13 / 96.51"),
+        ("SMAP", "435,826", "68", "12.84", "93.50 / 97.60 / 95.50", "95.43 / 97.74 / 96.48"),
+        ("SWaT", "449,919", "35", "12.14", "93.22 / 99.48 / 96.25", "93.21 / 99.47 / 96.24"),
+        ("PSM", "87,841", "72", "27.76", "97.40 / 97.53 / 97.47", "98.83 / 98.14 / 98.48"),
+    ):
+        line = next(line for line in out.splitlines() if line.startswith(row[0]))
+        assert all(part in line for part in row)
