@@ -164,8 +164,12 @@ def _clock(file: Path, column: Any, above: int, card: Card) -> npt.NDArray[Any]:
     import pyarrow.compute as pc
 
     text = pc.utf8_trim_whitespace(pc.fill_null(column, ""))
-    parsed = [pc.strptime(text, format=form, unit="s", error_is_null=True) for form in TIME_FORMATS]
-    stamps = min(parsed, key=lambda candidate: candidate.null_count)
+    candidates = []
+    for form in TIME_FORMATS:
+        candidates.append(pc.strptime(text, format=form, unit="s", error_is_null=True))
+        if not candidates[-1].null_count:
+            break
+    stamps = min(candidates, key=lambda candidate: candidate.null_count)
     if stamps.null_count:
         row = int(np.argmax(np.asarray(stamps.is_null())))
         must = f"hold a time such as '28/12/2015 10:00:00 AM' in column {TIME!r}"
