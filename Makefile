@@ -43,6 +43,9 @@ format: $(STAMP)  ## Let ruff mend what it can
 bench: $(STAMP)  ## Speed and memory, as ratios measured side by side in one run
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+tables: $(STAMP)  ## The Markdown tables of the documentation, byte for byte, from the frozen results
+	$(BIN)/tisat tables experiments/frozen --out docs/tables
+
 docs: $(STAMP)  ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict
 

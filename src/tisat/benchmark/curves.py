@@ -70,10 +70,11 @@ class EntityCounts:
         return scores
 
     def curve(self) -> tuple[Floats, Floats]:
-        """Pooled NADD and precision at each threshold, from the highest."""
-        total = (self.true_alarms + self.false_alarms).sum(axis=0)
-        precision = np.divide(self.true_alarms.sum(axis=0), total, out=np.full(len(total), np.nan), where=total > 0)
-        return 1.0 - self.saved.sum(axis=0) / (self.n_events.sum() * self.delta_max), precision
+        """Pooled NADD and precision at each threshold that lowers NADD, from the highest: the steps whose area is SPD."""
+        saved = self.saved.sum(axis=0)
+        useful = saved > np.maximum.accumulate(np.append(0, saved))[:-1]
+        true_alarms, false_alarms = (counts.sum(axis=0)[useful] for counts in (self.true_alarms, self.false_alarms))
+        return 1.0 - saved[useful] / (self.n_events.sum() * self.delta_max), true_alarms / (true_alarms + false_alarms)
 
     def each(self) -> Floats:
         """SPD of every entity with a threshold of its own (E,), NaN without events."""

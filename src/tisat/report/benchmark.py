@@ -53,8 +53,9 @@ def table_block(layout: Layout) -> Block:
         line = ' style="border-top:2px solid var(--line)"' if i in layout.rules else ""
         body.append(f'<tr class="{"strong" if i in layout.strong else ""}"{line}>{cells}</tr>')
     return Block(
-        f'<div style="overflow-x:auto;font-size:.85rem"><table><caption>{html.escape(layout.caption)}</caption>'
-        f"<thead><tr>{top}</tr><tr>{names}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        f'<h3 style="margin:1.6rem 0 .2rem">{html.escape(layout.title)}</h3><div style="overflow-x:auto;font-size:.85rem">'
+        f"<table><thead><tr>{top}</tr><tr>{names}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        f'<p style="color:var(--soft);font-size:.85rem;margin-top:.2rem">{html.escape(layout.caption)}</p>'
     )
 
 
