@@ -203,7 +203,7 @@ class BeatGAN(PresetDetector):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "compact": {
-            "window": 64, "filters": (16, 32, 64), "latent": 10, "epochs": 12, "stride": 4, "learning_rate": 1e-3,
+            "window": 32, "filters": (32, 64), "latent": 10, "epochs": 12, "stride": 4, "learning_rate": 1e-3,
         },
         "paper": {
             "window": 320, "filters": (32, 64, 128, 256, 512), "latent": 50, "epochs": 100, "stride": 1,

@@ -165,7 +165,9 @@ class DAGMM(PresetDetector):
     dropout : float
         In the estimation network (0.5 in section 4.3).
     energy_weight, covariance_weight : float
-        lambda_1 = 0.1 and lambda_2 = 0.005 of eq. (7), section 3.4.
+        lambda_1 and lambda_2 of eq. (7); 0.1 and 0.005 in section 3.4. Much less in the compact preset: where windows can be
+        reconstructed well, the variances of the two error features are about 1e-4 and 1e-6, and 0.005 divided by them is so
+        large that the network unlearns to reconstruct. ``docs/log.md`` has the figures.
     epochs, batch_size, learning_rate, stride, validation, patience, device, random_state
         Of training; see ``docs/detectors/dagmm.md``. 0 epochs give the untrained network.
 
@@ -188,12 +190,12 @@ class DAGMM(PresetDetector):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "compact": {
-            "window": 5, "hidden": (60, 30, 10), "latent": 2, "epochs": 20, "batch_size": 256, "learning_rate": 1e-3,
-            "validation": 0.1,
+            "window": 10, "hidden": (60, 30, 10), "latent": 3, "epochs": 30, "batch_size": 128, "learning_rate": 5e-3,
+            "validation": 0.1, "energy_weight": 1e-3, "covariance_weight": 1e-8,
         },
         "paper": {
             "window": 1, "hidden": (60, 30, 10), "latent": 1, "epochs": 200, "batch_size": 1024, "learning_rate": 1e-4,
-            "validation": 0.0,
+            "validation": 0.0, "energy_weight": 0.1, "covariance_weight": 0.005,
         },
     }  # fmt: skip
     rounding = 1e-4
@@ -205,6 +207,8 @@ class DAGMM(PresetDetector):
     batch_size: Any
     learning_rate: Any
     validation: Any
+    energy_weight: Any
+    covariance_weight: Any
 
     def __init__(
         self,
@@ -216,8 +220,8 @@ class DAGMM(PresetDetector):
         estimation: int = 10,
         components: int = 4,
         dropout: float = 0.5,
-        energy_weight: float = 0.1,
-        covariance_weight: float = 0.005,
+        energy_weight: float | None = None,
+        covariance_weight: float | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
