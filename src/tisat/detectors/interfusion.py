@@ -11,16 +11,13 @@ imputed window expects. This module knows no thresholds.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from tisat._extras import require
 from tisat._validation import check_integer, check_real
-from tisat.detectors._neural import INITIAL, Batches, Optimizers
+from tisat.detectors._neural import Batches, Optimizers
 from tisat.detectors._preset import PresetDetector
 from tisat.detectors._variational import check_divergence, deviance_residuals
 
@@ -30,6 +27,8 @@ if TYPE_CHECKING:
     from tisat.nn.interfusion import InterFusionNetwork
 else:
     torch = require("torch", whose="InterFusion")
+
+MIXED = 64  # batches of the first stage that are mixed with each other
 
 
 class InterFusion(PresetDetector):
@@ -185,31 +184,31 @@ class InterFusion(PresetDetector):
 
     # ------------------------------------------------------------------ the first stage
 
-    def _train(self, values: torch.Tensor, train: npt.NDArray[np.int64], held: npt.NDArray[np.int64]) -> None:
-        self._pool = (values, train)  # the first stage draws its own order
-        try:
-            super()._train(values, train, held)
-        finally:
-            del self._pool
-
     def _before_training(self, network: InterFusionNetwork, batches: Batches) -> None:  # type: ignore[override]
         """The first stage: an autoencoder with z2 alone, so that d is a sensible window before z1 learns from it."""
-        if not self.epochs:
-            return
-        values, starts = self._pool
         rate = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
         optimizer = torch.optim.Adam(network.first_stage_parameters(), **rate)
         network.train()
-        for epoch in range(self.pretrain_epochs):
-            order = np.random.default_rng([self.random_state, INITIAL, epoch]).permutation(starts)
-            for batch in self._batches(values, order):
+        for epoch in range(self.pretrain_epochs if self.epochs else 0):
+            total, seen = 0.0, 0
+            for batch in self._shuffled(batches()):
                 with torch.enable_grad():
                     noise = torch.randn(len(batch), *network.shape, device=batch.device)
                     loss = -network.first_stage_bound(batch, noise).mean() / batch.shape[1]
                     self._descend(optimizer, loss)
-                value = self._finite(float(loss.detach()), f"the loss of the first stage in epoch {epoch + 1}")
-                network.pretraining_losses[epoch] += value * len(batch) / len(starts)
+                total += len(batch) * self._finite(
+                    float(loss.detach()), f"loss in epoch {epoch + 1} of the first stage"
+                )
+                seen += len(batch)
+            network.pretraining_losses[epoch] = total / seen
             self._halve(optimizer, epoch)
+
+    def _shuffled(self, batches: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
+        """The same windows, mixed within stretches of ``MIXED`` batches: neighbours in time are nearly equal."""
+        while stretch := list(islice(batches, MIXED)):
+            windows = torch.cat(stretch)
+            for chosen in torch.randperm(len(windows), device=windows.device).split(self.batch_size):
+                yield windows[chosen]
 
     def _halve(self, optimizer: torch.optim.Optimizer, epoch: int) -> None:
         for group in optimizer.param_groups:
