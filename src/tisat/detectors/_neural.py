@@ -45,8 +45,9 @@ How to write a neural detector
    * ``_after_epoch(network, batches, optimizers, epoch)``: after each epoch (a learning-rate schedule);
    * ``_after_training(network, batches)``: once, with the final weights (a mixture's covariances).
 
-   ``batches()`` gives the training windows in order, in batches. Whatever these learn belongs in a **buffer** of the
-   network (``network.register_buffer``), so that it is saved, checkpointed and moved between devices with the weights.
+   ``batches()`` gives the training windows in order, in batches; ``batches(stride=1)`` those of another stride.
+   Whatever these learn belongs in a **buffer** of the network (``network.register_buffer``), so that it is saved,
+   checkpointed and moved between devices with the weights.
    Gradients are off in these hooks; wrap in ``torch.enable_grad()`` where they are wanted.
 
 Randomness. Dropout and ``torch.randn`` inside the network are seeded by the loop; ``generator`` is there for explicit
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
 else:
     torch = require("torch", whose="A neural detector")
 
-Batches: TypeAlias = "Callable[[], Iterator[torch.Tensor]]"
+Batches: TypeAlias = "Callable[..., Iterator[torch.Tensor]]"
 Optimizers: TypeAlias = "dict[str, torch.optim.Optimizer]"
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -186,6 +187,10 @@ class NeuralDetector(Detector):
         self._descend(optimizers["all"], loss)
         return {"loss": loss}
 
+    def _start_is_a_candidate(self) -> bool:
+        """Whether early stopping may keep the network as it was before the first epoch."""
+        return False
+
     def _before_training(self, network: torch.nn.Module, batches: Batches) -> None:
         return
 
@@ -243,16 +248,18 @@ class NeuralDetector(Detector):
         scaled = np.clip((rows - self.low_) / self.span_, -self.clip, 1 + self.clip)
         return torch.from_numpy(scaled.astype(np.float32)).to(self._device)
 
-    def _split(self, lengths: Sequence[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _split(
+        self, lengths: Sequence[int], *, stride: int | None = None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """First rows of the training and the validation windows in the concatenated parts; no row is in both."""
-        rows, train, held = self._rows(), [], []
+        rows, step, train, held = self._rows(), stride or self.stride, [], []
         offset = 0
         for length in lengths:
             tail = int(self.validation * length)
             tail = tail if tail >= rows and length - tail >= rows else 0
-            train.append(offset + np.arange(0, length - tail - rows + 1, self.stride))
+            train.append(offset + np.arange(0, length - tail - rows + 1, step))
             if tail:
-                held.append(offset + np.arange(length - tail, length - rows + 1, self.stride))
+                held.append(offset + np.arange(length - tail, length - rows + 1, step))
             offset += length
         return np.concatenate(train).astype(np.int64), np.concatenate([*held, np.empty(0)]).astype(np.int64)
 
@@ -263,15 +270,15 @@ class NeuralDetector(Detector):
         high = np.max([part.max(axis=0) for part in parts], axis=0)
         self.low_, self.span_ = low, channel_span(low, high)
         values = self._scaled(np.concatenate(list(parts)))
-        train, held = self._split([len(part) for part in parts])
-        if len(train) == 0:
+        lengths = [len(part) for part in parts]
+        if len(self._split(lengths)[0]) == 0:
             raise SeriesError(
                 f"The series given to {type(self).__name__}.fit must hold {self._rows()} unbroken rows: one window. "
                 f"The longest of {len(parts)} parts has {max(map(len, parts))}."
             )
         with seeded(self._seed(INITIAL), self._device):
             self.network_ = self._network(self.n_channels_).to(self._device)
-        self._train(values, train, held)
+        self._train(values, lengths)
 
     def _batches(self, values: torch.Tensor, starts: npt.NDArray[np.int64]) -> Iterator[torch.Tensor]:
         """Windows ``(b, rows, C)`` by their first rows; a last batch of one joins the one before it."""
@@ -283,15 +290,16 @@ class NeuralDetector(Detector):
             chosen = torch.from_numpy(starts[first:stop]).to(values.device)
             yield values[chosen[:, None] + span]
 
-    def _train(self, values: torch.Tensor, train: npt.NDArray[np.int64], held: npt.NDArray[np.int64]) -> None:
+    def _train(self, values: torch.Tensor, lengths: Sequence[int]) -> None:
         network = self.network_
+        train, held = self._split(lengths)
         optimizers = self._optimizers(network)
         path, resume = getattr(self, "_run", (None, False))
         scaling = {"low": self.low_.tolist(), "span": self.span_.tolist(), "windows": [len(train), len(held)]}
         belongs_to = "" if path is None else fingerprint({**self.get_params(), **scaling}, values.cpu().numpy())
 
-        def in_order() -> Iterator[torch.Tensor]:
-            return self._batches(values, train)
+        def in_order(*, stride: int | None = None) -> Iterator[torch.Tensor]:
+            return self._batches(values, self._split(lengths, stride=stride)[0])
 
         best: Arrays = {}
         if path is not None and resume and path.exists():
@@ -301,6 +309,8 @@ class NeuralDetector(Detector):
             with torch.no_grad(), seeded(self._seed(INITIAL, 1), self._device):
                 network.eval()
                 self._before_training(network, in_order)
+            if len(held) and self._start_is_a_candidate():
+                done.best, best = self._validation_loss(values, held), network_arrays(network, prefix="best.")
         steps = max(1, (self.epochs - done.epoch) * len(train))
         with progress(f"Training {type(self).__name__}", total=steps) as bar:
             while done.epoch < self.epochs and done.waited < self.patience:

@@ -214,9 +214,12 @@ class TiSAT(NeuralForecaster, PresetDetector):
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_session"}  # it belongs to this process
 
+    def _start_is_a_candidate(self) -> bool:
+        return bool(self.linear_skip)  # it starts from the linear forecast, which may be the best there is
+
     def _before_training(self, network: torch.nn.Module, batches: Batches) -> None:
         if self.linear_skip:
-            network.linear_skip.solve(self._anchored(batch) for batch in batches())  # type: ignore[operator]
+            network.linear_skip.solve(self._anchored(batch) for batch in batches(stride=1))  # type: ignore[operator]
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

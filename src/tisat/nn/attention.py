@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -47,8 +48,8 @@ def n_chosen(length: int, *, factor: int) -> int:
 
 def sampled_keys(length: int, *, factor: int, seed: int = 0) -> Tensor:
     """Positions ``(U,)`` of the sampled keys, in order; the same for the same length and seed."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randperm(length, generator=generator)[: n_chosen(length, factor=factor)].sort().values
+    rng = np.random.default_rng([seed, length])
+    return torch.from_numpy(np.sort(rng.choice(length, n_chosen(length, factor=factor), replace=False)))
 
 
 def _measure(scores: Tensor, seen: Tensor | None) -> Tensor:
@@ -112,7 +113,7 @@ def probsparse_attention(
         Keys the measure is estimated from; all of them where not given.
     """
     batch, heads, queries, width = query.shape
-    chosen = n_chosen(queries, factor=factor)
+    chosen = n_chosen(int(queries), factor=factor)
     with torch.no_grad():
         measure = sparsity_measure(query, key, causal=causal, sample=sample)
         top = measure.topk(chosen, dim=-1, sorted=False).indices  # (b, h, u)
@@ -182,7 +183,7 @@ class MultiHeadAttention(nn.Module):
             sparse = self.sparse(key.shape[2]) and memory is None  # the choice of queries needs all of them
             (query,) = self._heads(self.query(x if last is None or sparse else x[:, -last:]), 1)
         if self.sparse(key.shape[2]) and memory is None:
-            length = key.shape[2]
+            length = int(key.shape[2])  # a plain number also while the graph is traced
             sample = sampled_keys(length, factor=self.factor) if length > EXACT_LENGTH else None
             attended = probsparse_attention(query, key, value, factor=self.factor, causal=self.causal, sample=sample)
             attended = attended if last is None else attended[:, :, -last:]
