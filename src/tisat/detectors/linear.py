@@ -32,14 +32,15 @@ class Linear(ForecastDetector):
     window : int
         How many past values the forecast is made from.
     ridge : float
-        Penalty on the weights, as a share of the variance of the inputs.
+        Penalty on the weights, as a share of the variance of the inputs. The default was chosen on training data: it
+        keeps the false-alarm level best on tails the model has not seen (``experiments/ridge_on_training_tails.py``).
 
     Examples
     --------
     >>> import numpy as np
     >>> wave = np.sin(np.arange(400.0))[:, None]
     >>> scores = Linear(window=10).fit(wave).decision_function(wave)
-    >>> int(np.isnan(scores).sum()), bool(scores[10:].max() < 1)
+    >>> int(np.isnan(scores).sum()), bool(scores[10:].max() < 3)
     (10, True)
 
     References
@@ -52,7 +53,7 @@ class Linear(ForecastDetector):
     weights_: Array  # (window, C), oldest value first
     intercepts_: Array  # (C,)
 
-    def __init__(self, *, window: int = 100, ridge: float = 1e-3) -> None:
+    def __init__(self, *, window: int = 100, ridge: float = 1.0) -> None:
         self.window = window
         self.ridge = ridge
 
@@ -117,7 +118,7 @@ class LinearLast(Linear):
     >>> import numpy as np
     >>> wave = np.sin(np.arange(400.0))[:, None]
     >>> detector = LinearLast(window=10).fit(wave)
-    >>> bool(detector.decision_function(wave + 50)[10:].max() < 1)  # another level is no anomaly
+    >>> bool(detector.decision_function(wave + 50)[10:].max() < 3)  # another level is no anomaly
     True
     """
 
@@ -140,7 +141,7 @@ class LinearMean(Linear):
     >>> import numpy as np
     >>> wave = np.sin(np.arange(400.0))[:, None]
     >>> detector = LinearMean(window=10).fit(wave)
-    >>> bool(detector.decision_function(wave + 50)[10:].max() < 1)  # another level is no anomaly
+    >>> bool(detector.decision_function(wave + 50)[10:].max() < 3)  # another level is no anomaly
     True
     """
 
