@@ -11,7 +11,7 @@ DELTA_MAX = 100
 
 def measured(name, *, seed, **params):
     """Chance-corrected SPD and best F1 of a detector on the plant of this seed."""
-    plant = make_plant(random_state=seed)
+    plant = make_plant(n_train=4000, n_test=7000, random_state=seed)
     scores = registry.resolve(name)(random_state=seed, **params).fit(plant.train).decision_function(plant.test)
     floor = floors(plant.test.labels, delta_max=DELTA_MAX).best
     spd = spd_score(plant.test.labels, scores, delta_max=DELTA_MAX)
