@@ -165,3 +165,34 @@ def test_literal_counting_charges_every_instant_outside_windows():
     y_true, scores = [0, 1, 1, 1, 1, 0, 0, 0], [0, 1, 1, 1, 1, 0, 0, 0]
     assert metrics.spd_score(y_true, scores, delta_max=1, counting="event") == 1.0
     assert metrics.spd_score(y_true, scores, delta_max=1, counting="instance") == pytest.approx(2 / 4)
+
+
+@pytest.mark.parametrize("delta_max", [1, 7, 100, 5000, 300_000])
+@pytest.mark.parametrize("kind", ["independent", "walk", "tied", "heavy-tailed"])
+def test_one_pass_over_a_long_series_equals_counting_at_single_thresholds(kind, delta_max):
+    rng = np.random.default_rng(7)
+    y = np.zeros(100_000, dtype=int)
+    for start in rng.choice(99_000, 60, replace=False):
+        y[start : start + int(rng.integers(1, 400))] = 1
+    noise = rng.normal(size=len(y))
+    s = {"independent": noise, "walk": np.cumsum(noise), "tied": np.round(noise), "heavy-tailed": np.exp(4 * noise)}[
+        kind
+    ]
+    curve = metrics.spd_curve(y, s, delta_max=delta_max)
+    for k in np.unique(np.linspace(0, len(curve.thresholds) - 1, 25).astype(int)):
+        counts = metrics.count_at_threshold(y, s, threshold=curve.thresholds[k], delta_max=delta_max)
+        assert (curve.true_alarms[k], curve.false_alarms[k]) == (counts.true_alarms, counts.n_false_alarms)
+        assert curve.nadd[k] == pytest.approx(counts.normalised_delay)
+
+
+def test_long_durations_and_many_events_do_not_overflow():
+    y = np.tile([0, 1], 5000)
+    days = np.datetime64("2000-01-01") + np.arange(10_000) * np.timedelta64(1, "D")
+    scores = np.random.default_rng(0).random(10_000)
+    long = metrics.spd_score(y, scores, delta_max="400D", timestamps=days)
+    assert long == pytest.approx(metrics.spd_score(y, scores, delta_max=400))
+    assert metrics.spd_score(y, y.astype(float), delta_max="400D", timestamps=days) == pytest.approx(1)
+
+
+def test_an_empty_series_is_undefined():
+    assert math.isnan(metrics.spd_score([], [], delta_max=3))

@@ -107,7 +107,7 @@ class AlarmCounts:
             rate = f"{self.false_alarms_per_day:.3g} per day"
         return (
             f"{self.true_alarms} of {self.n_events} events detected, mean delay {self.average_delay:.4g} of {self.delta_max:g}, "
-            f"{self.n_false_alarms} false alarms ({rate}), precision {self.precision:.3f}"
+            f"{self.n_false_alarms} false alarm{'s' * (self.n_false_alarms != 1)} ({rate}), precision {self.precision:.3f}"
         )
 
 

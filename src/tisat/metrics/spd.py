@@ -28,6 +28,7 @@ from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 COUNTINGS = ("event", "instance")
+EXACT = 2**62  # sums of delays are integers up to here: months in nanoseconds times thousands of events; floats beyond
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Points:
     """The counts at descending thresholds: all that a curve or an area is made of."""
 
     thresholds: Floats  # (K,), descending
-    saved: Integers  # (K,), delta_max * n_events - sum of the delays: the delay saved so far
+    saved: npt.NDArray[Any]  # (K,), delta_max * n_events - sum of the delays: the delay saved so far; exact integers
     true_alarms: Integers  # (K,)
     false_alarms: Integers  # (K,)
     n_events: int
@@ -64,7 +65,7 @@ class Points:
         return float((gains[useful] * self.precision[useful]).sum() / (self.n_events * self.delta_max))
 
 
-def _gains(scores: Sequence[Floats], windows: Sequence[Windows]) -> tuple[Floats, Integers, Integers]:
+def _gains(scores: Sequence[Floats], windows: Sequence[Windows]) -> tuple[Floats, npt.NDArray[Any], Integers]:
     """For every record inside a window: its value, the delay saved and the events gained when a threshold falls to it."""
     values, saved, gained = [], [], []
     for one, window in zip(scores, windows, strict=True):
@@ -98,6 +99,9 @@ def points_of(
     """The counts at every threshold that changes a delay or a detection, or at the given ones."""
     values, saved, gained = _gains(scores, windows)
     ascending = np.unique(values if thresholds is None else thresholds)
+    n_events = sum(len(window.events) for window in windows)
+    if n_events * windows[0].delta_max > EXACT:
+        saved = saved.astype(np.float64)
     order = np.argsort(values)[::-1]
     passed = np.searchsorted(-values[order], -ascending[::-1], side="right")  # records at or above each threshold
     saved_so_far = np.append(0, np.cumsum(saved[order]))[passed]
@@ -116,7 +120,7 @@ def points_of(
         saved=saved_so_far,
         true_alarms=true_alarms,
         false_alarms=false_alarms,
-        n_events=sum(len(window.events) for window in windows),
+        n_events=n_events,
         delta_max=windows[0].delta_max,
     )
 
@@ -185,7 +189,7 @@ def process_points(family: Mapping[float, Any], windows: Sequence[Windows], *, r
     unit = windows[0].unit
     return Points(
         thresholds=thresholds,
-        saved=np.array([np.rint((delta_max - c.delays * unit).sum()) for c in counts]).astype(np.int64),
+        saved=np.array([np.rint((delta_max - c.delays * unit).sum()) for c in counts]),
         true_alarms=np.array([c.true_alarms for c in counts], dtype=np.int64),
         false_alarms=np.array([c.n_false_alarms for c in counts], dtype=np.int64),
         n_events=sum(len(window.events) for window in windows),

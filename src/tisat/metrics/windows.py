@@ -27,7 +27,7 @@ Delay: TypeAlias = int | Duration
 NANOSECONDS = {
     "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "sec": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
 }  # fmt: skip
-LONGEST = 2**61  # nanoseconds, 73 years: sums of two stay within 64 bits
+LONGEST = 2**61  # instants, or nanoseconds (73 years): sums of two stay within 64 bits
 
 
 def parse_duration(duration: Duration, *, name: str, whose: str) -> int:
@@ -173,7 +173,11 @@ def windows_of(
         stride = -(-delta // period) if regular else 0
         reach = np.searchsorted(ticks, ticks[onsets] + delta, side="right") if len(onsets) else onsets
     else:
-        if isinstance(delta_max, bool | np.bool_) or not isinstance(delta_max, int | np.integer) or delta_max < 1:
+        if (
+            isinstance(delta_max, bool | np.bool_)
+            or not isinstance(delta_max, int | np.integer)
+            or not 1 <= delta_max <= LONGEST
+        ):
             raise ParameterError(
                 f"The 'delta_max' parameter of {whose} must be an integer >= 1 (instants) or a duration such as '10min'. Got {delta_max!r} instead."
             )
