@@ -48,6 +48,6 @@ def progress(description: str, *, total: float | None, disable: bool = False) ->
 
         class _Shown:
             def advance(self, steps: float = 1, note: str = "") -> None:
-                shown.update(task, advance=steps, **({"note": note} if note else {}))
+                shown.update(task, advance=steps, note=note or shown.tasks[task].fields["note"])
 
         yield _Shown()

@@ -153,7 +153,7 @@ def check_labels(value: object, name: str, whose: str) -> npt.NDArray[np.bool_]:
         raise InputError(f"The {name!r} argument of {whose} must be one-dimensional. Got shape {array.shape} instead.")
     if array.dtype == np.bool_:
         return array
-    labels = array == 1
+    labels: npt.NDArray[np.bool_] = np.asarray(array == 1)
     wrong = ~(labels | (array == 0))
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from tisat.datasets.synthetic import KINDS, make_plant
 from tisat.errors import ParameterError
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from tisat.errors import DataFileError, InputError
 from tisat.metrics import count_alarms, evaluate_alarms
 from tisat.sequential.alarm_files import read_active
