@@ -1,0 +1,245 @@
+"""TiSAT: what the laws of every detector do not say."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tisat import registry  # noqa: E402
+from tisat.artefact import read_artefact, write_artefact  # noqa: E402
+from tisat.base import load  # noqa: E402
+from tisat.detectors import TiSAT  # noqa: E402
+from tisat.detectors._forecast import nominal_spread  # noqa: E402
+from tisat.errors import ArtefactError, ParameterError, SeriesError  # noqa: E402
+
+TINY = TiSAT._test_params()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def waves(length=400, *, seed=0, channels=3):
+    rng = np.random.default_rng(seed)
+    time = np.arange(length)[:, None]
+    return np.sin(time / (4 + 3 * np.arange(channels))) + 0.05 * rng.standard_normal((length, channels)) + 5.0
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return waves()
+
+
+@pytest.fixture(scope="module")
+def detector(rows):
+    return TiSAT(**TINY).fit(rows)
+
+
+def slow_points(detector, part):
+    """Points from the definition, one instant at a time."""
+    points = np.full(part.shape, np.nan)
+    for start in range(detector.window, len(part), detector.horizon):
+        window = part[start - detector.window : start]
+        base = {"mean": window.mean(axis=0), "last": window[-1], "none": detector.low_}[detector.anchor]
+        scaled = np.clip((window - base) / detector.span_, -10, 10)
+        with torch.no_grad():
+            forecast = detector.network_(torch.tensor(scaled[None], dtype=torch.float32))[0].double().numpy()
+        for lead, t in enumerate(range(start, min(start + detector.horizon, len(part)))):
+            points[t] = (part[t] - (base + detector.span_ * forecast[lead])) / detector.spread_[lead]
+    return points
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize("anchor", ["mean", "last", "none"])
+def test_points_are_the_definition(rows, horizon, anchor):
+    detector = TiSAT(**{**TINY, "epochs": 1}, horizon=horizon, anchor=anchor).fit(rows)
+    test = waves(60, seed=1)
+    np.testing.assert_allclose(detector.points(test), slow_points(detector, test), rtol=1e-3, atol=1e-4)
+
+
+def test_the_spread_is_that_of_training_residuals_with_its_floor(rows):
+    detector = TiSAT(**{**TINY, "stride": 1}).fit(rows, holdout=0.0)
+    residuals = detector._residuals(rows)
+    np.testing.assert_allclose(detector.spread_[0], nominal_spread(residuals, [rows]), rtol=1e-6)
+    still = rows.copy()
+    still[:, 1] = 7.0
+    floored = TiSAT(**TINY).fit(still)
+    assert floored.spread_[0, 1] == pytest.approx(0.01 * 7.0)
+
+
+def test_aggregations(detector, rows):
+    points = detector.points(rows)
+    np.testing.assert_allclose(detector.decision_function(rows), (points**2).mean(axis=1))
+    largest = TiSAT(**TINY, aggregation="max").fit(rows)
+    np.testing.assert_allclose(largest.decision_function(rows), (largest.points(rows) ** 2).max(axis=1))
+
+
+@pytest.mark.parametrize("anchor", ["mean", "last"])
+def test_an_anchored_model_does_not_mind_another_level(rows, anchor):
+    detector = TiSAT(**TINY, anchor=anchor).fit(rows)
+    elsewhere = detector.decision_function(rows + np.array([100.0, -3.0, 1e4]))
+    np.testing.assert_allclose(elsewhere, detector.decision_function(rows), rtol=1e-2, atol=1e-3)
+    plain = TiSAT(**TINY, anchor="none").fit(rows)
+    assert np.nanmedian(plain.decision_function(rows + 100.0)) > 100 * np.nanmedian(plain.decision_function(rows))
+
+
+@pytest.mark.parametrize("horizon", [2, 5])
+def test_a_longer_horizon_is_causal_and_streams(rows, horizon):
+    detector = TiSAT(**TINY, horizon=horizon).fit(rows)
+    test = waves(70, seed=2)
+    whole = detector.points(test)
+    for length in (17, 18, 33, 69):
+        np.testing.assert_allclose(detector.points(test[:length]), whole[:length], rtol=1e-3, atol=1e-4)
+    stream = detector._stream()
+    pushed = []
+    for index, row in enumerate(test):
+        if index == 40:  # in the middle of a block
+            state = stream.state()
+            stream = detector._stream()
+            stream.restore(state)
+        pushed.append(stream.push(row))
+    np.testing.assert_allclose(np.stack(pushed), whole, rtol=1e-3, atol=1e-4)
+    stream.reset()
+    assert np.isnan(stream.push(test[0])).all()
+
+
+def test_a_longer_horizon_makes_fewer_passes(rows, monkeypatch):
+    passes = {}
+    for horizon in (1, 5):
+        detector = TiSAT(**TINY, horizon=horizon).fit(rows)
+        seen = []
+        forward = detector.network_.forward
+        monkeypatch.setattr(detector.network_, "forward", lambda x, f=forward, s=seen: (s.append(len(x)), f(x))[1])
+        detector.points(waves(116, seed=3))
+        passes[horizon] = sum(seen)
+    assert passes == {1: 100, 5: 20}
+
+
+def test_memory_does_not_grow_with_the_windows(detector, monkeypatch):
+    largest = []
+    forward = detector.network_.forward
+    monkeypatch.setattr(detector.network_, "forward", lambda x: (largest.append(len(x)), forward(x))[1])
+    detector.decision_function(waves(3000, seed=4))
+    assert max(largest) == detector.score_batch
+
+
+def test_presets_and_any_size():
+    paper = TiSAT(preset="paper")
+    assert (paper.d_model, paper.n_heads, paper.d_ff, paper.factor, paper.dropout) == (512, 8, 2048, 5, 0.05)
+    assert (paper.encoder_layers, paper.decoder_layers, paper.learning_rate, paper.epochs) == (3, 2, 1e-4, 4)
+    assert (paper.attention, paper.linear_skip, paper.window, paper.batch_size, paper.token) == (
+        "probsparse",
+        False,
+        100,
+        64,
+        50,
+    )
+    mine = TiSAT(preset="paper", d_model=48, n_heads=6)
+    assert (mine.d_model, mine.n_heads, mine.d_ff) == (48, 6, 2048)
+    assert repr(mine) == "TiSAT(d_model=48, n_heads=6, preset='paper')"
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"d_model": 9, "n_heads": 2}, "'d_model' parameter of TiSAT must be a multiple of n_heads"),
+        ({"horizon": 0}, "'horizon' parameter of TiSAT must be an integer >= 1"),
+        ({"anchor": "median"}, "'anchor' parameter of TiSAT must be one of"),
+        ({"aggregation": "sum"}, "'aggregation' parameter of TiSAT must be one of"),
+        ({"attention": "full"}, "'attention' parameter of TiSAT must be one of"),
+        ({"preset": "huge"}, "'preset' parameter of TiSAT must be one of 'paper', 'compact'"),
+        ({"dropout": 1.0}, "'dropout' parameter of TiSAT must be a number >= 0 and < 1"),
+        ({"linear_skip": "yes"}, "'linear_skip' parameter of TiSAT must be True or False"),
+    ],
+)
+def test_bad_parameters_are_refused(rows, params, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        TiSAT(**{**TINY, **params}).fit(rows)
+
+
+def test_too_short_to_train_is_refused():
+    with pytest.raises(SeriesError, match="at least 18 usable rows"):
+        TiSAT(**TINY).fit(waves(20), holdout=0.5)
+
+
+def test_missing_values_are_carried_or_cut_never_zero(detector):
+    test = waves(120, seed=5)
+    holes = test.copy()
+    holes[50, 1] = np.nan
+    carried = test.copy()
+    carried[50, 1] = carried[49, 1]
+    np.testing.assert_allclose(detector.decision_function(holes), detector.decision_function(carried))
+    holes[60:75, 0] = np.nan  # longer than can be carried: the part ends, and the window fills again
+    scores = detector.decision_function(holes)
+    assert np.isnan(scores[70 : 75 + 16]).all()
+    assert np.isfinite(scores[75 + 16 :]).all()
+
+
+def test_files_that_do_not_fit_are_refused(detector, tmp_path):
+    path = tmp_path / "model.tisat"
+    detector.save(path)
+    document, tensors = read_artefact(path)
+    with pytest.raises(ArtefactError, match=r"must hold a LastValue\. Got TiSAT"):
+        registry.resolve("last-value").load(path)
+    for change, sentence in (
+        ({"params": {**document["params"], "d_model": 16}}, "shape"),
+        ({"params": {**document["params"], "encoder_layers": 2}}, "exactly the tensors"),
+        ({"params": {**document["params"], "anchor": "median"}}, "'anchor'"),
+        ({"detector": "no-such-detector"}, "registered detector"),
+    ):
+        write_artefact(tmp_path / "wrong.tisat", {**document, **change}, tensors)
+        with pytest.raises(ArtefactError, match=sentence):
+            load(tmp_path / "wrong.tisat")
+    fewer = {name: array for name, array in tensors.items() if name != "network.projection.bias"}
+    write_artefact(tmp_path / "wrong.tisat", document, fewer)
+    with pytest.raises(ArtefactError, match=r"lacks tensor 'projection\.bias'"):
+        load(tmp_path / "wrong.tisat")
+
+
+def test_a_monitoring_process_may_copy_the_detector(detector):
+    stream = detector._stream()  # with its session, where there is one
+    again = pickle.loads(pickle.dumps(detector))
+    test = waves(40, seed=6)
+    np.testing.assert_array_equal(again.points(test), detector.points(test))
+    assert np.isnan(stream.push(test[0])).all()
+
+
+def test_a_row_at_a_time_without_the_fast_extra_is_torch(rows, monkeypatch):
+    monkeypatch.setattr("tisat.nn.onnx_session.session_available", lambda: False)
+    detector = TiSAT(**{**TINY, "epochs": 1}).fit(rows)
+    stream = detector._stream()
+    assert detector._session is None
+    test = waves(30, seed=7)
+    np.testing.assert_allclose(
+        np.stack([stream.push(row) for row in test]), detector.points(test), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_the_linear_skip_is_where_training_starts(rows):
+    detector = TiSAT(**{**TINY, "epochs": 1, "learning_rate": 1e-12, "linear_skip": True}).fit(rows, holdout=0.0)
+    window = rows[:16]
+    base = window.mean(axis=0)
+    skip = detector.network_.linear_skip
+    scaled = (window - base) / detector.span_
+    expected = np.einsum("lc,cl->c", scaled, skip.weight[:, :, 0].numpy()) + skip.bias[0].numpy()
+    found = detector._forecast_windows(window[None])[0, 0]
+    np.testing.assert_allclose(found, base + detector.span_ * expected, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_training_beats_the_untrained_network_and_the_last_value():
+    train, test = waves(4000, channels=2), waves(600, seed=8, channels=2)
+    size = {"window": 32, "token": 16, "d_model": 16, "n_heads": 2, "d_ff": 32, "linear_skip": False}
+    trained = TiSAT(**size, epochs=8).fit(train)
+    untrained = TiSAT(**size, epochs=1, learning_rate=1e-12).fit(train)
+    errors = {name: (d._residuals(test) ** 2).mean() for name, d in (("trained", trained), ("untrained", untrained))}
+    assert errors["trained"] < 0.5 * errors["untrained"]
+    assert errors["trained"] < (np.diff(test, axis=0)[31:] ** 2).mean()
