@@ -39,7 +39,7 @@ FIELDS = (
 
 
 def run(dataset: str, entity: str, detector: str) -> dict[str, object]:
-    """One row of the table; never raises."""
+    """One row of the table."""
     os.environ["OMP_NUM_THREADS"] = "1"
     import torch
 
@@ -140,7 +140,12 @@ def main() -> None:
     begun = time.perf_counter()
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool:
-        for future in as_completed([pool.submit(run, *task) for task in tasks]):
+        pending = {pool.submit(run, *task): task for task in tasks}
+        for future in as_completed(pending):
+            broken = future.exception()
+            if broken is not None:  # not the data's fault: shown, and tried again next time
+                print(*pending[future], "broke:", repr(broken), flush=True)
+                continue
             row = {name: str(value) for name, value in future.result().items()}
             rows = read(options.out) | {(row["entity"], row["detector"]): {**dict.fromkeys(FIELDS, ""), **row}}
             write(options.out, rows)

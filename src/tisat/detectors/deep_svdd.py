@@ -11,12 +11,11 @@ along time. The network does not know which channel moved: a point is the score 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._extras import require
 from tisat._validation import check_choice, check_integer, check_real
@@ -260,10 +259,10 @@ class DeepSVDD(PresetDetector):
 
     # ------------------------------------------------------------------ before the first epoch
 
-    def _train(self, values: torch.Tensor, train: npt.NDArray[np.int64], held: npt.NDArray[np.int64]) -> None:
-        self._pool = (values, train)  # pre-training draws its own order
+    def _train(self, values: torch.Tensor, lengths: Sequence[int]) -> None:
+        self._pool = (values, self._split(lengths)[0])  # pre-training draws its own order
         try:
-            super()._train(values, train, held)
+            super()._train(values, lengths)
         finally:
             del self._pool
 
