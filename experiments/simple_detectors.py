@@ -88,22 +88,24 @@ def main() -> None:
     wanted = [case for case in CASES if not options.only or case.startswith(tuple(options.only.split(",")))]
     for which in options.sets.split(","):
         dataset = datasets.load(which)
-        entities = [entity for entity in dataset.entities]
+        entities = list(dataset.entities)
         truth = [entity.test.labels for entity in entities]
         best = floors(truth, DELTA_MAX)
-        rows[which, "floor"] = dict(
-            dataset=which, entities=len(entities), detector="floor", fit_seconds="", score_seconds="",
-            spd_pooled=f"{best.best:.4f}", spd_mean=f"{best.best_per_series_mean:.4f}",
-        )  # fmt: skip
+        rows[which, "floor"] = {
+            "dataset": which, "entities": len(entities), "detector": "floor",
+            "spd_pooled": f"{best.best:.4f}", "spd_mean": f"{best.best_per_series_mean:.4f}",
+            "fit_seconds": "", "score_seconds": "",
+        }  # fmt: skip
         for case in wanted:
             name, params = CASES[case]
             found = [scores_of(entity, name, params, options.cache) for entity in entities]
             spd = spd_score(truth, [scores for scores, _, _ in found], delta_max=DELTA_MAX)
-            row = dict(
-                dataset=which, entities=len(entities), detector=case,
-                spd_pooled=f"{spd.pooled:.4f}", spd_mean=f"{spd.per_series_mean:.4f}",
-                fit_seconds=f"{sum(fit for _, fit, _ in found):.1f}", score_seconds=f"{sum(s for _, _, s in found):.1f}",
-            )  # fmt: skip
+            row = {
+                "dataset": which, "entities": len(entities), "detector": case,
+                "spd_pooled": f"{spd.pooled:.4f}", "spd_mean": f"{spd.per_series_mean:.4f}",
+                "fit_seconds": f"{sum(fit for _, fit, _ in found):.1f}",
+                "score_seconds": f"{sum(score for _, _, score in found):.1f}",
+            }  # fmt: skip
             rows[which, case] = row
             print(" ".join(f"{value!s:>12}" for value in row.values()), flush=True)
             with options.out.open("w", newline="") as file:

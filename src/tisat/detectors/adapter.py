@@ -40,7 +40,6 @@ ESTIMATORS: dict[str, str] = {
     "sklearn:KernelDensity": "sklearn.neighbors:KernelDensity",
     "sklearn:LocalOutlierFactor": "sklearn.neighbors:LocalOutlierFactor",
     "sklearn:OneClassSVM": "sklearn.svm:OneClassSVM",
-    "sklearn:SGDOneClassSVM": "sklearn.linear_model:SGDOneClassSVM",
     "pyod:ABOD": "pyod.models.abod:ABOD",
     "pyod:CBLOF": "pyod.models.cblof:CBLOF",
     "pyod:COPOD": "pyod.models.copod:COPOD",
