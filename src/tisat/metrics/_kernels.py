@@ -209,10 +209,11 @@ def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]
     """``function`` compiled now for ``signature``, from the cache on disk where there is one."""
     import numba
 
+    # no_cfunc_wrapper: nothing calls these from C, and it is a quarter of what there is to compile
     try:
-        compiled = numba.njit(signature, cache=True, nogil=True)(function)
+        compiled = numba.njit(signature, cache=True, nogil=True, no_cfunc_wrapper=True)(function)
     except RuntimeError:  # numba: "cannot cache function": no directory may be written
-        compiled = numba.njit(signature, nogil=True)(function)
+        compiled = numba.njit(signature, nogil=True, no_cfunc_wrapper=True)(function)
     return cast("Callable[..., Any]", compiled)
 
 
