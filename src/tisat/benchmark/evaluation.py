@@ -29,7 +29,8 @@ from tisat.metrics.windows import windows_of
 from tisat.sequential.rules import AlarmRule, make_rule
 
 Floats = npt.NDArray[np.float64]
-COUNTS_VERSION = 1  # raised when counts are made differently, so that kept ones are not used
+COUNTS_VERSION = 2  # raised when counts are made differently, so that kept ones are not used
+ROUNDING = 1e-9  # a nominal level below this is a channel that never moved
 FOOL_DRAWS = 5  # coins averaged for the floor of a rule
 FOOL_NOMINAL = 5000  # nominal rows of the coin
 
@@ -47,21 +48,19 @@ class Run:
 
 
 def nominal_unit(nominal: Floats) -> float:
-    """The level in whose units scores are pooled: q99 of the nominal scores.
+    """The level in whose units scores are pooled: q99 of the nominal scores, but at least their mean.
 
-    Where that is not positive (a channel that never moved in training) the smallest positive nominal score stands in, and 1
-    where there is none.
+    Where the mean lies above q99, rare jumps are all there is and q99 is the resting value: SMAP A-8 has q99 = 1e-8 and a
+    maximum of 762 under the last-value forecast, and dividing by it would drown every other channel. Where a channel never
+    moved in training both are 0 (or rounding), and the unit is 1: the score as it is. ``docs/log.md`` has what this changes.
 
     Examples
     --------
-    >>> nominal_unit(np.array([0.0, 0.0, 0.0])), nominal_unit(np.full(5, 2.0))
-    (1.0, 2.0)
+    >>> nominal_unit(np.zeros(5)), nominal_unit(np.full(5, 2.0)), nominal_unit(np.append(np.zeros(999), 500.0))
+    (1.0, 2.0, 0.5)
     """
-    level = float(np.quantile(nominal, NOMINAL_QUANTILE))
-    if level > 0:
-        return level
-    positive = nominal[nominal > 0]
-    return float(positive.min()) if len(positive) else 1.0
+    level = max(float(np.quantile(nominal, NOMINAL_QUANTILE)), float(np.mean(nominal)))
+    return level if level > ROUNDING else 1.0
 
 
 def statistic_of(arrays: dict[str, Floats], rule: AlarmRule) -> Floats:

@@ -385,7 +385,9 @@ class ExcessRule(AlarmRule):
         check_integer(self.length, "length", "ExcessRule", minimum=2)
         check_integer(self.hold, "hold", "ExcessRule", minimum=1)
         self.centre_ = float(np.median(scores))
-        self.level_ = float(np.quantile(scores, self.quantile))
+        # Where rare jumps are all there is, the mean lies above the quantile, which is then the resting value and no unit at all:
+        # SMAP A-8 has q99 = 1e-8 and a maximum of 762. The mean is never below such a level (docs/log.md has what it changes).
+        self.level_ = max(float(np.quantile(scores, self.quantile)), float(np.mean(scores)))
         # Before anything is seen the past is the nominal scores, thinned or repeated evenly to fill it.
         size = self.window + self.lag
         spread = self.level_ - self.centre_ if self.level_ > self.centre_ else 1.0
