@@ -129,7 +129,9 @@ class Monitor:
         self._run = self.plan.rule.start(threshold=self.plan.calibration.threshold)
         self.no_point = np.full(detector.nominal_.shape[1], np.nan)
         self._since_onset = np.zeros(detector.nominal_.shape[1])  # contributions of each coordinate
+        self._onset = 0  # the present onset estimate, and its time
         self._onset_time: str | float | None = None
+        self._last_stamp: str | float | None = None  # time of the last row
         self._alarm: Alarm | None = None  # the one that is on
 
     def __repr__(self) -> str:
@@ -198,7 +200,12 @@ class Monitor:
                     raise SeriesError(
                         f"The row must have channels among {', '.join(self._channels)}. Got {channel!r} instead."
                     )
-                values[self._index[channel]] = np.nan if value is None else value
+                try:
+                    values[self._index[channel]] = np.nan if value is None else value
+                except (TypeError, ValueError):
+                    raise SeriesError(
+                        f"The value of channel {channel!r} must be a number. Got {value!r} instead."
+                    ) from None
         else:
             try:
                 values = np.array(row, dtype=np.float64)
@@ -230,13 +237,7 @@ class Monitor:
         if score != score and status == "ok":
             status = "warming up"
         before = self._alarm
-        if self.detector.points_are_channels and status == "ok":
-            if onset < now:
-                self._since_onset += self._run.contribution(point)
-            else:
-                self._since_onset[:] = self._run.contribution(point) if active else 0.0
-        if onset == now:
-            self._onset_time = stamp_of(time)
+        self._trace_onset(now, onset, active=active, point=point if status == "ok" else None, time=time)
         raised = active and before is None
         cleared = before is not None and not active
         changed = None
@@ -261,6 +262,20 @@ class Monitor:
             changed,
             time,
         )
+
+    def _trace_onset(self, now: int, onset: int, *, active: bool, point: Array | None, time: Any) -> None:
+        """Keep the time of the onset estimate and add up what each channel contributed since."""
+        stamp = stamp_of(time)
+        if onset == now:
+            self._onset_time = stamp
+        elif onset != self._onset:  # the statistic started again after the alarm of the row before
+            self._onset_time = self._last_stamp
+        if self.detector.points_are_channels:
+            if onset != self._onset or (onset == now and not active):
+                self._since_onset[:] = 0.0
+            if point is not None and (active or onset < now):
+                self._since_onset += self._run.contribution(point)
+        self._onset, self._last_stamp = onset, stamp
 
     def _raise(self, now: int, onset: int, statistic: float, time: Any) -> Alarm:
         shares: dict[str, float] = {}
@@ -289,7 +304,9 @@ class Monitor:
             "refused": self.refused,
             "dates": self._clock.dates,
             "last_time": self._clock.last,
+            "onset": self._onset,
             "onset_time": self._onset_time,
+            "last_stamp": self._last_stamp,
             "alarm": None if self._alarm is None else self._alarm.to_json(),
         }
         parts = {"carry": self._carry.state(), "stream": self._stream.state(), "run": self._run.state()}
@@ -303,8 +320,12 @@ class Monitor:
         self.rows = document["rows"]
         self.refused = document["refused"]
         self._clock.dates, self._clock.last = document["dates"], document["last_time"]
-        self._onset_time = document["onset_time"]
-        self._alarm = None if document["alarm"] is None else Alarm(**document["alarm"])
+        self._onset, self._onset_time = document["onset"], document["onset_time"]
+        self._last_stamp = document["last_stamp"]
+        self._alarm = None
+        if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
+            shares = sorted(document["alarm"]["channels"].items(), key=lambda item: (-item[1], self._index[item[0]]))
+            self._alarm = Alarm(**{**document["alarm"], "channels": dict(shares)})
         self._since_onset[:] = tensors["since_onset"]
         for part, target in (("carry.", self._carry), ("stream.", self._stream), ("run.", self._run)):
             target.restore({name.removeprefix(part): array for name, array in tensors.items() if name.startswith(part)})

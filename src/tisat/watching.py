@@ -81,7 +81,10 @@ class LineReader:
             return None
         if text[0] in "{[":
             return self._json(text)
-        cells = next(csv.reader([text]))
+        try:
+            cells = next(csv.reader([text]))
+        except csv.Error as error:
+            raise SeriesError(f"A row must be one line of csv. Got {text[:80]!r} instead ({error}).") from None
         if not self._begun:
             self._begun = True
             if not all(_is_number(cell) for cell in cells[1:]) or (len(cells) == 1 and not _is_number(cells[0])):
@@ -126,8 +129,8 @@ class LineReader:
     def _json(self, text: str) -> tuple[Any, Any]:
         try:
             row = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise SeriesError(f"A row in JSON must be whole. Got {text[:80]!r} instead ({error.msg}).") from None
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise SeriesError(f"A row in JSON must be whole. Got {text[:80]!r} instead ({error}).") from None
         if isinstance(row, list):
             return [np.nan if value is None else value for value in row], None
         time = next((name for name in row if name.lower() in TIME_NAMES and name not in self.channels), None)

@@ -45,7 +45,9 @@ def poisson_points(n, m, seed):
     return np.random.default_rng(seed).random((n, m))
 
 
-@pytest.mark.parametrize(("form", "method"), [("power", "exact"), ("weibull", "weibull"), ("power", "auto"), ("weibull", "auto")])
+@pytest.mark.parametrize(
+    ("form", "method"), [("power", "exact"), ("weibull", "weibull"), ("power", "auto"), ("weibull", "auto")]
+)
 def test_formulas_keep_the_budget_on_independent_points(form, method):
     rule = PaperRule(form=form)
     calibration = calibrate(rule, poisson_points(8000, 2, 0), "1/1000 instants", method=method)
@@ -142,7 +144,9 @@ def test_a_resample_is_made_of_blocks_of_the_original():
 
 
 def test_the_period_curve_rises_with_the_threshold():
-    curve = period_curve(ThresholdRule().fit([0.0, 1.0]), [np.random.default_rng(0).normal(size=5000)], rng=np.random.default_rng(0))
+    curve = period_curve(
+        ThresholdRule().fit([0.0, 1.0]), [np.random.default_rng(0).normal(size=5000)], rng=np.random.default_rng(0)
+    )
     assert (np.diff(curve.periods) >= 0).all()
     found = [curve.threshold(period) for period in (20, 100, 1000, 10_000, 100_000)]
     assert found == sorted(found)

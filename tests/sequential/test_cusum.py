@@ -1,13 +1,14 @@
 """The accumulators: the definition, the policies, and one call or many."""
 
 import math
+from itertools import pairwise
 
-import naive_sequential as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive_sequential as naive
 from tisat.errors import ParameterError
 from tisat.sequential import Cusum, WindowSum
 from tisat.sequential.cusum import POLICIES
@@ -61,7 +62,7 @@ def test_an_array_in_pieces_and_through_a_saved_state_gives_the_same_to_the_bit(
     piece = make()
     edges = [0, *sorted(cut for cut in cuts if cut < len(evidence)), len(evidence)]
     traces = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         fresh = make()
         fresh.restore(piece.state())  # as after a restart of the process
         piece = fresh

@@ -2,12 +2,12 @@
 
 import math
 
-import naive_sequential as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive_sequential as naive
 from tisat.errors import CalibrationWarning, InputError
 from tisat.sequential import KNNEvidence
 from tisat.sequential.evidence import FORMS, fit_weibull

@@ -1,12 +1,12 @@
 """Exact neighbours: every method gives the naive distance to the bit, one query or many."""
 
-import naive_sequential as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import naive_sequential as naive
 from tisat.errors import InputError, ParameterError
 from tisat.sequential import Neighbours
 from tisat.sequential.neighbours import METHODS

@@ -1,11 +1,11 @@
 """The rules: one interface, the same answers offline and online, and the excess rule against its definition."""
 
-import naive_sequential as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive_sequential as naive
 from tisat.errors import InputError, ParameterError
 from tisat.sequential import ExcessRule, make_rule
 from tisat.sequential.rules import RULES

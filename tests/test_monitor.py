@@ -1,0 +1,275 @@
+"""Online: a row at a time gives what the whole series gives, whatever is missing, late, repeated or interrupted."""
+
+import datetime
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tisat
+from tisat.detectors import make
+from tisat.errors import ArtefactError, CalibrationWarning, InputError, ParameterError, SeriesError
+from tisat.fleet import Fleet
+from tisat.missing import MAX_GAP, CarryForward, carry_forward
+from tisat.monitor import Monitor
+from tisat.rowclock import read_time
+
+RULES = [
+    ("excess", {}),
+    ("threshold", {}),
+    ("paper", {"form": "weibull"}),
+    ("paper", {"form": "power", "end": "recovery"}),
+]
+
+
+def wave(length, *, seed, channels=3):
+    rng = np.random.default_rng(seed)
+    time = np.arange(length)[:, None] + 7.0 * np.arange(channels)
+    return np.sin(time / 9.0) + 0.1 * rng.standard_normal((length, channels))
+
+
+def troubled(length=500):
+    """A series with an event, short and long holes, and a jump in time."""
+    values = wave(length, seed=5)
+    values[300:320, 1] += 2.0
+    values[60:64, 0] = np.nan
+    values[100 : 100 + 2 * MAX_GAP, 2] = np.nan
+    seconds = 60.0 * np.arange(length)
+    seconds[400:] += 60.0 * (MAX_GAP + 3)
+    return tisat.Series(values, timestamps=seconds, channels=("cpu", "disk", "net"), name="machine")
+
+
+@pytest.fixture(scope="module", params=["random-guess", "linear-mean", "ewma"])
+def detector(request):
+    params = {"linear-mean": {"window": 12}}.get(request.param, {})
+    series = tisat.Series(wave(3000, seed=1), timestamps=60.0 * np.arange(3000), channels=("cpu", "disk", "net"))
+    return make(request.param, **params).fit(series)
+
+
+def quietly(call, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return call(*args, **options)
+
+
+def assert_same_verdicts(found, expected):
+    assert [repr(one) for one in found] == [repr(one) for one in expected]  # repr: NaN equals NaN, floats to the bit
+
+
+@pytest.mark.parametrize(("rule", "options"), RULES)
+def test_rows_one_by_one_give_the_alarms_of_the_whole_series(detector, rule, options):
+    series = troubled()
+    batch = quietly(detector.alarms, series, false_alarms="1/100 instants", rule=rule, **options)
+    monitor = quietly(detector.monitor, false_alarms="1/100 instants", rule=rule, name="machine", **options)
+    verdicts = [monitor.update(row, time=time) for row, time in zip(series.values, series.timestamps, strict=True)]
+    scores = np.array([verdict.score for verdict in verdicts])
+    bound = max(detector.rounding, 1e-12)
+    np.testing.assert_allclose(scores, batch.scores, rtol=bound, atol=bound)
+    # From the same points the rest is identical to the bit.
+    points = np.array([verdict.score for verdict in verdicts])
+    if not detector.points_are_channels:
+        evidence, trace = monitor.plan.rule.start(threshold=batch.threshold).extend(points[:, None], points)
+        np.testing.assert_array_equal([verdict.evidence for verdict in verdicts], evidence)
+        np.testing.assert_array_equal([verdict.statistic for verdict in verdicts], trace.statistic)
+    np.testing.assert_allclose([verdict.statistic for verdict in verdicts], batch.statistic, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal([verdict.active for verdict in verdicts], batch.active)
+    raised = [verdict.alarm for verdict in verdicts if verdict.raised]
+    assert [(a.raised, a.onset, a.raised_time, a.onset_time) for a in raised] == [
+        (a.raised, a.onset, a.raised_time, a.onset_time) for a in batch
+    ]
+    for online, offline in zip(raised, batch, strict=True):
+        assert online.channels.keys() == offline.channels.keys()
+        for channel, share in offline.channels.items():
+            assert online.channels[channel] == pytest.approx(share, rel=1e-9, abs=1e-12)
+    ended = [verdict.alarm for verdict in verdicts if verdict.cleared]
+    whole = [alarm for alarm in batch if alarm.cleared is not None]
+    assert [(a.raised, a.cleared, a.cleared_time) for a in ended] == [
+        (a.raised, a.cleared, a.cleared_time) for a in whole
+    ]
+    assert [a.peak for a in ended] == pytest.approx([a.peak for a in whole])
+
+
+def test_a_forecaster_notices_the_event_and_names_the_channel():
+    detector = make("linear-mean", window=12).fit(wave(3000, seed=1))
+    alarms = quietly(detector.alarms, troubled(), false_alarms="1/200 instants")
+    hits = [alarm for alarm in alarms if 300 <= alarm.raised < 305]
+    assert len(hits) == 1
+    assert next(iter(hits[0].channels)) == "1"
+    assert sum(hits[0].channels.values()) == pytest.approx(1.0)
+    assert 295 <= hits[0].onset < 301
+
+
+@pytest.mark.parametrize(("rule", "options"), RULES)
+def test_a_monitor_restored_between_any_two_rows_gives_identical_verdicts(detector, rule, options, tmp_path):
+    series = troubled(420)
+    rows = list(zip(series.values, series.timestamps, strict=True))
+    through = quietly(detector.monitor, false_alarms="1/60 instants", rule=rule, **options)
+    expected = [through.update(row, time=time) for row, time in rows]
+    monitor = quietly(detector.monitor, false_alarms="1/60 instants", rule=rule, **options)
+    found = []
+    stops = set(np.random.default_rng(0).choice(len(rows), 12, replace=False).tolist()) | {62, 105, 305}
+    for number, (row, time) in enumerate(rows):
+        if number in stops:
+            monitor.snapshot(tmp_path / "state", note={"row": number})
+            monitor, note = Monitor.restore_with_note(detector, tmp_path / "state")
+            assert note == {"row": number}
+        found.append(monitor.update(row, time=time))
+    assert_same_verdicts(found, expected)
+    assert monitor.calibration == through.calibration
+
+
+def test_a_snapshot_of_another_detector_is_refused(tmp_path):
+    first, second = (make("linear-mean", window=5).fit(wave(400, seed=seed)) for seed in (1, 2))
+    quietly(first.monitor, false_alarms=0.05).snapshot(tmp_path / "state")
+    with pytest.raises(ArtefactError, match="written with another one"):
+        Monitor.restore(second, tmp_path / "state")
+    with pytest.raises(ArtefactError, match="must hold a fleet"):
+        Fleet.restore(first, tmp_path / "state")
+
+
+@given(
+    st.lists(st.lists(st.one_of(st.just(np.nan), st.floats(-1, 1)), min_size=2, max_size=2), min_size=1, max_size=60)
+)
+@settings(max_examples=100, deadline=None)
+def test_carrying_forward_row_by_row_is_carrying_forward(rows):
+    values = np.array(rows)
+    carry = CarryForward(2)
+    np.testing.assert_array_equal([carry(row) for row in values], carry_forward(values))
+
+
+class TestWhatCanHappenToARow:
+    @pytest.fixture
+    def monitor(self):
+        return quietly(make("linear-mean", window=4).fit(wave(600, seed=1)).monitor, false_alarms=0.02, period=60.0)
+
+    def test_late_and_duplicate_rows_change_nothing(self, monitor):
+        rows = wave(60, seed=3)
+        expected = quietly(monitor.detector.monitor, false_alarms=0.02, period=60.0)
+        for t, row in enumerate(rows):
+            verdict = monitor.update(row, time=60.0 * t)
+            twin = expected.update(row, time=60.0 * t)
+            assert repr(verdict) == repr(twin)
+            assert monitor.update(row + 9, time=60.0 * t).status == "duplicate"
+            assert monitor.update(row + 9, time=60.0 * t - 1).status == "late"
+        assert (monitor.rows, monitor.refused) == (60, 120)
+
+    def test_a_jump_in_time_starts_the_warm_up_again(self, monitor):
+        rows = wave(30, seed=3)
+        statuses = [
+            monitor.update(row, time=60.0 * t + 60.0 * 2 * MAX_GAP * (t >= 20)).status for t, row in enumerate(rows)
+        ]
+        assert statuses == ["warming up"] * 4 + ["ok"] * 16 + ["warming up"] * 4 + ["ok"] * 6
+
+    def test_a_hole_is_bridged_as_long_as_it_may_be(self, monitor):
+        rows = wave(40, seed=3)
+        rows[10 : 12 + MAX_GAP, 1] = np.nan
+        statuses = [monitor.update(row).status for row in rows]
+        assert statuses[10 : 10 + MAX_GAP] == ["ok"] * MAX_GAP
+        assert statuses[10 + MAX_GAP : 12 + MAX_GAP] == ["unusable"] * 2
+        assert statuses[12 + MAX_GAP] == "warming up"
+
+    def test_rows_by_name_are_rows_by_position(self, monitor):
+        twin = quietly(monitor.detector.monitor, false_alarms=0.02, period=60.0)
+        for row in wave(10, seed=3):
+            named = {"2": row[2], "0": row[0], "1": row[1]}
+            assert repr(monitor.update(named)) == repr(twin.update(row))
+        assert monitor.update({"0": 1.0, "1": None}).status == "ok"  # what is absent is missing, and carried forward
+
+    @pytest.mark.parametrize(
+        ("row", "time", "sentence"),
+        [
+            ([1.0, 2.0], None, "must have the 3 channels"),
+            ([1.0, 2.0, np.inf], None, "finite or NaN.*channel '2'"),
+            (["a", "b", "c"], None, "must be 3 numbers"),
+            ({"4": 1.0}, None, "channels among 0, 1, 2"),
+            ([1.0, 2.0, 3.0], "yesterday", "date or a number"),
+            ([1.0, 2.0, 3.0], float("nan"), "must be known"),
+        ],
+    )
+    def test_a_bad_row_is_an_error_and_changes_nothing(self, monitor, row, time, sentence):
+        monitor.update([0.0, 0.0, 0.0], time=0.0)
+        before = monitor.state()
+        with pytest.raises(SeriesError, match=sentence):
+            monitor.update(row, time=time)
+        after = monitor.state()
+        assert before[0] == after[0]
+        for name, array in before[1].items():
+            np.testing.assert_array_equal(array, after[1][name])
+
+    def test_dates_and_numbers_do_not_mix(self, monitor):
+        monitor.update([0.0, 0.0, 0.0], time=0.0)
+        with pytest.raises(SeriesError, match="all dates or all numbers"):
+            monitor.update([0.0, 0.0, 0.0], time="2026-01-01")
+
+    def test_memory_does_not_grow(self, monitor):
+        def size():
+            document, tensors = monitor.state()
+            return len(repr(sorted(document))), sum(array.nbytes for array in tensors.values())
+
+        for row in wave(50, seed=3):
+            monitor.update(row)
+        early = size()
+        for row in wave(500, seed=4):
+            monitor.update(row)
+        assert size() == early
+
+
+def test_times_of_every_kind_are_read():
+    midnight = 1_767_225_600 * 10**9  # 2026-01-01 in UTC
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    for time in (
+        "2026-01-01", "2026-01-01T00:00:00Z", "2026-01-01T02:00:00+02:00", np.datetime64("2026-01-01"),
+        datetime.datetime(2026, 1, 1), datetime.datetime(2026, 1, 1, 2, tzinfo=zone),
+    ):  # fmt: skip
+        assert read_time(time) == (True, midnight)
+    assert read_time(7) == (False, 7.0)
+    with pytest.raises(SeriesError):
+        read_time(True)
+
+
+def test_a_budget_in_days_uses_the_period_of_the_training_data(detector):
+    monitor = quietly(detector.monitor, false_alarms="6/day")
+    assert monitor.calibration.target == 240
+    with pytest.raises(ParameterError, match="speaks of time"):
+        make("random-guess").fit(np.zeros((100, 1))).monitor(false_alarms="1/day")
+
+
+class TestFleet:
+    def test_a_fleet_gives_the_verdicts_of_single_monitors(self, detector, tmp_path):
+        names = ["a", "b", "c"]
+        series = {name: troubled() for name in names}
+        rows = {name: series[name].values + 0.05 * number for number, name in enumerate(names)}
+        fleet = quietly(Fleet, detector, entities=names, false_alarms="1/100 instants")
+        singles = {name: Monitor(detector, false_alarms=fleet.plan, name=name) for name in names}
+        for t in range(400):
+            due = [name for number, name in enumerate(names) if t % (number + 1) == 0]  # not all at once
+            if t == 200:
+                fleet.snapshot(tmp_path / "fleet")
+                fleet = Fleet.restore(detector, tmp_path / "fleet")
+            found = fleet.update({name: rows[name][t] for name in due}, times=60.0 * t)
+            assert list(found) == due
+            for name in due:
+                expected = singles[name].update(rows[name][t], time=60.0 * t)
+                one = found[name]
+                assert (one.row, one.status, one.active, one.raised) == (
+                    expected.row,
+                    expected.status,
+                    expected.active,
+                    expected.raised,
+                )
+                np.testing.assert_allclose(
+                    [one.score, one.statistic], [expected.score, expected.statistic], rtol=1e-6, atol=1e-9
+                )
+
+    def test_a_bad_row_leaves_the_whole_fleet_as_it_was(self):
+        detector = make("linear-mean", window=4).fit(wave(400, seed=1))
+        fleet = quietly(Fleet, detector, entities=["a", "b"], false_alarms=0.05)
+        with pytest.raises(SeriesError):
+            fleet.update({"a": [0.0, 0.0, 0.0], "b": [0.0]})
+        assert fleet.monitors["a"].rows == 0
+        with pytest.raises(InputError, match="Got 'c'"):
+            fleet.update({"c": [0.0, 0.0, 0.0]})
+        with pytest.raises(InputError, match="distinct names"):
+            Fleet(detector, entities=["a", "a"], false_alarms=0.05)

@@ -1,0 +1,138 @@
+"""Lines in, verdicts out: every line judged once, whenever the process is killed."""
+
+import io
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tisat
+from tisat.detectors import make
+from tisat.errors import CalibrationWarning, SeriesError
+from tisat.watching import LineReader, judge_line, watch
+
+CHANNELS = ("cpu", "disk")
+
+
+def table(length, seed):
+    rng = np.random.default_rng(seed)
+    values = np.sin(np.arange(length)[:, None] / 9.0 + [0.0, 1.0]) + 0.1 * rng.standard_normal((length, 2))
+    values[length // 2 : length // 2 + 20, 1] += 3.0
+    values[length // 4] = np.nan
+    return values
+
+
+@pytest.fixture(scope="module")
+def detector():
+    clean = table(1000, 1)
+    clean = np.where(np.isnan(clean), 0.0, clean)
+    return make("linear-mean", window=8).fit(tisat.Series(clean, channels=CHANNELS))
+
+
+@pytest.fixture
+def monitor(detector):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return detector.monitor(false_alarms=0.02)
+
+
+def as_csv(values):
+    cells = (",".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in values)
+    return ["time,cpu,disk\n", *(f"{60 * t},{row}\n" for t, row in enumerate(cells))]
+
+
+def as_json(values):
+    return [
+        json.dumps(
+            {"time": 60 * t, **{c: None if np.isnan(v) else float(v) for c, v in zip(CHANNELS, row, strict=True)}}
+        )
+        + "\n"
+        for t, row in enumerate(values)
+    ]
+
+
+def judged(monitor, lines, **options):
+    output = io.BytesIO()
+    watch(monitor, lines, output, **options)
+    return [json.loads(line) for line in output.getvalue().splitlines()]
+
+
+def test_csv_and_json_lines_give_the_verdicts_of_the_rows(detector, monitor):
+    values = table(300, 2)
+    plan = monitor.plan
+    expected = [monitor.update(row, time=60.0 * t).to_json() for t, row in enumerate(values)]
+    for lines in (as_csv(values), as_json(values)):
+        fresh = type(monitor)(detector, false_alarms=plan)
+        found = judged(fresh, lines)
+        assert [{**one, "line": None} for one in found] == [{"line": None, **one} for one in expected]
+    assert any(one["raised"] for one in expected)
+
+
+@pytest.mark.parametrize(
+    ("lines", "row", "time"),
+    [
+        (["1.5,2"], [1.5, 2.0], None),
+        (["7,1.5,2"], [1.5, 2.0], 7.0),
+        (["2026-01-01T00:00,1.5,2"], [1.5, 2.0], "2026-01-01T00:00"),
+        (["\ufeffcpu,disk,label\n", "1.5,2,0\n"], {"cpu": 1.5, "disk": 2.0}, None),
+        (["disk,cpu\n", "\n", "2,1.5\n"], {"cpu": 1.5, "disk": 2.0}, None),
+        (["[1.5, 2]"], [1.5, 2], None),
+        (['{"cpu": 1.5, "Timestamp": "2026-01-01"}'], {"cpu": 1.5}, "2026-01-01"),
+    ],
+)
+def test_the_ways_to_write_a_row(lines, row, time):
+    reader = LineReader(CHANNELS)
+    answers = [answer for answer in map(reader, lines) if answer is not None]
+    assert answers == [(row, time)]
+
+
+@pytest.mark.parametrize("line", ["1", "1,2,3,4", "a,b", "{", '{"cpu": "x"}', '{"gpu": 1}', "[1]", "inf,1"])
+def test_a_line_that_cannot_be_read_is_refused_and_changes_nothing(monitor, line):
+    reader = LineReader(CHANNELS)
+    judge_line(monitor, reader, "0.5,0.5", 0)
+    before = monitor.state()
+    answer = json.loads(judge_line(monitor, reader, line, 1))
+    assert (answer["line"], answer["row"], answer["status"]) == (1, None, "refused")
+    assert answer["reason"]
+    assert monitor.state()[0] == before[0]
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_no_text_makes_the_reader_fall_over(text):
+    reader = LineReader(CHANNELS, header=["cpu", "disk"])
+    try:
+        reader(text)
+    except SeriesError as error:
+        assert str(error)
+
+
+def test_a_header_without_the_channels_is_refused():
+    with pytest.raises(SeriesError, match=r"must name the channels cpu, disk\. Got gpu besides, and disk missing"):
+        LineReader(CHANNELS)("cpu,gpu")
+
+
+@pytest.mark.parametrize(("kills", "rows"), [(12, 900), pytest.param(100, 3000, marks=pytest.mark.slow)])
+def test_killed_again_and_again_it_loses_nothing_and_repeats_nothing(detector, tmp_path, kills, rows):
+    values = table(rows, 3)
+    lines = as_csv(values)
+    (tmp_path / "rows.csv").write_text("".join(lines))
+    detector.save(tmp_path / "model.tisat")
+    script = Path(__file__).with_name("watch_killed.py")
+    files = [str(tmp_path / name) for name in ("model.tisat", "rows.csv", "state", "verdicts.jsonl")]
+    ran = subprocess.run([sys.executable, script, *files, str(kills), "0"], capture_output=True, text=True, check=True)
+    done, seen_at_last = map(int, ran.stdout.split())
+    assert done == kills
+    assert 0 < seen_at_last < len(lines)  # it was killed on the way, not after the end
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        monitor = detector.monitor(false_alarms="1/50 instants")
+    expected = io.BytesIO()
+    watch(monitor, lines, expected)
+    assert Path(files[3]).read_bytes() == expected.getvalue()

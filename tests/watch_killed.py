@@ -1,0 +1,86 @@
+"""Run ``tisat watch`` over a file and kill it with signal 9 again and again; then let it finish.
+
+Usage: watch_killed.py MODEL INPUT STATE OUTPUT KILLS SEED. Every other time the process kills itself at a random row, and
+in between it is killed from outside at a random moment, so also in the middle of writing its output or its state.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+
+import numpy as np
+
+from tisat.artefact import read_artefact
+from tisat.base import load
+from tisat.cli import main
+from tisat.sequential import calibrate, make_rule
+
+
+class Lines:
+    """The input; kills the process before the line ``last``."""
+
+    def __init__(self, path, last):
+        self.path, self.last = path, last
+
+    def __iter__(self):
+        with open(self.path) as file:
+            for number, line in enumerate(file):
+                if number == self.last:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                yield line
+
+
+def watch(model, source, state, output, last):
+    sys.stdin = Lines(source, last)
+    sys.stderr = open(os.devnull, "w")
+    main(
+        ["watch", "--model", model, "--budget", "1/50 instants", "--state", state, "--every", "10", "--output", output]
+    )
+
+
+def seen(state):
+    return read_artefact(state)[0]["note"]["lines"] if os.path.exists(state) else 0
+
+
+def child(arguments, last):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            watch(*arguments, last)
+        except SystemExit:
+            pass
+        os._exit(0)
+    return pid
+
+
+def warm_up(model):
+    """Load and compile what every child needs, once."""
+    detector = load(model)
+    detector.points(np.zeros((50, detector.n_channels_)))
+    rule = make_rule("excess")
+    calibrate(rule, np.random.default_rng(0).random(200), 0.02)
+    rule.start(threshold=1.0).update(np.zeros(1), 0.0)
+
+
+def run(model, source, state, output, kills, seed):
+    warm_up(model)
+    rng = random.Random(int(seed))
+    arguments = (model, source, state, output)
+    done = 0
+    while done < int(kills):
+        if done % 2 == 0:
+            pid = child(arguments, seen(state) + rng.randrange(60))
+        else:
+            pid = child(arguments, None)
+            time.sleep(rng.uniform(0.0, 0.05))
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        done += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    print(done, seen(state))
+    os.waitpid(child(arguments, None), 0)
+
+
+if __name__ == "__main__":
+    run(*sys.argv[1:])
