@@ -71,7 +71,7 @@ def run(dataset: str, entity: str, detector: str) -> dict[str, object]:
         "floor": floor,
         "chance_corrected": chance_corrected(spd, floor),
         "oracle_adjusted_f1": best_adjusted_f1(labels, scores).f1,
-        "oracle_guess_adjusted_f1": best_random_guess(labels).f1,
+        "oracle_guess_adjusted_f1": best_random_guess(labels)[1].f1,
         "train_seconds": trained - begun,
         "train_windows_per_second": epochs * windows / (trained - begun),
         "score_windows_per_second": len(scores) / (done - trained),

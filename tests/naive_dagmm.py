@@ -1,0 +1,38 @@
+"""DAGMM from its formulas, with loops and SciPy densities: eqs. (2), (5) and (6) of Zong et al. 2018."""
+
+import math
+
+import numpy as np
+from scipy.stats import multivariate_normal
+
+
+def features(window, rebuilt):
+    """Relative Euclidean distance and cosine similarity of two flat windows that are not near zero."""
+    difference = math.sqrt(sum((a - b) ** 2 for a, b in zip(window, rebuilt, strict=True)))
+    length = math.sqrt(sum(a * a for a in window))
+    other = math.sqrt(sum(b * b for b in rebuilt))
+    dot = sum(a * b for a, b in zip(window, rebuilt, strict=True))
+    return difference / length, dot / (length * other)
+
+
+def mixture(z, gamma):
+    """Shares, means and covariances of eq. (5)."""
+    n, k = gamma.shape
+    shares, means, covariances = [], [], []
+    for component in range(k):
+        weight = sum(gamma[i, component] for i in range(n))
+        mean = sum(gamma[i, component] * z[i] for i in range(n)) / weight
+        covariance = sum(gamma[i, component] * np.outer(z[i] - mean, z[i] - mean) for i in range(n)) / weight
+        shares.append(weight / n)
+        means.append(mean)
+        covariances.append(covariance)
+    return shares, means, covariances
+
+
+def energy(z, shares, means, covariances):
+    """Eq. (6) by densities."""
+    density = sum(
+        share * multivariate_normal(mean, covariance).pdf(z)
+        for share, mean, covariance in zip(shares, means, covariances, strict=True)
+    )
+    return -np.log(density)
