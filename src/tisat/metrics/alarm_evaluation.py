@@ -100,7 +100,7 @@ def evaluate_alarms(
     >>> on[[301, 500, 702]] = 1
     >>> evaluation = evaluate_alarms(y, on, delta_max=10)
     >>> print(evaluation.counts)
-    2 of 2 events detected, mean delay 1.5 of 10, 1 false alarms (1.02 per 1000 instants), precision 0.667
+    2 of 2 events detected, mean delay 1.5 of 10, 1 false alarm (1.02 per 1000 instants), precision 0.667
     >>> evaluation.beats_fools
     True
     """

@@ -136,7 +136,9 @@ def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[npt.NDArray[
         axes.spines[["top", "right"]].set_visible(False)
         _timeline(axes, audit, name, by_name[name])
     grid[-1, 0].set_xlabel("instant")
-    caption = "Scores, threshold (dashed), labelled events (yellow; pale, with a cross, where missed) and false alarms (red)."
+    caption = (
+        "Scores, threshold (dashed), labelled events (yellow; pale, with a cross, where missed) and false alarms (red)."
+    )
     if len(chosen) < len(names):
         caption += f" The {len(chosen)} series with most misses and false alarms, of {len(names)}."
     return Picture(figure_to_svg(figure), caption)
