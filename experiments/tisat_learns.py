@@ -41,7 +41,7 @@ ENTITIES = (
 )
 SEEDS = (0, 1, 2)
 DELTA_MAX = 100
-WINDOWS = 4000  # training windows an epoch at most, by stride
+WINDOWS = 3000  # training windows an epoch at most, by stride
 
 
 class Untrained(TiSAT):

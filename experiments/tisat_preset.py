@@ -22,23 +22,17 @@ from tisat.datasets.synthetic import make_plant
 from tisat.detectors import make
 
 ENTITIES = (("plant", "0"), ("msl", "C-1"), ("smap", "E-1"), ("smd", "machine-1-2"))
-BASE = {
-    "d_model": 32,
-    "n_heads": 4,
-    "d_ff": 64,
-    "linear_skip": True,
-    "anchor": "mean",
-    "learning_rate": 1e-3,
-    "epochs": 4,
-}
+SMALL = {"d_model": 16, "n_heads": 2, "d_ff": 32, "encoder_layers": 2, "decoder_layers": 1}
+MEDIUM = {"d_model": 32, "n_heads": 4, "d_ff": 64, "encoder_layers": 3, "decoder_layers": 2}
+COMMON = {"linear_skip": True, "anchor": "mean", "learning_rate": 1e-3, "epochs": 4}
 SETTINGS = {
-    "base": {},
-    "without linear skip": {"linear_skip": False},
-    "anchor last": {"anchor": "last"},
-    "anchor none": {"anchor": "none"},
-    "learning rate 1e-4": {"learning_rate": 1e-4},
-    "12 epochs": {"epochs": 12},
-    "d_model 64": {"d_model": 64, "d_ff": 128},
+    "small": SMALL,
+    "small, without linear skip": {**SMALL, "linear_skip": False},
+    "medium": MEDIUM,
+    "small, anchor last": {**SMALL, "anchor": "last"},
+    "small, anchor none": {**SMALL, "anchor": "none"},
+    "medium, without linear skip": {**MEDIUM, "linear_skip": False},
+    "small, learning rate 1e-4": {**SMALL, "learning_rate": 1e-4},
 }
 LINEAR = {"linear-mean": {}, "linear-last": {}}
 WINDOWS = 1000  # training windows an epoch, by stride: what is compared is settings, at one budget
@@ -64,7 +58,7 @@ def tail_errors(group: str, name: str, setting: str) -> dict[str, float]:
         residuals = tail[100:] - detector._forecast(tail)[100:]
     else:
         stride = max(1, len(head) // WINDOWS)
-        detector = make("tisat", **{**BASE, **SETTINGS[setting]}, stride=stride, device="cpu").fit(head, holdout=0.01)
+        detector = make("tisat", **{**COMMON, **SETTINGS[setting]}, stride=stride, device="cpu").fit(head, holdout=0.01)
         residuals = detector._residuals(tail)
     seconds = time.process_time() - started
     naive = tail[100:] - tail[99:-1]

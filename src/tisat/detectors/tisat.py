@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tisat._extras import require
 from tisat._validation import check_choice, check_flag, check_integer, check_real
 from tisat.base import Array
-from tisat.detectors._neural import Batches
+from tisat.detectors._neural import Batches, Optimizers
 from tisat.detectors._neural_forecast import Floats, NeuralForecaster
 from tisat.detectors._preset import PresetDetector
 from tisat.errors import ParameterError
@@ -98,11 +98,11 @@ class TiSAT(NeuralForecaster, PresetDetector):
             "epochs": 4,
         },
         "compact": {
-            "d_model": 64,
-            "n_heads": 4,
-            "d_ff": 128,
-            "encoder_layers": 3,
-            "decoder_layers": 2,
+            "d_model": 16,
+            "n_heads": 2,
+            "d_ff": 32,
+            "encoder_layers": 2,
+            "decoder_layers": 1,
             "dropout": 0.05,
             "attention": "auto",
             "factor": 5,
@@ -213,6 +213,9 @@ class TiSAT(NeuralForecaster, PresetDetector):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_session"}  # it belongs to this process
+
+    def _optimizers(self, network: torch.nn.Module) -> Optimizers:
+        return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, fused=True)}
 
     def _start_is_a_candidate(self) -> bool:
         return bool(self.linear_skip)  # it starts from the linear forecast, which may be the best there is

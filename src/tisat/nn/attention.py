@@ -32,7 +32,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-EXACT_LENGTH = 256  # keys up to which the measure is exact; beyond, sampling wins (benchmarks/bench_tisat.py)
+EXACT_LENGTH = 128  # keys up to which the measure is exact; beyond, sampling wins (benchmarks/bench_tisat.py)
 
 
 def n_chosen(length: int, *, factor: int) -> int:
