@@ -42,7 +42,7 @@ class LOF(NeighborDetector):
     reach_: Array  # (N,) distance of each stored window to its k-th neighbour
     density_: Array  # (N,) local reachability density of each stored window
 
-    def __init__(self, *, window: int = 10, n_neighbors: int = 20, max_windows: int | None = 4_000) -> None:
+    def __init__(self, *, window: int = 10, n_neighbors: int = 20, max_windows: int | None = 2_000) -> None:
         self.window = window
         self.n_neighbors = n_neighbors
         self.max_windows = max_windows
