@@ -36,3 +36,13 @@ def energy(z, shares, means, covariances):
         for share, mean, covariance in zip(shares, means, covariances, strict=True)
     )
     return -np.log(density)
+
+
+def least(shares, covariances):
+    """Minus the log of the sum of the components' highest densities."""
+    dimension = len(covariances[0])
+    peaks = [
+        share / math.sqrt((2 * math.pi) ** dimension * np.linalg.det(covariance))
+        for share, covariance in zip(shares, covariances, strict=True)
+    ]
+    return -math.log(sum(peaks))

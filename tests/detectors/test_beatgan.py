@@ -131,9 +131,9 @@ def test_scaling_by_the_window_makes_levels_and_sizes_invisible(rows):
     np.testing.assert_allclose(detector.decision_function(moved)[15:], detector.decision_function(rows)[15:], rtol=1e-2)
 
 
-def test_warped_copies_join_the_batch(rows):
-    plain, warped = (BeatGAN(**{**QUICK, "epochs": 1}, warped_copies=copies).fit(rows) for copies in (0, 2))
-    assert plain.history_[0]["loss"] != warped.history_[0]["loss"]
+def test_warped_copies_join_the_batch(rows, detector):
+    warped = BeatGAN(**QUICK, warped_copies=1).fit(rows)
+    assert warped.history_[0]["loss"] != detector.history_[0]["loss"]
     assert np.isfinite(warped.decision_function(rows)[15:]).all()
 
 

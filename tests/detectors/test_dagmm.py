@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import naive_dagmm  # noqa: E402
 from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import DAGMM  # noqa: E402
-from tisat.detectors.dagmm import cholesky, energy, fit_mixture, reconstruction_features  # noqa: E402
+from tisat.detectors.dagmm import cholesky, energy, fit_mixture, least_energy, reconstruction_features  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
 
 QUICK = {"window": 4, "hidden": (12,), "latent": 2, "epochs": 6, "batch_size": 64, "components": 3}
@@ -41,6 +41,16 @@ def test_mixture_and_energy_equal_their_definitions(seed):
     np.testing.assert_allclose(found.variances, np.diagonal(rebuilt, axis1=1, axis2=2), rtol=1e-9)
     expected = naive_dagmm.energy(points, shares, means, covariances + 1e-6 * np.eye(3))
     np.testing.assert_allclose(energy(torch.from_numpy(points), found), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_energy_is_below_the_least(seed):
+    points, gamma = random_mixture(seed)
+    found = fit_mixture(torch.from_numpy(points), torch.from_numpy(gamma))
+    centres = energy(found.means, found)
+    assert float(centres.min()) >= float(least_energy(found)) - 1e-9
+    one = fit_mixture(torch.from_numpy(points), torch.ones(len(points), 1, dtype=torch.float64))
+    assert float(energy(one.means, one)) == pytest.approx(float(least_energy(one)))  # met by a single component
 
 
 def test_energy_is_finite_where_every_density_underflows():
@@ -106,7 +116,9 @@ def test_the_mixture_that_scores_is_that_of_the_whole_training_set(rows):
     with torch.no_grad():
         _, z, _ = network(held.flatten(1))
     covariances = np.array(covariances) + 1e-6 * np.eye(4)
-    expected = naive_dagmm.energy(z.double().numpy(), shares, means, covariances)
+    expected = naive_dagmm.energy(z.double().numpy(), shares, means, covariances) - naive_dagmm.least(
+        shares, covariances
+    )
     assert detector.decision_function(rows)[403] == pytest.approx(float(np.squeeze(expected)), rel=1e-2, abs=1e-2)
 
 

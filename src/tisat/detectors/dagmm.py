@@ -87,6 +87,13 @@ def energy(features: torch.Tensor, mixture: Mixture) -> torch.Tensor:
     return -torch.logsumexp(mixture.log_shares[:, None] + log_densities, dim=0)
 
 
+def least_energy(mixture: Mixture) -> torch.Tensor:
+    """A bound no energy is below, ``()``: that of a point in the middle of every component at once."""
+    log_root_determinant = torch.log(torch.diagonal(mixture.factors, dim1=1, dim2=2)).sum(dim=1)  # (k,)
+    constant = 0.5 * mixture.means.shape[1] * math.log(2 * math.pi)
+    return -torch.logsumexp(mixture.log_shares - constant - log_root_determinant, dim=0)
+
+
 def _stack(widths: list[int]) -> torch.nn.Sequential:
     """Dense layers with tanh between them and none after the last: section 4.3."""
     layers: list[torch.nn.Module] = []
@@ -173,8 +180,8 @@ class DAGMM(PresetDetector):
 
     Notes
     -----
-    The score is E(z) of eq. (6); a likelihood is a density, so the energy may be negative. The window ends at the instant it
-    scores. Differences from the paper: windows; a floor under ``|x|`` in the relative distance, because a scaled window can
+    The score is E(z) of eq. (6) above a bound that no energy under the same mixture is below: a density has no unit, so the
+    energy itself may be negative; the score never is. The window ends at the instant it scores. Differences from the paper: windows; a floor under ``|x|`` in the relative distance, because a scaled window can
     be all zeros; the mixture that scores is fitted to the whole training set after training.
 
     Examples
@@ -301,7 +308,8 @@ class DAGMM(PresetDetector):
     def _window_points(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         assert isinstance(network, CompressionAndEstimation)
         _, features, _ = network(batch.flatten(1))
-        return energy(_precise(features), Mixture(*map(_precise, network.mixture)))[:, None]
+        mixture = Mixture(*map(_precise, network.mixture))
+        return (energy(_precise(features), mixture) - least_energy(mixture))[:, None]
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

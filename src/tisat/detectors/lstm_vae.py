@@ -126,10 +126,9 @@ class LSTMVAE(PresetDetector):
 
     Notes
     -----
-    Points are the channels' negative log-likelihoods above the least there can be (a row met exactly, with the smallest
-    spread): never negative, except with the state-based threshold. The score is their sum with that least added back: the
-    negative log-likelihood itself, of rows in training ranges. The latent state is its mean when scoring; it is drawn in
-    training.
+    Points are the channels' negative log-likelihoods, of rows in training ranges, above the least there can be (a row met
+    exactly, with the smallest spread); the score is their sum: the negative log-likelihood but for a constant, and never
+    negative, except with the state-based threshold. The latent state is its mean when scoring; it is drawn in training.
 
     Examples
     --------
@@ -250,11 +249,11 @@ class LSTMVAE(PresetDetector):
         assert isinstance(network, VariationalLSTM)
         likelihood, latent = self._newest(network, batch)
         if self.threshold == "state":
-            likelihood = likelihood - network.expected(latent)[:, None] / self.n_channels_
+            return likelihood - network.expected(latent)[:, None] / self.n_channels_
         return likelihood - self._least()
 
     def _aggregate(self, points: Array) -> Array:
-        return np.asarray(points.sum(axis=1) + points.shape[1] * self._least())
+        return np.asarray(points.sum(axis=1))
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
