@@ -1,9 +1,20 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tisat.benchmark.drive import drive
+from tisat.benchmark.engine import InlineEngine
+from tisat.benchmark.evaluation import Evaluation
+from tisat.benchmark.experiment import read_experiment
+from tisat.benchmark.frozen import Frozen, gather
 from tisat.benchmark.sources import Source
+from tisat.benchmark.store import Store
 from tisat.benchmark.task import Task, fingerprint, make_task
+
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +27,23 @@ def task_of(plants):
     def make(detector: str = "last-value", entity: str = "plant-0", *, seed: int = 0, **params: object) -> Task:
         train, test = plants["plants"].pair(entity)
         return make_task(
-            dataset="plants", entity=entity, detector=detector, params=params, seed=seed, fingerprint=fingerprint(train, test)
+            dataset="plants",
+            entity=entity,
+            detector=detector,
+            params=params,
+            seed=seed,
+            fingerprint=fingerprint(train, test),
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory) -> tuple[Frozen, Evaluation]:
+    folder = tmp_path_factory.mktemp("smoke")
+    plan = read_experiment(ROOT / "experiments" / "smoke.toml")
+    store = Store(folder)
+    progress = drive(list(plan.tasks()), plan.sources, store, InlineEngine())
+    assert not progress.failed
+    evaluation = Evaluation(plan, store)
+    return gather(evaluation), evaluation

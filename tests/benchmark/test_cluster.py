@@ -17,7 +17,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 
 
 def bits(store: Store) -> dict[str, dict[str, bytes]]:
-    return {identifier: {name: array.tobytes() for name, array in store.arrays(identifier).items()} for identifier in store.rows()}
+    return {
+        identifier: {name: array.tobytes() for name, array in store.arrays(identifier).items()}
+        for identifier in store.rows()
+    }
 
 
 def alive(ray) -> int:
@@ -63,10 +66,23 @@ def test_the_command_line_gives_identical_tables_on_local_and_ray(tmp_path):
     experiment = Path(__file__).parents[2] / "experiments" / "smoke.toml"
     pages = {}
     for engine in ("local", "ray"):
-        words = ["bench", str(experiment), "--engine", engine, "--jobs", "2", "--store", str(tmp_path / engine), "--freeze", str(tmp_path / f"frozen-{engine}")]
+        words = [
+            "bench",
+            str(experiment),
+            "--engine",
+            engine,
+            "--jobs",
+            "2",
+            "--store",
+            str(tmp_path / engine),
+            "--freeze",
+            str(tmp_path / f"frozen-{engine}"),
+        ]
         done = subprocess.run([sys.executable, "-m", "tisat", *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         folder = tmp_path / f"frozen-{engine}" / "smoke"
-        pages[engine] = {name: (folder / name).read_bytes() for name in ("differences.csv", "entities.csv", "floors.csv")}
+        pages[engine] = {
+            name: (folder / name).read_bytes() for name in ("differences.csv", "entities.csv", "floors.csv")
+        }
         pages[engine]["spd"] = done.stdout.partition("Cost")[0].encode()  # seconds and memory differ, figures may not
     assert pages["local"] == pages["ray"]

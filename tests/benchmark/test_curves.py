@@ -67,7 +67,9 @@ def test_a_rule_that_restarts_is_counted_as_its_alarms_are(end):
     rule = make_rule("paper", end=end, cooldown=5)
     windows = [windows_of(label, 10) for label in labels]
     counts = counts_of_rule(evidence, windows, rule)
-    family = {float(h): [rule.accumulate(one, threshold=float(h)).active for one in evidence] for h in counts.thresholds}
+    family = {
+        float(h): [rule.accumulate(one, threshold=float(h)).active for one in evidence] for h in counts.thresholds
+    }
     expected = spd_score_of_active(labels, family, delta_max=10)
     assert counts.pooled()[0] == pytest.approx(float(expected), abs=1e-12)
     assert counts.each() == pytest.approx(np.array(expected.per_series), abs=1e-12)

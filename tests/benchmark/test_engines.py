@@ -43,7 +43,11 @@ def test_detectors_never_see_labels(task_of, plants, monkeypatch):
     seen = []
     for name in ("fit", "points"):
         original = getattr(LastValue, name)
-        monkeypatch.setattr(LastValue, name, lambda self, series, *a, _f=original, **k: (seen.append(series.labels), _f(self, series, *a, **k))[1])
+        monkeypatch.setattr(
+            LastValue,
+            name,
+            lambda self, series, *a, _f=original, **k: (seen.append(series.labels), _f(self, series, *a, **k))[1],
+        )
     assert not run_task(task_of(), *plants["plants"].pair("plant-0")).failed
     assert len(seen) >= 2
     assert all(labels is None for labels in seen)

@@ -57,7 +57,11 @@ def test_parameters_are_full_and_the_seed_is_apart(task_of):
 
 @pytest.mark.parametrize(
     ("params", "sentence"),
-    [({"random_state": 1}, "must be given as 'seeds'"), ({"windw": 3}, "Got 'windw' instead"), ({"window": object()}, "must be numbers, text")],
+    [
+        ({"random_state": 1}, "must be given as 'seeds'"),
+        ({"windw": 3}, "Got 'windw' instead"),
+        ({"window": object()}, "must be numbers, text"),
+    ],
 )
 def test_wrong_parameters_are_refused_before_anything_runs(params, sentence):
     with pytest.raises(ParameterError, match=sentence):
@@ -78,4 +82,6 @@ def test_the_fingerprint_sees_every_value_and_label():
     assert fingerprint(series, Series(changed, labels=series.labels)) != base
     assert fingerprint(Series(changed, labels=series.labels), series) != base
     assert fingerprint(series, Series(values, labels=[0, 1, 0, 0, 0, 0])) != base
-    assert fingerprint(Series(np.asfortranarray(values), labels=series.labels), series) == base  # memory layout is not content
+    assert (
+        fingerprint(Series(np.asfortranarray(values), labels=series.labels), series) == base
+    )  # memory layout is not content
