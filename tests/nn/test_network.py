@@ -148,10 +148,12 @@ def test_linear_skip_is_the_least_squares_solution():
     halves = [(torch.from_numpy(window[i]), torch.from_numpy(target[i])) for i in (slice(0, 100), slice(100, 300))]
     layer.solve(halves)
     for channel in range(2):
-        inputs = np.column_stack([window[:, :, channel], np.ones(300)])
-        expected = np.linalg.lstsq(inputs, target[:, :, channel], rcond=None)[0]
-        np.testing.assert_allclose(layer.weight[channel], expected[:-1], atol=1e-5)
-        np.testing.assert_allclose(layer(torch.from_numpy(window))[:, :, channel], inputs @ expected, atol=1e-5)
+        last = window[:, -1:, channel]
+        inputs = np.column_stack([window[:, :-1, channel] - last, np.ones(300)])
+        expected = np.linalg.lstsq(inputs, target[:, :, channel] - last, rcond=None)[0]
+        np.testing.assert_allclose(layer.weight[channel, :-1], expected[:-1], atol=1e-5)
+        found = layer(torch.from_numpy(window))[:, :, channel]
+        np.testing.assert_allclose(found, last + inputs @ expected, atol=1e-5)
 
 
 def test_linear_skip_leaves_a_constant_channel_alone():

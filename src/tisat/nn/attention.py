@@ -170,7 +170,7 @@ class MultiHeadAttention(nn.Module):
     def _heads(self, x: Tensor, parts: int) -> Tensor:
         batch, length, _ = x.shape
         split = x.view(batch, length, parts, self.n_heads, -1).permute(2, 0, 3, 1, 4)  # (parts, b, h, l, d)
-        return split.contiguous()  # the fused kernel is a third slower on strided rows
+        return split.contiguous() if self.training else split  # backwards the fused kernel is slower on strided rows
 
     def forward(self, x: Tensor, memory: Tensor | None = None, last: int | None = None) -> Tensor:
         """Attention of ``x`` ``(b, l, D)`` to itself or to ``memory`` ``(b, s, D)``; only its ``last`` rows if asked."""
