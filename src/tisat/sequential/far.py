@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tisat.errors import CalibrationWarning
 from tisat.sequential import _kernels
 from tisat.sequential.budget import Budget
-from tisat.sequential.calibration import Calibration, calibrate, period_interval
+from tisat.sequential.calibration import Calibration, NominalEvidence, period_interval
 from tisat.sequential.rules import AlarmRule, PaperRule, make_rule
 
 METHODS = {
@@ -76,18 +76,22 @@ def promises(
 
     ``scores`` are those of the nominal and of the held-out points.
     """
-    found = []
-    for method in methods:
-        for target in targets:
-            made = make_rule(rule, **options)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CalibrationWarning)
-                calibration = calibrate(
-                    made, nominal, Budget(f"1/{target:g} instants", target), scores=scores[0], method=method
-                )
-            evidence = made.evidence(held_out, scores=scores[1])
-            found.append(_promise(made, calibration, evidence, entity=entity, form=options.get("form", "")))
-    return found
+    made = make_rule(rule, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        known = NominalEvidence(made, nominal, scores=scores[0])
+        evidence = made.evidence(held_out, scores=scores[1])
+        return [
+            _promise(
+                made,
+                known.calibrate(Budget(f"1/{target:g} instants", target), method=method),
+                evidence,
+                entity=entity,
+                form=options.get("form", ""),
+            )
+            for method in methods
+            for target in targets
+        ]
 
 
 def _promise(

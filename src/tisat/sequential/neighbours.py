@@ -1,10 +1,10 @@
 """Exact nearest neighbours, by whatever is quickest at each dimension.
 
-Four ways to the same number: a sorted array (m = 1), scipy's k-d tree, a walk along the leading principal axis that
-skips what the leading axes already exclude, and a float32 matrix product whose candidates are measured again in float64.
-All are exact, and the distance itself is always summed by one loop, so one query and a thousand agree to the bit.
-``benchmarks/bench_neighbours.py`` measures which is quickest where. There is no approximate index here: on real
-residuals HNSW agreed with the exact distance in only 60 % of the cases. Nothing here knows what the points mean.
+Three ways to the same number: a sorted array (m = 1); a walk along the leading principal axis that skips what the leading
+axes already exclude (m up to 4); and a scan of all points in float32 that measures again, in float64, every point that
+rounding leaves in doubt. All are exact, and the distance itself is always summed by one loop, so one query and a
+thousand agree to the bit. ``benchmarks/bench_neighbours.py`` measures them beside scipy's k-d tree and a matrix
+product. There is no approximate index here. Nothing here knows what the points mean.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from tisat._validation import check_choice, check_integer
 from tisat.errors import InputError
 from tisat.sequential import _kernels
 
-METHODS = ("sorted", "tree", "pruned", "product")
+METHODS = ("sorted", "pruned", "scan")
 LEADING = 8  # principal axes looked at before a point is measured in full
-BLOCK = 4_194_304  # float32 values of one matrix product: 16 MB
-EPSILON = float(np.finfo(np.float32).eps)
+PRUNED_UP_TO = 4  # dimensions; beyond it the scan is quicker (benchmarks/bench_neighbours.py)
 
 
 class Neighbours:
@@ -31,7 +30,7 @@ class Neighbours:
     k : int
         Which neighbour; 1 is the nearest.
     method : str
-        ``auto``, or one of ``sorted`` (m = 1 only), ``tree``, ``pruned``, ``product``.
+        ``auto``, or one of ``sorted`` (m = 1 only), ``pruned``, ``scan``.
 
     Examples
     --------
@@ -50,7 +49,8 @@ class Neighbours:
         m = self.points.shape[1]
         if method == "sorted" and m != 1:
             raise InputError(f"The 'sorted' method of Neighbours must have points of one dimension. Got {m} instead.")
-        self.method = ("sorted" if m == 1 else "pruned") if method == "auto" else method
+        quickest = "sorted" if m == 1 else "pruned" if m <= PRUNED_UP_TO else "scan"
+        self.method = quickest if method == "auto" else method
         getattr(self, f"_build_{self.method}")()
 
     def distances(self, queries: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -80,18 +80,6 @@ class Neighbours:
     ) -> None:
         _kernels.nearest_sorted(queries[:, 0], self._ordered, self.k, distance, where)
         where[:] = self._order[where]
-
-    def _build_tree(self) -> None:
-        from scipy.spatial import cKDTree
-
-        self._tree = cKDTree(self.points)
-
-    def _search_tree(
-        self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
-    ) -> None:
-        _, found = self._tree.query(queries, k=[self.k])
-        where[:] = found[:, 0]
-        _kernels.distances_to(queries, self.points, where, distance)
 
     def _build_pruned(self) -> None:
         m = self.points.shape[1]
@@ -123,30 +111,15 @@ class Neighbours:
         )
         where[:] = self._order[where]
 
-    def _build_product(self) -> None:
+    def _build_scan(self) -> None:
         self._centre = self.points.mean(axis=0)
-        self._single = np.ascontiguousarray((self.points - self._centre).T, dtype=np.float32)  # (m, N)
-        self._squares = (self._single.astype(np.float64) ** 2).sum(axis=0)
+        shifted = self.points - self._centre
+        self._single = np.ascontiguousarray(shifted.T, dtype=np.float32)  # (m, N)
+        self._longest = float(np.sqrt((shifted**2).sum(axis=1).max()))
 
-    def _search_product(
+    def _search_scan(
         self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
     ) -> None:
-        m, n_points = self._single.shape
-        best, index = np.empty(self.k), np.empty(self.k, dtype=np.int64)
-        every = np.arange(n_points)
-        step = max(1, BLOCK // n_points)
-        for start in range(0, len(queries), step):
-            block = queries[start : start + step]
-            with np.errstate(over="ignore", invalid="ignore"):
-                single = (block - self._centre).astype(np.float32)
-                lengths = (single.astype(np.float64) ** 2).sum(axis=1)
-                guess = (self._squares - 2.0 * (single @ self._single)).astype(
-                    np.float32
-                )  # (n, N): squared, less the query's
-            # A float32 product of m terms errs by at most about m eps |x||y|; rounding the inputs adds eps of each.
-            doubt = (4.0 * (m + 4) * EPSILON) * (lengths + self._squares.max())
-            kth = guess.min(axis=1) if self.k == 1 else np.partition(guess, self.k - 1, axis=1)[:, self.k - 1]
-            for row, query in enumerate(block):
-                near = np.flatnonzero(guess[row] <= kth[row] + doubt[row]) if np.isfinite(kth[row]) else every
-                distance[start + row] = _kernels.kth_distance(query, self.points, near, self.k, best, index)
-                where[start + row] = index[self.k - 1]
+        _kernels.nearest_scanned(
+            queries, self.points, self._centre, self._single, self._longest, self.k, distance, where
+        )
