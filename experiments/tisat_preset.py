@@ -27,12 +27,11 @@ MEDIUM = {"d_model": 32, "n_heads": 4, "d_ff": 64, "encoder_layers": 3, "decoder
 COMMON = {"linear_skip": True, "anchor": "mean", "learning_rate": 1e-3, "epochs": 4}
 SETTINGS = {
     "small": SMALL,
-    "small, without linear skip": {**SMALL, "linear_skip": False},
+    "small, without linear skip": {**SMALL, "linear_skip": False, "decay": 1.0},
     "medium": MEDIUM,
     "small, anchor last": {**SMALL, "anchor": "last"},
     "small, anchor none": {**SMALL, "anchor": "none"},
-    "medium, without linear skip": {**MEDIUM, "linear_skip": False},
-    "small, learning rate 1e-4": {**SMALL, "learning_rate": 1e-4},
+    "medium, without linear skip": {**MEDIUM, "linear_skip": False, "decay": 1.0},
 }
 LINEAR = {"linear-mean": {}, "linear-last": {}}
 WINDOWS = 1000  # training windows an epoch, by stride: what is compared is settings, at one budget

@@ -55,6 +55,8 @@ class TiSAT(NeuralForecaster, PresetDetector):
         the transformer learns what a line cannot say. Not in the paper.
     learning_rate, epochs : optional
         Of Adam, and passes over the training windows.
+    decay : float
+        What the learning rate is multiplied by after each epoch (Informer halves it).
     token : int
         Last rows of the window that start the decoder.
     anchor : {"mean", "last", "none"}
@@ -129,6 +131,7 @@ class TiSAT(NeuralForecaster, PresetDetector):
         linear_skip: bool | None = None,
         learning_rate: float | None = None,
         epochs: int | None = None,
+        decay: float = 0.5,
         token: int = 50,
         anchor: str = "mean",
         aggregation: str = "mean",
@@ -154,6 +157,7 @@ class TiSAT(NeuralForecaster, PresetDetector):
         self.linear_skip: Any = linear_skip
         self.learning_rate: Any = learning_rate
         self.epochs: Any = epochs
+        self.decay = decay
         self.token = token
         self.anchor = anchor
         self.aggregation = aggregation
@@ -175,6 +179,7 @@ class TiSAT(NeuralForecaster, PresetDetector):
                 f"The 'd_model' parameter of {whose} must be a multiple of n_heads ({self.n_heads}). "
                 f"Got {self.d_model} instead."
             )
+        check_real(self.decay, "decay", whose, above=0.0, at_most=1.0)
         check_real(self.dropout, "dropout", whose, at_least=0.0, below=1.0)
         check_choice(self.attention, "attention", whose, choices=ATTENTIONS)
         check_flag(self.linear_skip, "linear_skip", whose)
@@ -216,6 +221,10 @@ class TiSAT(NeuralForecaster, PresetDetector):
 
     def _optimizers(self, network: torch.nn.Module) -> Optimizers:
         return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, fused=True)}
+
+    def _after_epoch(self, network: torch.nn.Module, batches: Batches, optimizers: Optimizers, epoch: int) -> None:
+        for group in optimizers["all"].param_groups:
+            group["lr"] *= self.decay
 
     def _start_is_a_candidate(self) -> bool:
         return bool(self.linear_skip)  # it starts from the linear forecast, which may be the best there is

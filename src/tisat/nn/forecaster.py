@@ -84,4 +84,7 @@ class SparseTransformer(nn.Module):
         start = nn.functional.pad(window[:, -self.token :], (0, 0, 0, self.horizon))  # (b, token + H, C)
         target = self.decoder(self.decoder_embedding(start), memory, self.horizon)  # (b, H, D)
         forecast: Tensor = self.projection(target)
-        return forecast if self.linear_skip is None else forecast + self.linear_skip(window)
+        if self.linear_skip is None:
+            return forecast
+        linear: Tensor = self.linear_skip(window)
+        return linear + self.linear_skip.rest * forecast

@@ -30,12 +30,14 @@ class LinearSkip(nn.Module):
 
     weight: Tensor  # (C, r, H)
     bias: Tensor  # (H, C)
+    rest: Tensor  # (H, C) root mean square of what the map leaves unsaid: the unit of what is learned beside it
 
     def __init__(self, n_channels: int, *, window: int, horizon: int, ridge: float = 0.1) -> None:
         super().__init__()
         self.reach, self.ridge = min(window, REACH), ridge
         self.register_buffer("weight", torch.zeros(n_channels, self.reach, horizon))
         self.register_buffer("bias", torch.zeros(horizon, n_channels))
+        self.register_buffer("rest", torch.ones(horizon, n_channels))
 
     def solve(self, examples: Iterable[tuple[Tensor, Tensor]]) -> None:
         """Set the ridge solution for windows ``(b, L, C)`` and targets ``(b, H, C)``, given in batches."""
@@ -43,19 +45,25 @@ class LinearSkip(nn.Module):
         rows = reach + 1  # the inputs and a constant
         gram = torch.zeros(channels, rows, rows, dtype=torch.float64)
         cross = torch.zeros(channels, rows, horizon, dtype=torch.float64)
+        square = torch.zeros(channels, horizon, dtype=torch.float64)
         count = 0
         for window, target in examples:
             last = window[:, -1:]  # (b, 1, C)
-            inputs = (window[:, -reach:] - last).permute(2, 0, 1)  # (C, b, r)
+            inputs = (window[:, -reach:] - last).permute(2, 0, 1).cpu().double()  # (C, b, r); float32 is not enough
             inputs = nn.functional.pad(inputs, (0, 1), value=1.0)  # (C, b, r + 1)
-            gram += (inputs.transpose(1, 2) @ inputs).double().cpu()
-            cross += (inputs.transpose(1, 2) @ (target - last).permute(2, 0, 1)).double().cpu()
+            change = (target - last).permute(2, 0, 1).cpu().double()  # (C, b, H)
+            gram += inputs.transpose(1, 2) @ inputs
+            cross += inputs.transpose(1, 2) @ change
+            square += change.square().sum(dim=1)
             count += len(window)
         power = gram.diagonal(dim1=1, dim2=2)[:, :-1].mean(dim=1)  # (C,), n times the mean square
         penalty = torch.where(power > 1e-12 * count, self.ridge * power, torch.ones_like(power))
         shrink = penalty[:, None].repeat(1, rows)
         shrink[:, -1] = 1e-9 * count  # the constant is not penalised
-        solved = torch.linalg.solve(gram + torch.diag_embed(shrink), cross).to(self.weight)  # (C, r + 1, H)
+        exact = torch.linalg.solve(gram + torch.diag_embed(shrink), cross)  # (C, r + 1, H)
+        left = square - 2 * (exact * cross).sum(dim=1) + (exact * (gram @ exact)).sum(dim=1)  # (C, H)
+        self.rest.copy_((left / count).clamp(min=1e-8).sqrt().T)
+        solved = exact.to(self.weight)
         self.weight.copy_(solved[:, :-1])
         self.bias.copy_(solved[:, -1].T)
 
