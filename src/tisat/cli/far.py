@@ -24,8 +24,9 @@ def far(
     ] = None,
     entities: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     detector: Annotated[str, typer.Option(help="A registered detector.")] = "linear-mean",
-    rule: Annotated[str, typer.Option(help="excess, threshold or paper.")] = "paper",
-    form: Annotated[str, typer.Option(help="Evidence of the paper rule: power, weibull or log.")] = "power",
+    rule: Annotated[
+        str, typer.Option(help="excess, threshold, paper, paper:weibull or paper:log; several separated by commas.")
+    ] = "paper",
     method: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
     targets: Annotated[
         str | None,
@@ -49,17 +50,16 @@ def far(
         chosen = None if entities is None else [name.strip() for name in entities.split(",")]
         periods = None if targets is None else [float(value) for value in targets.split(",")]
         methods = None if method is None else [name.strip() for name in method.split(",")]
-        options: dict[str, Any] = {"form": form} if rule == "paper" else {}
+        rules = [name.strip() for name in rule.split(",")]
         found, curves = study(
             data,
             root=root,
             entities=chosen,
             detector=detector,
-            rule=rule,
+            rules=rules,
             methods=methods,
             targets=periods,
             tail=tail,
-            **options,
         )
     if picture is not None:
         draw_study(found, curves).savefig(picture, dpi=110)
@@ -68,7 +68,7 @@ def far(
         return
     print_table(
         "False-alarm period, in instants: asked for, and counted on held-out nominal data",
-        ["entity", "method", "used", "target", "realised", "95 % low", "high", "alarms", "instants", "kept"],
+        ["entity", "rule", "method", "used", "target", "realised", "95 % low", "high", "alarms", "instants", "kept"],
         [_row(one) for one in found],
         note=_summary(found),
     )
@@ -77,7 +77,7 @@ def far(
 def _row(one: Promise) -> list[Any]:
     high = math.inf if one.high is None else one.high
     return [
-        one.entity, one.method, one.used, round(one.target), _instants(one.realised), round(one.low), _instants(high),
+        one.entity, f"{one.rule}:{one.form}" if one.form else one.rule, one.method, one.used, round(one.target), _instants(one.realised), round(one.low), _instants(high),
         one.alarms, one.instants, "yes" if one.kept else "no",
     ]  # fmt: skip
 
@@ -87,7 +87,8 @@ def _instants(value: float) -> str:
 
 
 def _summary(found: list[Promise]) -> str:
-    """How often each method kept its target."""
-    methods = dict.fromkeys(one.method for one in found)
-    kept = {method: [one.kept for one in found if one.method == method] for method in methods}
-    return "; ".join(f"{method} kept its target in {sum(flags)} of {len(flags)}" for method, flags in kept.items())
+    """How often each rule and method kept its target."""
+    kept: dict[str, list[bool]] = {}
+    for one in found:
+        kept.setdefault(f"{one.rule}{':' * bool(one.form)}{one.form} by {one.method}", []).append(one.kept)
+    return "\n".join(f"{name}: target kept in {sum(flags)} of {len(flags)}" for name, flags in kept.items())

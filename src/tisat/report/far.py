@@ -96,17 +96,15 @@ def study(
     root: Path | None = None,
     entities: Sequence[str] | None = None,
     detector: str = "linear-mean",
-    rule: str = "paper",
+    rules: Sequence[str] = ("paper",),
     methods: Sequence[str] | None = None,
     targets: Sequence[float] | None = None,
     tail: float = 0.5,
-    **options: Any,
 ) -> tuple[list[far.Promise], list[Curve]]:
-    """Fit on the beginning of each training split, calibrate, and count false alarms on its end."""
-    form = options.get("form", "")
-    chosen = methods or (
-        far.METHODS.get(form, ("empirical", "bootstrap", "auto")) if rule == "paper" else ("bootstrap", "auto")
-    )
+    """Fit on the beginning of each training split, calibrate, and count false alarms on its end.
+
+    ``rules`` are names; ``paper:weibull`` and ``paper:log`` are the paper's with another form of evidence.
+    """
     found: list[far.Promise] = []
     curves: list[Curve] = []
     with progress("counting", total=None) as bar:
@@ -121,17 +119,23 @@ def study(
             scores = model._aggregate(points)
             nominal, levels = model.nominal_, model._aggregate(model.nominal_)
             periods = targets or [len(nominal) / 3.0]
-            found += far.promises(
-                nominal,
-                points,
-                targets=periods,
-                rule=rule,
-                methods=chosen,
-                scores=(levels, scores),
-                entity=name,
-                **options,
-            )
-            curves.append(_curve(name, make_rule(rule, **options).fit(nominal, scores=levels), points, scores))
+            for wanted in rules:
+                rule, _, form = wanted.partition(":")
+                options = {"form": form or "power"} if rule == "paper" else {}
+                chosen = methods or far.METHODS[form or "power" if rule == "paper" else ""]
+                found += far.promises(
+                    nominal,
+                    points,
+                    targets=periods,
+                    rule=rule,
+                    methods=chosen,
+                    scores=(levels, scores),
+                    entity=name,
+                    **options,
+                )
+                curves.append(
+                    _curve(f"{name}, {wanted}", make_rule(rule, **options).fit(nominal, scores=levels), points, scores)
+                )
             bar.advance(note=name)
     return found, curves
 
@@ -165,7 +169,8 @@ def draw_study(found: Sequence[far.Promise], curves: Sequence[Curve], *, columns
                 curve.thresholds, line, color=COLOURS[method], linewidth=1.0, linestyle="--", label=f"{method}, bound"
             )
         for one in found:
-            if one.entity == curve.entity and one.method not in curve.bounds:
+            label = f"{one.entity}, {one.rule}" + f":{one.form}" * (one.form not in ("", "power"))
+            if label == curve.entity and one.method not in curve.bounds:
                 axis.plot(
                     [one.threshold],
                     [one.target],

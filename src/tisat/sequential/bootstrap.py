@@ -31,10 +31,11 @@ def autocorrelation(evidence: npt.NDArray[np.float64], *, lags: int) -> npt.NDAr
 
     x = rankdata(evidence)
     x -= x.mean()
-    power = float(x @ x)
-    if power == 0:
+    if not x.any():
         return np.zeros(lags)
-    return np.array([float(x[:-lag] @ x[lag:]) / power for lag in range(1, lags + 1)])
+    spectrum = np.fft.rfft(x, 2 * len(x))
+    products = np.fft.irfft(np.abs(spectrum) ** 2)[: lags + 1]
+    return np.asarray(products[1:] / products[0])
 
 
 def block_length(evidence: npt.NDArray[np.float64]) -> int:

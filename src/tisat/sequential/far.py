@@ -22,9 +22,12 @@ from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, NominalEvidence, period_interval
 from tisat.sequential.rules import AlarmRule, PaperRule, make_rule
 
+# by the form of the evidence; a rule without one comes last
 METHODS = {
     "power": ("paper", "exact", "empirical", "bootstrap", "auto"),
     "weibull": ("weibull", "empirical", "bootstrap", "auto"),
+    "log": ("empirical", "bootstrap", "auto"),
+    "": ("bootstrap", "auto"),
 }
 
 
