@@ -79,7 +79,7 @@ def table(rows: dict[tuple[str, str, str], dict[str, str]]) -> str:
     """The rows as Markdown; what a fool does about as well (less than .05 above the floor) is a blind spot, in brackets."""
     names = [kind + (f" ({size})" if kind in SIZED else "") for kind, size in COLUMNS]
     lines = ["| detector | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    for name in DETECTORS:
+    for name in (name for name in DETECTORS if (name, "spike", "6") in rows):
         cells = []
         for kind, size in COLUMNS:
             value = float(rows[name, kind, str(size)]["corrected"])

@@ -11,7 +11,6 @@ from tisat.errors import MissingExtraError
 EXTRAS = {
     "torch": "deep",
     "statsforecast": "forecast",
-    "stumpy": "forecast",
     "ray": "ray",
     "matplotlib": "report",
     "jinja2": "report",
