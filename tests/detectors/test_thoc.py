@@ -21,7 +21,9 @@ QUICK = {"window": 16, "hidden": 8, "dilations": (1, 4), "n_clusters": (4, 3), "
 def network():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        made = THOCNetwork(2, hidden=4, dilations=(1, 2, 4), n_clusters=(5, 3, 2), temperature=0.3).double()
+        made = THOCNetwork(
+            2, hidden=4, dilations=(1, 2, 4), n_clusters=(5, 3, 2), temperature=0.3, anchored=True
+        ).double()
         for parameter in made.parameters():
             parameter.data.add_(0.3 * torch.randn(parameter.shape))
         return made
@@ -118,6 +120,15 @@ def test_every_part_of_the_loss_falls(rows):
     first, last = detector.history_[0], detector.history_[-1]
     for part in ("loss", "one_class", "orthogonality", "self_supervision"):
         assert last[part] < first[part]
+
+
+def test_an_anchored_window_has_no_level(rows):
+    anchored, plain = (THOC(epochs=1, anchored=flag, **QUICK).fit(rows) for flag in (True, False))
+    moved = rows + 0.3
+    np.testing.assert_allclose(anchored.decision_function(moved), anchored.decision_function(rows), rtol=1e-3)
+    assert not np.allclose(plain.decision_function(moved), plain.decision_function(rows), rtol=1e-2, equal_nan=True)
+    assert (plain.network_.scale == 1).all()
+    assert (anchored.network_.scale != 1).all()
 
 
 def test_still_and_doubled_channels_leave_finite_scores(rows):

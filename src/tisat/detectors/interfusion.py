@@ -207,8 +207,9 @@ class InterFusion(PresetDetector):
         """The same windows, mixed within stretches of ``MIXED`` batches: neighbours in time are nearly equal."""
         while stretch := list(islice(batches, MIXED)):
             windows = torch.cat(stretch)
-            for chosen in torch.randperm(len(windows), device=windows.device).split(self.batch_size):
-                yield windows[chosen]
+            order = torch.randperm(len(windows), device=windows.device)
+            for first in range(0, len(windows), self.batch_size):
+                yield windows[order[first : first + self.batch_size]]
 
     def _halve(self, optimizer: torch.optim.Optimizer, epoch: int) -> None:
         for group in optimizer.param_groups:

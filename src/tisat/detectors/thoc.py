@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from tisat._extras import require
-from tisat._validation import check_integer, check_real
+from tisat._validation import check_flag, check_integer, check_real
 from tisat.detectors._neural import Batches, Optimizers
 from tisat.detectors._preset import PresetDetector
 from tisat.errors import ParameterError
@@ -31,6 +31,7 @@ else:
     torch = require("torch", whose="THOC")
 
 CENTRE_BATCHES = 20  # batches whose features the first centres are means of
+STILL, SMALLEST = 1e-6, 0.01  # movement of a channel that never moved; smallest unit, in training ranges
 JITTER = 1e-2  # keeps two centres of the same features apart
 
 
@@ -41,7 +42,7 @@ class THOC(PresetDetector):
     ----------
     preset : {"compact", "paper"}
         Where the numbers left at None come from. The paper chooses widths, dilations, clusters and weights by grid search for
-        each data set; ``"paper"`` is one point of that grid. ``"compact"``: the same network, narrower, on every other window.
+        each data set; ``"paper"`` is one point of that grid. ``"compact"``: the same network, narrower, on every third window.
     window : int
         Rows the network sees.
     hidden : int
@@ -52,6 +53,8 @@ class THOC(PresetDetector):
         K(l): centres of each scale.
     temperature : float
         Of the soft assignment, eq. (5): towards 0 each feature goes to its nearest centre alone.
+    anchored : bool
+        Subtract each window's own mean first, so that a level outside the training range is not a fault in itself.
     orthogonality : float
         Weight of L_orth.
     self_supervision : float
@@ -77,7 +80,7 @@ class THOC(PresetDetector):
 
     rounding = 1e-3
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "compact": {"window": 64, "hidden": 32, "n_clusters": (6, 4, 2), "epochs": 6, "learning_rate": 2e-3, "stride": 2},
+        "compact": {"window": 64, "hidden": 32, "n_clusters": (6, 4, 2), "epochs": 6, "learning_rate": 2e-3, "stride": 3},
         "paper": {"window": 100, "hidden": 64, "n_clusters": (12, 6, 4), "epochs": 100, "learning_rate": 1e-3, "stride": 1},
     }  # fmt: skip
 
@@ -97,8 +100,9 @@ class THOC(PresetDetector):
         dilations: tuple[int, ...] = (1, 4, 8),
         n_clusters: tuple[int, ...] | None = None,
         temperature: float = 0.1,
-        orthogonality: float = 0.1,
-        self_supervision: float = 10.0,
+        anchored: bool = True,
+        orthogonality: float = 1.0,
+        self_supervision: float = 1.0,
         weight_decay: float = 1e-6,
         epochs: int | None = None,
         batch_size: int = 64,
@@ -115,6 +119,7 @@ class THOC(PresetDetector):
         self.dilations = dilations
         self.n_clusters = n_clusters
         self.temperature = temperature
+        self.anchored = anchored
         self.orthogonality = orthogonality
         self.self_supervision = self_supervision
         self.weight_decay = weight_decay
@@ -141,6 +146,7 @@ class THOC(PresetDetector):
         for name in ("temperature", "orthogonality", "self_supervision", "weight_decay"):
             check_real(getattr(self, name), name, whose, at_least=0.0)
         check_real(self.temperature, "temperature", whose, above=0.0)
+        check_flag(self.anchored, "anchored", whose)
         if not self.dilations or len(self.dilations) != len(self.n_clusters):
             raise ParameterError(
                 f"The 'n_clusters' parameter of {whose} must have one number for each of the dilations "
@@ -160,6 +166,7 @@ class THOC(PresetDetector):
             dilations=self.dilations,
             n_clusters=self.n_clusters,
             temperature=self.temperature,
+            anchored=self.anchored,
         )
 
     def _optimizers(self, network: torch.nn.Module) -> Optimizers:
@@ -167,13 +174,20 @@ class THOC(PresetDetector):
         return {"all": torch.optim.Adam(network.parameters(), **decay)}
 
     def _before_training(self, network: THOCNetwork, batches: Batches) -> None:  # type: ignore[override]
+        if self.anchored:
+            squares = torch.stack([(network.prepared(batch) ** 2).mean(dim=(0, 1)) for batch in batches()])
+            movement = squares.mean(dim=0).sqrt()
+            still = torch.ones_like(movement)
+            network.scale.copy_(torch.where(movement < STILL, still, movement.clamp(min=SMALLEST)))
+        self._place_centres(network, batches)
+
+    def _place_centres(self, network: THOCNetwork, batches: Batches) -> None:
         """Centres where the features are: k-means of every scale, from the bottom up."""
         every = max(1, sum(1 for _ in batches()) // CENTRE_BATCHES)
         windows = torch.cat([batch[:: max(1, len(batch) // 8)] for batch in islice(batches(), 0, None, every)])
-        scales = [features[:, -1:] for features in network.scales(windows)]  # the last row of each: (n, 1, h)
         received = None
-        for level, features in enumerate(scales):
-            inputs = network.joined(level, received, features)  # (n, 1, i, h)
+        for level, features in enumerate(network.scales(network.prepared(windows))):
+            inputs = network.joined(level, received, features[:, -1:])  # of the last rows: (n, 1, i, h)
             centres = network.centres[level]
             flat = torch.nn.functional.normalize(inputs.flatten(0, -2), dim=-1).cpu().numpy()
             if len(flat) >= len(centres):
@@ -186,10 +200,11 @@ class THOC(PresetDetector):
             received = share.transpose(-1, -2) @ torch.relu(network.transforms[level](inputs))
 
     def _parts(self, network: THOCNetwork, batch: torch.Tensor) -> dict[str, torch.Tensor]:
-        scales = network.scales(batch)
+        windows = network.prepared(batch)
+        scales = network.scales(windows)
         one_class = network.distances(network.summary(scales)).mean() / self.n_clusters[-1]  # eq. (9)
         orthogonality = network.orthogonality()  # eq. (11)
-        forecast = network.self_supervision(scales, batch)  # eq. (12)
+        forecast = network.self_supervision(scales, windows)  # eq. (12)
         loss = one_class + self.orthogonality * orthogonality + self.self_supervision * forecast  # eq. (13)
         return {"loss": loss, "one_class": one_class, "orthogonality": orthogonality, "self_supervision": forecast}
 
@@ -208,5 +223,5 @@ class THOC(PresetDetector):
     def _window_points(  # type: ignore[override]
         self, network: THOCNetwork, batch: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        scales = [features[:, -1:] for features in network.scales(batch)]
+        scales = [features[:, -1:] for features in network.scales(network.prepared(batch))]
         return network.distances(network.summary(scales))  # (b, 1)

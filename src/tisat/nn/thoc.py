@@ -51,12 +51,26 @@ def cosine_distance(features: Tensor, centres: Tensor) -> Tensor:
 
 
 class THOCNetwork(nn.Module):
-    """Windows ``(b, T, C)`` -> features of every scale -> a summary at the top centres."""
+    """Windows ``(b, T, C)`` -> features of every scale -> a summary at the top centres.
+
+    ``scale`` puts the channels in units of their own movement; it is a buffer that training sets.
+    """
+
+    scale: Tensor  # (C,)
 
     def __init__(
-        self, n_channels: int, *, hidden: int, dilations: Sequence[int], n_clusters: Sequence[int], temperature: float
+        self,
+        n_channels: int,
+        *,
+        hidden: int,
+        dilations: Sequence[int],
+        n_clusters: Sequence[int],
+        temperature: float,
+        anchored: bool,
     ) -> None:
         super().__init__()
+        self.anchored = anchored
+        self.register_buffer("scale", torch.ones(n_channels))
         self.dilations = tuple(dilations)
         self.temperature = temperature
         widths = [n_channels, *[hidden] * len(dilations)]
@@ -70,6 +84,10 @@ class THOCNetwork(nn.Module):
             assert isinstance(transform, nn.Linear)
             nn.init.eye_(transform.weight)
             nn.init.zeros_(transform.bias)
+
+    def prepared(self, windows: Tensor) -> Tensor:
+        """Windows in units of the channels' movement, without their own mean where they are anchored."""
+        return (windows - windows.mean(dim=1, keepdim=True) if self.anchored else windows) / self.scale
 
     def scales(self, windows: Tensor) -> list[Tensor]:
         """Features ``(b, T, h)`` of every layer, each fed by the one below: eq. (4)."""
