@@ -242,3 +242,23 @@ def test_training_beats_the_untrained_network_and_the_last_value():
     errors = {name: (d._residuals(test) ** 2).mean() for name, d in (("trained", trained), ("untrained", untrained))}
     assert errors["trained"] < 0.5 * errors["untrained"]
     assert errors["trained"] < (np.diff(test, axis=0)[31:] ** 2).mean()
+
+
+def logistic(length, *, seed):
+    """Two chaotic channels whose next value is a parabola of the last: a line says nothing about it."""
+    rows = np.empty((length, 2))
+    rows[0] = np.random.default_rng(seed).uniform(0.2, 0.8, 2)
+    for t in range(1, length):
+        rows[t] = 3.9 * rows[t - 1] * (1 - rows[t - 1])
+    return rows
+
+
+@pytest.mark.slow
+def test_the_transformer_learns_what_a_line_cannot_say():
+    train, test = logistic(3000, seed=0), logistic(500, seed=1)
+    size = {"window": 8, "token": 4, "d_model": 16, "n_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1}
+    detector = TiSAT(**size, epochs=12, decay=0.8, learning_rate=3e-3, dropout=0.0).fit(train)
+    learned = (detector._residuals(test) ** 2).mean()
+    torch.nn.init.zeros_(detector.network_.projection.weight)  # the linear skip alone
+    torch.nn.init.zeros_(detector.network_.projection.bias)
+    assert learned < 0.5 * (detector._residuals(test) ** 2).mean()

@@ -37,7 +37,7 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 ANCHORS = ("mean", "last", "none")
 AGGREGATIONS: dict[str, Callable[[Array], Array]] = {
-    "mean": lambda points: np.asarray(np.mean(points**2, axis=1)),
+    "mean": lambda points: np.asarray(np.einsum("tc,tc->t", points, points) / points.shape[1]),  # no copy of points
     "max": lambda points: np.asarray(np.max(points**2, axis=1)),
 }
 DEVIATION = 10.0  # training ranges from the anchor
@@ -182,9 +182,10 @@ class NeuralForecaster(NeuralDetector):
         return flat[: max(0, len(part) - self.window)]
 
     def _points(self, part: Array) -> Array:
-        residuals = self._residuals(part)
-        residuals /= self.spread_[np.arange(len(residuals)) % self.horizon]
-        return np.concatenate([np.full((min(self.window, len(part)), part.shape[1]), np.nan), residuals])
+        residuals = self._window_residuals(part, every=self.horizon)
+        residuals /= self.spread_
+        scored = residuals.reshape(-1, part.shape[1])[: max(0, len(part) - self.window)]
+        return np.concatenate([np.full((min(self.window, len(part)), part.shape[1]), np.nan), scored])
 
     def _points_of_windows(self, windows: Array) -> Array:
         forecast = [
