@@ -7,6 +7,7 @@ of dimensions; the number of stored windows is what cost is made of, and ``max_w
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numba
@@ -22,6 +23,14 @@ Integers = npt.NDArray[np.int64]
 
 BLOCK_DISTANCES = 4_000_000  # distances held at a time: 32 MB
 SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a true neighbour
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # several sums at once, the same for every batch
+def _distance(first: Array, second: Array) -> float:  # pragma: no cover - compiled
+    square = 0.0
+    for f in range(len(first)):
+        square += (first[f] - second[f]) ** 2
+    return float(np.sqrt(square))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -49,10 +58,7 @@ def _closest(
         for candidate in who:
             if candidate < 0:
                 continue
-            square = 0.0
-            for f in range(rows.shape[1]):
-                square += (rows[i, f] - stored[candidate, f]) ** 2
-            distance = np.sqrt(square)
+            distance = _distance(rows[i], stored[candidate])
             if distance < distances[i, k - 1]:
                 slot = k - 1
                 while slot > 0 and distances[i, slot - 1] > distance:
@@ -110,9 +116,9 @@ class NeighborDetector(StandardWindowDetector):
     stored_: Array  # (N, d) standardised flat windows
     when_: Integers  # (N,) first row of each stored window, parts numbered on with a gap of one window
 
+    @abstractmethod
     def _score_neighbors(self, distances: Array, indices: Integers) -> Array:
         """Points ``(n, m)`` from the ``n_neighbors`` nearest stored windows."""
-        raise NotImplementedError
 
     def _fit_stored(self) -> None:
         """Learn from ``stored_`` what scoring needs beyond it."""
