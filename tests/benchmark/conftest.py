@@ -13,7 +13,6 @@ from tisat.benchmark.sources import Source
 from tisat.benchmark.store import Store
 from tisat.benchmark.task import Task, fingerprint, make_task
 
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -12,7 +12,7 @@ from tisat import registry
 from tisat.benchmark.drive import drive
 from tisat.benchmark.engine import InlineEngine
 from tisat.benchmark.evaluation import Evaluation
-from tisat.benchmark.frozen import FILES, Frozen, gather, read_frozen, write_frozen
+from tisat.benchmark.frozen import FILES, gather, read_frozen, write_frozen
 from tisat.benchmark.layout import Layout
 from tisat.benchmark.store import Store
 from tisat.benchmark.tables import markdown_page, paper, tables_of

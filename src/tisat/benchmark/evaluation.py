@@ -84,6 +84,7 @@ class Evaluation:
         self.experiment = experiment
         self.store = store
         (store.folder / "counts").mkdir(exist_ok=True)
+        self.resampled: dict[Any, Any] = {}  # bootstrap draws that several tables share
         self._labels = lru_cache(maxsize=None)(self._read_labels)
 
     @cached_property

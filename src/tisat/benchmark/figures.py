@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat.benchmark.curves import EntityCounts
-from tisat.benchmark.evaluation import Evaluation, nominal_unit
+from tisat.benchmark.evaluation import Evaluation, Run, nominal_unit
 from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
 from tisat.metrics import best_adjusted_f1, best_random_guess, chance_corrected, random_guess
 
@@ -138,17 +137,22 @@ def _spread(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
 
 
-def _seeds(counts: Sequence[EntityCounts], weights: Floats) -> tuple[list[float], Floats, list[float], Floats]:
-    """Pooled and mean SPD of each seed, and of each resample averaged over seeds."""
-    pooled = [float(one.pooled()[0]) for one in counts]
-    each = [one.each() for one in counts]
-    means = [float(np.nanmean(one)) if not np.isnan(one).all() else math.nan for one in each]
-    return (
-        pooled,
-        np.mean([one.pooled(weights) for one in counts], axis=0),
-        means,
-        np.mean([resampled_means(one, weights) for one in each], axis=0),
-    )
+def _seeds(
+    evaluation: Evaluation, runs: Sequence[Run], entities: Sequence[str], rule: str, delta_max: int
+) -> tuple[list[float], Floats, list[float], Floats]:
+    """Pooled and mean SPD of each seed, and of each resample averaged over seeds; kept, for figures and differences share them."""
+    key = (tuple(run.done[entity] for run in runs for entity in entities), rule, delta_max)
+    if key not in evaluation.resampled:
+        weights = _weights(evaluation, runs[0].dataset, entities)
+        counts = [evaluation.counts(run, entities, rule, delta_max) for run in runs]
+        each = [one.each() for one in counts]
+        evaluation.resampled[key] = (
+            [float(one.pooled()[0]) for one in counts],
+            np.mean([one.pooled(weights) for one in counts], axis=0),
+            [float(np.nanmean(one)) if not np.isnan(one).all() else math.nan for one in each],
+            np.mean([resampled_means(one, weights) for one in each], axis=0),
+        )
+    return evaluation.resampled[key]
 
 
 def floor_of(
@@ -172,15 +176,13 @@ def figures(evaluation: Evaluation, *, rules: Iterable[str], deltas: Iterable[in
             runs, entities = evaluation.finished(system.name, dataset)
             if not runs:
                 continue
-            weights = _weights(evaluation, dataset, entities)
             tasks = [[evaluation.rows[run.done[entity]] for entity in entities] for run in runs]
             for rule, delta in cells:
                 key = (entities, rule, delta)
                 if key not in floors:
                     floors[key] = floor_of(evaluation, dataset, entities, rule, delta)
                 floor, floor_mean = floors[key]
-                counts = [evaluation.counts(run, entities, rule, delta) for run in runs]
-                pooled, pooled_draws, means, mean_draws = _seeds(counts, weights)
+                pooled, pooled_draws, means, mean_draws = _seeds(evaluation, runs, entities, rule, delta)
                 whole = interval_of(float(np.mean(pooled)), pooled_draws)
                 mean = interval_of(float(np.mean(means)), mean_draws)
                 found.append(
@@ -225,13 +227,8 @@ def differences(evaluation: Evaluation, *, reference: str, rules: Iterable[str],
                 common = tuple(entity for entity in our_entities if entity in their_entities)
                 if system.name == reference or not common:
                     continue
-                weights = _weights(evaluation, dataset, common)
-                a, a_draws, am, am_draws = _seeds(
-                    [evaluation.counts(run, common, rule, delta_max) for run in theirs], weights
-                )
-                b, b_draws, bm, bm_draws = _seeds(
-                    [evaluation.counts(run, common, rule, delta_max) for run in ours], weights
-                )
+                a, a_draws, am, am_draws = _seeds(evaluation, theirs, common, rule, delta_max)
+                b, b_draws, bm, bm_draws = _seeds(evaluation, ours, common, rule, delta_max)
                 pooled = interval_of(float(np.mean(a) - np.mean(b)), a_draws - b_draws)
                 mean = interval_of(float(np.mean(am) - np.mean(bm)), am_draws - bm_draws)
                 found.append(
@@ -254,13 +251,8 @@ def rule_differences(evaluation: Evaluation, *, against: str, rules: Iterable[st
                 runs, entities = evaluation.finished(system.name, dataset)
                 if not runs:
                     continue
-                weights = _weights(evaluation, dataset, entities)
-                a, a_draws, am, am_draws = _seeds(
-                    [evaluation.counts(run, entities, rule, delta_max) for run in runs], weights
-                )
-                b, b_draws, bm, bm_draws = _seeds(
-                    [evaluation.counts(run, entities, against, delta_max) for run in runs], weights
-                )
+                a, a_draws, am, am_draws = _seeds(evaluation, runs, entities, rule, delta_max)
+                b, b_draws, bm, bm_draws = _seeds(evaluation, runs, entities, against, delta_max)
                 pooled = interval_of(float(np.mean(a) - np.mean(b)), a_draws - b_draws)
                 mean = interval_of(float(np.mean(am) - np.mean(bm)), am_draws - bm_draws)
                 found.append(

@@ -18,7 +18,7 @@ from tisat._validation import check_integer, check_real
 from tisat.errors import InputError
 
 Floats = npt.NDArray[np.float64]
-RESAMPLES = 2000
+RESAMPLES = 1000
 LEVEL = 0.95
 
 

@@ -171,7 +171,7 @@ def differences_table(frozen: Frozen, *, rule: str) -> Layout:
         shown,
         f"Difference to {frozen.about['reference']} under: {RULE_TITLES[rule]}",
         f"SPD less that of {frozen.about['reference']}, in percentage points, delta_max = {frozen.about['delta_max']}, with 95 % paired bootstrap intervals over entities "
-        f"(2000 resamples); {FEWER} the interval excludes 0. Differences without {FEWER} are not claimed.",
+        f"(1000 resamples); {FEWER} the interval excludes 0. Differences without {FEWER} are not claimed.",
     )
 
 
