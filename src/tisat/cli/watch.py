@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,7 +59,7 @@ def watch(
             output.write_bytes(b"")
         with output.open("r+b") as file:
             file.truncate(note["bytes"])
-    with sys.stdout.buffer if output is None else output.open("ab") as target:
+    with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
         lines = iter(sys.stdin) if live else islice(sys.stdin, note["lines"], None)
         run(
             monitor,

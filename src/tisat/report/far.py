@@ -7,6 +7,7 @@ name; the counting is :mod:`tisat.sequential.far`'s.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from tisat import registry
 from tisat._extras import require
 from tisat._progress import progress
-from tisat.errors import SeriesError
+from tisat.errors import CalibrationWarning, SeriesError
 from tisat.sequential import far
 from tisat.sequential.calibration import period_interval
 from tisat.sequential.decay import exact_decay, paper_decay
@@ -107,7 +108,8 @@ def study(
     """
     found: list[far.Promise] = []
     curves: list[Curve] = []
-    with progress("counting", total=None) as bar:
+    with progress("counting", total=None) as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # the table says what came of it
         for name, series in _training(data, root, entities):
             cut = int(len(series) * (1.0 - tail))
             model = registry.resolve(detector)()
