@@ -32,8 +32,9 @@ class Linear(ForecastDetector):
     window : int
         How many past values the forecast is made from.
     ridge : float
-        Penalty on the weights, as a share of the variance of the inputs. The default was chosen on training data: it
-        keeps the false-alarm level best on tails the model has not seen (``experiments/ridge_on_training_tails.py``).
+        Penalty on the weights, as a share of the variance of the inputs. The default keeps the
+        false-alarm level best on unseen training tails (``experiments/ridge_on_training_tails.py``); it was not chosen
+        blind to test labels, see ``docs/detectors/linear.md``.
 
     Examples
     --------
