@@ -227,7 +227,7 @@ def impute(windows: Tensor, doubtful: Tensor, draw: Callable[[Tensor], Tensor], 
     Examples
     --------
     >>> impute(torch.tensor([1.0, 9.0]), torch.tensor([False, True]), lambda x: x.mean() * torch.ones(2), n_steps=50)
-    tensor([1.0000, 1.0000])
+    tensor([1., 1.])
     """
     imputed = windows
     for _ in range(n_steps):
