@@ -191,7 +191,7 @@ def test_files_that_do_not_fit_are_refused(detector, tmp_path):
         registry.resolve("last-value").load(path)
     for change, sentence in (
         ({"params": {**document["params"], "d_model": 16}}, "shape"),
-        ({"params": {**document["params"], "encoder_layers": 2}}, "exactly the tensors"),
+        ({"params": {**document["params"], "encoder_layers": 4}}, "exactly the tensors"),
         ({"params": {**document["params"], "anchor": "median"}}, "'anchor'"),
         ({"detector": "no-such-detector"}, "registered detector"),
     ):
