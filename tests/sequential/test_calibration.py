@@ -161,6 +161,8 @@ def test_constant_nominal_scores_give_a_threshold_all_the_same(name):
     else:
         calibration = calibrate(rule, np.zeros(500), 0.01)
     assert math.isfinite(calibration.threshold)
+    if name != "threshold":
+        assert calibration.threshold > 1e-3  # not a hair trigger just above 0
     quiet = np.zeros(100)
     assert count_alarms(rule, rule.evidence(quiet), calibration.threshold) == 0
     assert count_alarms(rule, rule.evidence(np.append(quiet, 1e6)), calibration.threshold) == 1

@@ -136,7 +136,7 @@ def period_curve(
     statistic = np.sort(statistic_at_rest)
     tail = np.geomspace(0.5, 2.0 / length, THRESHOLDS)
     candidates = np.unique(statistic[np.minimum((length * (1.0 - tail)).astype(np.int64), length - 1)])
-    candidates = candidates[candidates > 0] if rule.bounded else candidates
+    candidates = candidates[candidates > 0] if rule.positive else candidates
     if len(candidates) == 0:  # the evidence never rises: any threshold above it will do
         top = max(float(statistic[-1]), 0.0) + 1.0
         return PeriodCurve(

@@ -173,7 +173,7 @@ def _by_formula(
         return float("nan"), notes
     if math.isinf(decay):
         top = max(float(np.nanmax(np.concatenate(segments))), 0.0)
-        return top + 1e-9 + 1e-9 * top, notes
+        return top + 1.0, notes  # evidence never rises: one unit above it, and no hair trigger
     return max(math.log(target) / decay, 1e-300), notes
 
 

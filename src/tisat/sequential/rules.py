@@ -147,6 +147,7 @@ class AlarmRule(ABC):
     """Base of the rules: ``fit`` on nominal points, then ``evidence``, ``accumulate`` or ``start``."""
 
     name: ClassVar[str]
+    positive: ClassVar[bool] = True  # the statistic is 0 at rest and never below, so a threshold must be above 0
     bounded: ClassVar[bool] = False  # True: exp(-omega h) bounds its false alarms if evidence is independent
 
     @abstractmethod
@@ -316,6 +317,7 @@ class ThresholdRule(AlarmRule):
     """
 
     name = "threshold"
+    positive = False
 
     def __init__(self, *, hold: int = 1) -> None:
         self.hold = hold
