@@ -71,7 +71,9 @@ def main():
             found[name] = json.loads(done.stdout.splitlines()[-1])
     fastest = {kind: max(row[kind] for row in found.values()) for kind in ("train", "score")}
     print(f"{options.channels} channels, {options.rows} rows, one thread, CPU seconds\n")
-    print("| detector | window | parameters | training windows/s | of the fastest | scoring windows/s | of the fastest | peak MB |")
+    print(
+        "| detector | window | parameters | training windows/s | of the fastest | scoring windows/s | of the fastest | peak MB |"
+    )
     print("|" + "---|" * 8)
     for name, row in found.items():
         print(

@@ -55,7 +55,9 @@ def main() -> None:
                 detector = make(name, **params, random_state=seed).fit(plant.train)
             spd = float(spd_score(plant.test.labels, detector.decision_function(plant.test), delta_max=DELTA_MAX))
             found.append(chance_corrected(spd, floor[seed]))
-        print(f"{case:40}", " ".join(f"{value:7.3f}" for value in found), f"  median {np.median(found):.3f}", flush=True)
+        print(
+            f"{case:40}", " ".join(f"{value:7.3f}" for value in found), f"  median {np.median(found):.3f}", flush=True
+        )
 
 
 if __name__ == "__main__":
