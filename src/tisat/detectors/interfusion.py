@@ -83,8 +83,8 @@ class InterFusion(PresetDetector):
     rounding = 1e-3
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "compact": {
-            "window": 40, "hidden": 32, "dense": 32, "n_flows": 4, "n_steps": 5, "n_samples": 4, "pretrain_epochs": 5,
-            "epochs": 10, "batch_size": 64, "learning_rate": 3e-3, "stride": 2, "validation": 0.1,
+            "window": 40, "hidden": 32, "dense": 32, "n_flows": 4, "n_steps": 5, "n_samples": 4, "pretrain_epochs": 10,
+            "epochs": 20, "batch_size": 64, "learning_rate": 3e-3, "stride": 2, "validation": 0.1,
         },
         "paper": {
             "window": 100, "hidden": 500, "dense": 500, "n_flows": 20, "n_steps": 10, "n_samples": 100,
