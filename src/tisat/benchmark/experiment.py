@@ -19,7 +19,7 @@ from tisat.benchmark.task import Task, fingerprint, is_random, make_task
 from tisat.errors import InputError, ParameterError
 from tisat.sequential.rules import RULES
 
-KINDS = ("spd", "adjusted", "floors", "sweep", "rules", "false-alarms")
+KINDS = ("spd", "adjusted", "floors", "sweep", "rules")
 RULE_ORDER = ("threshold", "paper", "excess")
 KEYS = {
     "title",
@@ -34,7 +34,6 @@ KEYS = {
     "reference",
     "rule",
     "note",
-    "false_alarms",
 }
 SYSTEM_KEYS = {"name", "detector", "params", "seeds", "entities", "data", "note", "ours"}
 
