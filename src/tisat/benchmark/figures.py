@@ -152,7 +152,8 @@ def _seeds(
             [float(np.nanmean(one)) if not np.isnan(one).all() else math.nan for one in each],
             np.mean([resampled_means(one, weights) for one in each], axis=0),
         )
-    return evaluation.resampled[key]
+    kept: tuple[list[float], Floats, list[float], Floats] = evaluation.resampled[key]
+    return kept
 
 
 def floor_of(
