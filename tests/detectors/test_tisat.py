@@ -237,7 +237,7 @@ def test_the_linear_skip_is_where_training_starts(rows):
 def test_training_beats_the_untrained_network_and_the_last_value():
     train, test = waves(4000, channels=2), waves(600, seed=8, channels=2)
     size = {"window": 32, "token": 16, "d_model": 16, "n_heads": 2, "d_ff": 32, "linear_skip": False}
-    trained = TiSAT(**size, epochs=8).fit(train)
+    trained = TiSAT(**size, epochs=8, decay=0.9, learning_rate=3e-3).fit(train)
     untrained = TiSAT(**size, epochs=1, learning_rate=1e-12).fit(train)
     errors = {name: (d._residuals(test) ** 2).mean() for name, d in (("trained", trained), ("untrained", untrained))}
     assert errors["trained"] < 0.5 * errors["untrained"]
