@@ -11,7 +11,7 @@ from sklearn.svm import OneClassSVM
 
 import naive_detectors as naive
 from tisat.detectors import make
-from tisat.detectors._neighbors import nearest
+from tisat.detectors._neighbors import FEW_ROWS, nearest
 from tisat.detectors.spectral_residual import _contrast
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,9 @@ def test_ocsvm_is_the_decision_function_through_a_monotone_map(window):
     scores = detector.decision_function(TEST)[window - 1 :]
     assert (scores >= 0).all()
     np.testing.assert_allclose(
-        detector.mass_ * np.exp(-scores) - detector.rho_, direct.decision_function(standardised(TEST, window)), atol=1e-9
+        detector.mass_ * np.exp(-scores) - detector.rho_,
+        direct.decision_function(standardised(TEST, window)),
+        atol=1e-9,
     )
 
 
@@ -87,18 +89,24 @@ def test_mahalanobis_equals_the_solved_quadratic_form(window):
 
 
 @given(
-    seed=st.integers(0, 1000), n=st.integers(1, 40), size=st.integers(1, 8), k=st.integers(1, 5), offset=st.sampled_from([0.0, 1e4])
+    seed=st.integers(0, 1000),
+    n=st.integers(1, 40),
+    size=st.integers(1, 8),
+    k=st.integers(1, 5),
+    count=st.sampled_from([5, FEW_ROWS]),  # searched in double at once; in single precision first
+    grid=st.sampled_from([(0.0, 1.0), (1e4, 1.0), (1e2, 1e-3)]),  # the last is below single precision
 )
-@settings(max_examples=60, deadline=None)
-def test_nearest_equals_the_sorted_distances(seed, n, size, k, offset):
+@settings(max_examples=80, deadline=None)
+def test_nearest_equals_the_sorted_distances(seed, n, size, k, count, grid):
     rng = np.random.default_rng(seed)
-    stored, rows = rng.integers(0, 4, (n, size)) + offset, rng.integers(0, 4, (5, size)) + offset
-    first, last = rng.integers(0, n, 5), rng.integers(0, n + 1, 5)
+    offset, unit = grid
+    stored, rows = (unit * rng.integers(0, 4, (many, size)) + offset for many in (n, count))
+    first, last = rng.integers(0, n, count), rng.integers(0, n + 1, count)
     distances, indices = nearest(rows, stored, k=k, skip=(first, last))
-    for i in range(5):
+    for i in range(count):
         allowed = [not first[i] <= j < last[i] for j in range(n)]
         expected = naive.nearest_distances(rows[i], stored, allowed=allowed)[:k]
-        np.testing.assert_allclose(distances[i, : len(expected)], expected, atol=1e-9)
+        np.testing.assert_allclose(distances[i, : len(expected)], expected, atol=1e-9 * unit)
         assert np.isinf(distances[i, len(expected) :]).all()
         assert (indices[i, len(expected) :] == -1).all()
 

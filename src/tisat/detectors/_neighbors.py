@@ -1,14 +1,16 @@
 """Exact nearest neighbours among stored windows, and the detectors built on them.
 
-Candidates are found with one matrix product a block of rows; their distances are then computed again from the
-differences, so that a row scores the same alone and in a crowd and a distance of 0 is 0. Trees are of no use in hundreds
-of dimensions; the number of stored windows is what cost is made of, and ``max_windows`` bounds it.
+Candidates are found with one matrix product a block of rows, in single precision; their distances are then computed
+again from the differences in double, so that a row scores the same alone and in a crowd and a distance of 0 is 0. Where
+the rounding of the product could have cost a true neighbour the row is searched again in double. Trees are of no use in
+hundreds of dimensions; the number of stored windows is what cost is made of, and ``max_windows`` bounds it.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numba
 import numpy as np
@@ -21,8 +23,9 @@ from tisat.errors import SeriesError
 
 Integers = npt.NDArray[np.int64]
 
-BLOCK_DISTANCES = 4_000_000  # distances held at a time: 32 MB
+BLOCK_DISTANCES = 1_000_000  # distances held at a time: 4 MB, near the processor
 SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a true neighbour
+FEW_ROWS = 32  # fewer are searched in double at once: converting what is stored would cost more
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # several sums at once, the same for every batch
@@ -35,16 +38,23 @@ def _distance(first: Array, second: Array) -> float:  # pragma: no cover - compi
 
 @numba.njit(cache=True, nogil=True)
 def _closest(
-    rough: Array, rows: Array, stored: Array, k: int, spare: int, first: Integers, last: Integers
-) -> tuple[Array, Integers]:  # pragma: no cover - compiled
-    """The k nearest stored rows outside ``[first, last)`` by exact distance, chosen among the roughly nearest."""
+    rough: Array, rows: Array, stored: Array, k: int, spare: int, first: Integers, last: Integers, rounding: Array
+) -> tuple[Array, Integers, npt.NDArray[np.bool_]]:  # pragma: no cover - compiled
+    """The k nearest stored rows outside ``[first, last)`` by exact distance, chosen among the roughly nearest.
+
+    ``rough`` is the squared distance without the row's own norm, wrong by at most ``rounding``. The last array says for
+    which rows no other stored row can be nearer than those chosen.
+    """
     n, size = rough.shape
     wanted = min(k + spare, size)
     distances = np.full((n, k), np.inf)
     indices = np.full((n, k), -1)
+    certain = np.ones(n, dtype=np.bool_)
+    near = np.empty(wanted, dtype=rough.dtype)
+    who = np.empty(wanted, dtype=np.int64)
     for i in range(n):
-        near = np.full(wanted, np.inf)
-        who = np.full(wanted, -1)
+        near[:] = np.inf
+        who[:] = -1
         for j in range(size):
             value = rough[i, j]
             if value < near[wanted - 1] and not first[i] <= j < last[i]:
@@ -67,7 +77,40 @@ def _closest(
                     slot -= 1
                 distances[i, slot] = distance
                 indices[i, slot] = candidate
-    return distances, indices
+        if who[wanted - 1] >= 0 and wanted < size:  # others were left out: could one of them be nearer?
+            norm = 0.0
+            for f in range(rows.shape[1]):
+                norm += rows[i, f] ** 2
+            certain[i] = distances[i, k - 1] ** 2 - norm + rounding[i] < near[wanted - 1]
+    return distances, indices, certain
+
+
+def _search(
+    rows: Array, stored: npt.NDArray[Any], exact: Array, k: int, first: Integers, last: Integers
+) -> tuple[Array, Integers, npt.NDArray[np.bool_]]:
+    """One pass over ``rows`` with a product in the precision of ``stored``, a copy of ``exact``."""
+    norms = np.einsum("nd,nd->n", exact, exact)
+    longest = float(np.sqrt(norms.max()))
+    unit = float(np.finfo(stored.dtype).eps) * (exact.shape[1] + 4)  # what a sum of d products can lose, relative
+    norms = norms.astype(stored.dtype)
+    distances = np.empty((len(rows), k))
+    indices = np.empty((len(rows), k), dtype=np.int64)
+    certain = np.empty(len(rows), dtype=np.bool_)
+    step = max(1, BLOCK_DISTANCES // len(exact))
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        some = np.ascontiguousarray(rows[block])
+        lengths = np.sqrt(np.einsum("nd,nd->n", some, some))
+        rounding = unit * longest * (2.0 * lengths + longest)
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond single precision: never certain, searched in double
+            rough = some.astype(stored.dtype) @ stored.T
+            rough *= -2.0
+            rough += norms
+        found = _closest(rough, some, exact, k, SPARE, first[block], last[block], rounding)
+        distances[block], indices[block], certain[block] = found
+        if stored.dtype == np.float32:
+            certain[block] &= lengths < 1e18 / max(longest, 1.0)
+    return distances, indices, certain
 
 
 def nearest(
@@ -90,16 +133,13 @@ def nearest(
     ([[1.0, 2.0]], [[1, 2]])
     """
     stored = np.ascontiguousarray(stored)
-    norms = np.einsum("nd,nd->n", stored, stored)
     first, last = skip if skip is not None else (np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64))
-    distances = np.empty((len(rows), k))
-    indices = np.empty((len(rows), k), dtype=np.int64)
-    step = max(1, BLOCK_DISTANCES // len(stored))
-    for start in range(0, len(rows), step):
-        block = slice(start, start + step)
-        some = np.ascontiguousarray(rows[block])
-        rough = norms - 2.0 * (some @ stored.T)  # the squared distance but for the row's own norm
-        distances[block], indices[block] = _closest(rough, some, stored, k, SPARE, first[block], last[block])
+    if len(rows) < FEW_ROWS:
+        return _search(rows, stored, stored, k, first, last)[:2]
+    distances, indices, certain = _search(rows, stored.astype(np.float32), stored, k, first, last)
+    again = np.flatnonzero(~certain)
+    if len(again):
+        distances[again], indices[again], _ = _search(rows[again], stored, stored, k, first[again], last[again])
     return distances, indices
 
 

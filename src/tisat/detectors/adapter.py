@@ -94,6 +94,13 @@ class Adapter(StandardWindowDetector):
     >>> scores = detector.decision_function([[0.0, 0.0], [6.0, 6.0]])
     >>> bool(scores[0] < detector.nominal_level() < scores[1])
     True
+
+    Notes
+    -----
+    The score is the estimator's own: minus ``score_samples`` or ``decision_function`` of scikit-learn, PyOD's
+    ``decision_function`` as it is. Where an estimator ranks the rows of a batch among themselves, as PyOD's ECOD and COPOD
+    do, each row is scored alone, with a warning. A file holds the estimator's name, its parameters and its training
+    windows; reading it fits again. Pedregosa et al.: Scikit-learn, JMLR 2011; Zhao, Nasrullah, Li: PyOD, JMLR 2019.
     """
 
     training_: Array  # (n, d) windows the estimator was fitted on
@@ -131,7 +138,9 @@ class Adapter(StandardWindowDetector):
         if "random_state" in estimator.get_params() and estimator.get_params()["random_state"] is None:
             estimator.set_params(random_state=self.random_state)
         elif not hasattr(estimator, "random_state") or estimator.random_state is None:
-            estimator.random_state = self.random_state  # scikit-learn's OneClassSVM draws, though it has no such parameter
+            estimator.random_state = (
+                self.random_state
+            )  # scikit-learn's OneClassSVM draws, though it has no such parameter
         if not (hasattr(estimator, "score_samples") or hasattr(estimator, "decision_function")):
             raise ParameterError(
                 f"The estimator of Adapter must have score_samples or decision_function after fit "
@@ -202,7 +211,9 @@ class Adapter(StandardWindowDetector):
 
 def _adapted(estimator: Any, library: str, options: Mapping[str, Any]) -> Adapter:
     if not hasattr(estimator, "fit"):
-        raise ParameterError(f"The estimator given to from_{library} must be an object with fit. Got {estimator!r} instead.")
+        raise ParameterError(
+            f"The estimator given to from_{library} must be an object with fit. Got {estimator!r} instead."
+        )
     cls = type(estimator)
     name = f"{library}:{cls.__name__}"
     if name in ESTIMATORS and cls.__module__.partition(".")[0] == library:

@@ -121,6 +121,11 @@ class LinearLast(Linear):
     >>> detector = LinearLast(window=10).fit(wave)
     >>> bool(detector.decision_function(wave + 50)[10:].max() < 3)  # another level is no anomaly
     True
+
+    References
+    ----------
+    Zeng, Chen, Zhang, Xu: Are Transformers Effective for Time Series Forecasting? AAAI 2023 (NLinear, there trained by
+    gradient descent; here the exact solution per channel).
     """
 
     def _anchors(self, part: Array) -> Array:
@@ -144,6 +149,12 @@ class LinearMean(Linear):
     >>> detector = LinearMean(window=10).fit(wave)
     >>> bool(detector.decision_function(wave + 50)[10:].max() < 3)  # another level is no anomaly
     True
+
+    Notes
+    -----
+    Removing each window's own mean and adding it back to the forecast is the first half of Kim et al.: Reversible
+    Instance Normalization, ICLR 2022, around the linear forecaster of Zeng et al., AAAI 2023. The second half, dividing
+    by each window's own spread, is left out: it would make a quiet stretch as loud as any other.
     """
 
     def _anchors(self, part: Array) -> Array:
