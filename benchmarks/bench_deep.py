@@ -66,9 +66,11 @@ def main():
     for name in NAMES:
         done = subprocess.run([sys.executable, __file__, "--one", name, *size], capture_output=True, text=True)
         if done.returncode:
-            print(f"{name}: failed: {done.stderr.strip().splitlines()[-1]}", flush=True)
+            said = done.stderr.strip().splitlines() or [f"ended by signal {-done.returncode}"]
+            print(f"{name}: failed: {said[-1]}", flush=True)
         else:
             found[name] = json.loads(done.stdout.splitlines()[-1])
+            print(f"{name}: done", file=sys.stderr, flush=True)
     fastest = {kind: max(row[kind] for row in found.values()) for kind in ("train", "score")}
     print(f"{options.channels} channels, {options.rows} rows, one thread, CPU seconds\n")
     print(
