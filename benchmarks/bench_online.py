@@ -20,9 +20,9 @@ import numpy as np
 
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
-from tisat.fleet import Fleet
-from tisat.monitor import Monitor
-from tisat.plan import plan_alarms
+from tisat.online.fleet import Fleet
+from tisat.online.monitor import Monitor
+from tisat.online.plan import plan_alarms
 
 CHANNELS = 38
 ENTITIES = 256

@@ -42,7 +42,7 @@ from tisat.missing import usable_parts
 from tisat.series import Series, as_series
 
 if TYPE_CHECKING:
-    from tisat.monitor import Monitor
+    from tisat.online.monitor import Monitor
     from tisat.sequential import Alarms
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -252,7 +252,7 @@ class Detector(BaseEstimator, ABC):
             The budget: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per instant, or the time between two.
         **options
             ``rule`` (``excess``, ``threshold`` or ``paper``), ``method``, ``period`` (the sampling period, where the
-            series has no timestamps), ``random_state``, and the rule's own: see :func:`tisat.plan.plan_alarms`.
+            series has no timestamps), ``random_state``, and the rule's own: see :func:`tisat.online.plan.plan_alarms`.
 
         Examples
         --------
@@ -262,12 +262,12 @@ class Detector(BaseEstimator, ABC):
         250.0
         """
         checked = self._check_scoring(series)
-        from tisat.plan import alarms_of_series
+        from tisat.online.plan import alarms_of_series
 
         return alarms_of_series(self, checked, self.points(checked), false_alarms=false_alarms, **options)
 
     def monitor(self, *, false_alarms: Any, **options: Any) -> Monitor:
-        """An online monitor that keeps a false-alarm budget: see :class:`tisat.monitor.Monitor`; options as :meth:`alarms`.
+        """An online monitor that keeps a false-alarm budget: see :class:`tisat.online.monitor.Monitor`; options as :meth:`alarms`.
 
         Examples
         --------
@@ -278,7 +278,7 @@ class Detector(BaseEstimator, ABC):
         False
         """
         self._check_fitted()
-        from tisat.monitor import Monitor
+        from tisat.online.monitor import Monitor
 
         return Monitor(self, false_alarms=false_alarms, **options)
 

@@ -39,8 +39,8 @@ def watch(
     """
     from tisat.base import load
     from tisat.errors import CalibrationWarning
-    from tisat.monitor import Monitor
-    from tisat.watching import watch as run
+    from tisat.online.monitor import Monitor
+    from tisat.online.watching import watch as run
 
     detector = load(model)
     note: dict[str, Any] = {"lines": 0, "bytes": 0, "header": None}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tisat
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning, SeriesError
-from tisat.watching import LineReader, judge_line, watch
+from tisat.online.watching import LineReader, judge_line, watch
 
 CHANNELS = ("cpu", "disk")
 

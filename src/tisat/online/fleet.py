@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import InputError
-from tisat.monitor import Monitor, Verdict
-from tisat.plan import (
+from tisat.online.monitor import Monitor, Verdict
+from tisat.online.plan import (
     Array,
     DetectorLike,
     Plan,
@@ -40,7 +40,7 @@ class Fleet:
     false_alarms : str, float, timedelta or Plan
         The budget of each entity; divide by their number for a budget of the whole.
     **options
-        Of :func:`tisat.plan.plan_alarms`.
+        Of :func:`tisat.online.plan.plan_alarms`.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Fleet:
         Parameters
         ----------
         rows : mapping from entity to row
-            As :meth:`tisat.monitor.Monitor.update` takes them; entities without a row are left alone.
+            As :meth:`tisat.online.monitor.Monitor.update` takes them; entities without a row are left alone.
         times : date or number of seconds, or mapping from entity to one, optional
         """
         unknown = [name for name in rows if name not in self.monitors]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import tisat
 from tisat.detectors import make
 from tisat.errors import ArtefactError, CalibrationWarning, InputError, ParameterError, SeriesError
-from tisat.fleet import Fleet
 from tisat.missing import MAX_GAP, CarryForward, carry_forward
-from tisat.monitor import Monitor
-from tisat.rowclock import read_time
+from tisat.online.fleet import Fleet
+from tisat.online.monitor import Monitor
+from tisat.online.rowclock import read_time
 
 RULES = [
     ("excess", {}),

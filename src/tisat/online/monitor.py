@@ -12,7 +12,7 @@ What can happen to a row, and what is done about it:
 * a jump in time of more than ``MAX_GAP`` sampling periods: the past is forgotten and warm-up begins again;
 * infinity or a wrong number of values is an error, and nothing changes either.
 
-Several entities at once are the business of :mod:`tisat.fleet`; a detector comes in by what it does, not by what it is.
+Several entities at once are the business of :mod:`tisat.online.fleet`; a detector comes in by what it does, not by what it is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy.typing as npt
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ParameterError, SeriesError
 from tisat.missing import CarryForward
-from tisat.plan import (
+from tisat.online.plan import (
     Array,
     DetectorLike,
     Plan,
@@ -38,7 +38,7 @@ from tisat.plan import (
     plan_from_json,
     plan_to_json,
 )
-from tisat.rowclock import RowClock, stamp_of
+from tisat.online.rowclock import RowClock, stamp_of
 from tisat.sequential.alarms import Alarm, named_shares, shares_of
 from tisat.sequential.calibration import Calibration
 

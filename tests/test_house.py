@@ -1,0 +1,67 @@
+"""The rules of the house that a tool can hold: layers, no pickle, a page and a notice for every detector, links that lead somewhere."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tisat import registry
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
+
+
+def tool(name):
+    return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+
+
+@pytest.mark.parametrize("command", ["lint-imports", "ruff check --quiet .", "ruff format --check --quiet ."])
+def test_the_tools_agree(command):
+    name, *arguments = command.split()
+    executable = tool(name)
+    if executable is None:
+        pytest.skip(f"{name} is not installed: pip install 'tisat[dev]'")
+    found = subprocess.run([executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, (found.stdout + found.stderr)[-3000:]
+
+
+def test_nothing_unpickles():
+    forbidden = re.compile(
+        r"\b(pickle|cPickle|dill|cloudpickle|shelve|joblib)\.(load|loads|dump|dumps)\b|torch\.load\(|allow_pickle=True"
+    )
+    guilty = [
+        f"{file.relative_to(ROOT)}: {m.group()}" for file in SOURCES for m in forbidden.finditer(file.read_text())
+    ]
+    assert guilty == []
+
+
+@pytest.mark.parametrize("name", [name for name, target in registry.DETECTORS.items() if target.startswith("tisat.")])
+def test_every_detector_has_a_page_and_a_notice(name):
+    assert (ROOT / "docs" / "detectors" / f"{name}.md").is_file()
+    module = registry.DETECTORS[name].partition(":")[0].rpartition(".")[2]
+    assert f"src/tisat/detectors/{module}.py" in (ROOT / "NOTICE").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+def test_the_flow_has_a_page_an_arrow():
+    for page in ("1-series", "2-scores", "3-evidence", "4-alarms", "5-evaluation"):
+        assert (ROOT / "docs" / f"{page}.md").is_file()
+
+
+def test_every_room_is_in_the_readme():
+    text = (ROOT / "README.md").read_text()
+    package = ROOT / "src" / "tisat"
+    rooms = [path.name for path in package.iterdir() if (path / "__init__.py").is_file()]
+    rooms += [path.name for path in package.glob("[a-z]*.py")]
+    assert [room for room in rooms if room not in text] == []
