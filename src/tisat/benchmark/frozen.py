@@ -180,7 +180,7 @@ def write_frozen(folder: Path, frozen: Frozen) -> Path:
         rows = getattr(frozen, name)
         if rows:
             write_rows(target / f"{name}.csv", kind, rows)
-    write_bytes(target / "about.json", (json.dumps(frozen.about, indent=1, sort_keys=True) + "\n").encode())
+    write_bytes(target / "about.json", (json.dumps(frozen.about, indent=1) + "\n").encode())
     return target
 
 
