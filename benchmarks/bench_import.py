@@ -21,7 +21,9 @@ def seconds(statement):
 
 
 def main():
-    statements = {name: code for name, code in STATEMENTS.items() if "river" not in code or importlib.util.find_spec("river")}
+    statements = {
+        name: code for name, code in STATEMENTS.items() if "river" not in code or importlib.util.find_spec("river")
+    }
     best = dict.fromkeys(statements, float("inf"))
     empty = float("inf")
     for _ in range(REPEATS):

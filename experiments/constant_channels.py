@@ -32,7 +32,14 @@ def halves() -> None:
                 if moved > 0:
                     woke += 1
                     sizes.append(moved / max(abs(first[0, c]), 1.0))
-        print(which, "telemetry only" if telemetry_only else "all columns", total, constant, woke, np.median(sizes) if sizes else "")
+        print(
+            which,
+            "telemetry only" if telemetry_only else "all columns",
+            total,
+            constant,
+            woke,
+            np.median(sizes) if sizes else "",
+        )
 
 
 def effect() -> None:
@@ -52,7 +59,12 @@ def effect() -> None:
                     level = np.quantile((nominal * weight).mean(axis=1), 0.99)
                     scores.append((points * weight).mean(axis=1) / max(level, least))
                 spd = spd_score(truth, scores, delta_max=100)
-                print(which, name, f"spread x {factor:g}, level >= {least:g}: {spd.pooled:.3f} / {spd.per_series_mean:.3f}", flush=True)
+                print(
+                    which,
+                    name,
+                    f"spread x {factor:g}, level >= {least:g}: {spd.pooled:.3f} / {spd.per_series_mean:.3f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,10 @@ def main() -> None:
                 scores = scores[~np.isnan(scores)]
                 above.append(np.mean(scores > detector.nominal_level()))
                 log_score.append(np.mean(np.log(scores + 1e-6)))
-            print(f"{which:5} ridge {ridge:<7g} share above q99 {np.mean(above):.4f}  mean log score {np.mean(log_score):+.3f}", flush=True)
+            print(
+                f"{which:5} ridge {ridge:<7g} share above q99 {np.mean(above):.4f}  mean log score {np.mean(log_score):+.3f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,9 @@ TEST = np.array([[0.0, 0.0, 0.0], [8.0, 80.0, -0.8]])
 
 
 @pytest.mark.parametrize(
-    "estimator", [EllipticEnvelope(), GaussianMixture(2), OneClassSVM(nu=0.1), LocalOutlierFactor(novelty=True)], ids=repr
+    "estimator",
+    [EllipticEnvelope(), GaussianMixture(2), OneClassSVM(nu=0.1), LocalOutlierFactor(novelty=True)],
+    ids=repr,
 )
 def test_scikit_learn_in_one_line_with_the_sign_turned(estimator, tmp_path):
     detector = from_sklearn(estimator).fit(TRAIN)
@@ -47,7 +49,9 @@ def test_pyod_in_one_line(tmp_path):
     direct = hbos(n_bins=8).fit((TRAIN - TRAIN.mean(axis=0)) / TRAIN.std(axis=0))
     np.testing.assert_allclose(detector.decision_function(TRAIN), direct.decision_scores_, rtol=1e-9)
     detector.save(tmp_path / "model.tisat")
-    np.testing.assert_array_equal(load(tmp_path / "model.tisat").decision_function(TEST), detector.decision_function(TEST))
+    np.testing.assert_array_equal(
+        load(tmp_path / "model.tisat").decision_function(TEST), detector.decision_function(TEST)
+    )
 
 
 def test_an_estimator_that_ranks_a_batch_is_made_causal():

@@ -104,7 +104,9 @@ def test_parts_shorter_than_the_window_are_refused_in_words():
         make("linear", window=50).fit(broken)
 
 
-@pytest.mark.parametrize(("name", "bad"), [("ewma", {"smoothing": 0.0}), ("linear", {"window": 0}), ("linear", {"ridge": -1})])
+@pytest.mark.parametrize(
+    ("name", "bad"), [("ewma", {"smoothing": 0.0}), ("linear", {"window": 0}), ("linear", {"ridge": -1})]
+)
 def test_bad_parameters_are_refused(name, bad):
     with pytest.raises(ParameterError, match=next(iter(bad))):
         make(name, **bad).fit(TRAIN)
@@ -123,7 +125,8 @@ def arima_of(models):
 
 
 @pytest.mark.parametrize(
-    ("ar", "d", "ma", "mean"), [([0.5], 0, [], 2.0), ([], 1, [0.4], 0.1), ([0.3, -0.2], 1, [0.5, 0.1], 0.0), ([], 2, [-0.6], 0.0)]
+    ("ar", "d", "ma", "mean"),
+    [([0.5], 0, [], 2.0), ([], 1, [0.4], 0.1), ([0.3, -0.2], 1, [0.5, 0.1], 0.0), ([], 2, [-0.6], 0.0)],
 )
 def test_arima_errors_equal_the_recursion(ar, d, ma, mean):
     values = np.cumsum(np.random.default_rng(0).standard_normal(60))

@@ -118,6 +118,7 @@ def _nominal(length: int, channels: int, rng: np.random.Generator) -> tuple[Arra
 # Each takes the values of the event's rows and one channel (T_e,), that channel over the whole series, where the event
 # starts, a size in units of the channel's spread, and a generator; it returns the faulty rows.
 
+
 def _sign(rng: np.random.Generator) -> float:
     return float(rng.choice([-1.0, 1.0]))
 

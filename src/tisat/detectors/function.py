@@ -60,7 +60,9 @@ class FunctionDetector(Detector):
 
     def _fit(self, parts: Sequence[Array]) -> None:
         if not callable(self.function):
-            raise ParameterError(f"The 'function' parameter of FunctionDetector must be callable. Got {self.function!r} instead.")
+            raise ParameterError(
+                f"The 'function' parameter of FunctionDetector must be callable. Got {self.function!r} instead."
+            )
         if self.context is not None:
             return
         probe = max(parts, key=len)[:PROBE_ROWS]
@@ -96,7 +98,9 @@ class FunctionDetector(Detector):
         return super()._stream()
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        raise ArtefactError("A FunctionDetector cannot be saved: write a detector class and tisat.registry.register it.")
+        raise ArtefactError(
+            "A FunctionDetector cannot be saved: write a detector class and tisat.registry.register it."
+        )
 
     def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
         raise ArtefactError("A FunctionDetector cannot be read from a file.")

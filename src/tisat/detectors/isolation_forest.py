@@ -117,9 +117,7 @@ class IsolationForest(WindowedDetector):
 
     def _window_points(self, windows: Array) -> Array:
         flat = windows.reshape(len(windows), -1).astype(np.float32)
-        total = _path_lengths(
-            flat, self.roots_, self.feature_, self.threshold_, self.left_, self.right_, self.length_
-        )
+        total = _path_lengths(flat, self.roots_, self.feature_, self.threshold_, self.left_, self.right_, self.length_)
         return np.asarray(2.0 ** -(total / self.normalisation_))[:, None]
 
     @classmethod

@@ -82,7 +82,9 @@ class MatrixProfile(Detector):
 
     def _numbered(self, parts: Sequence[Array]) -> list[Array]:
         starts = np.cumsum([0, *(len(part) + self.window for part in parts)])
-        return [start + np.arange(len(part) - self.window + 1.0) for start, part in zip(starts[:-1], parts, strict=True)]
+        return [
+            start + np.arange(len(part) - self.window + 1.0) for start, part in zip(starts[:-1], parts, strict=True)
+        ]
 
     def _points(self, part: Array) -> Array:
         points = np.full_like(part, np.nan)

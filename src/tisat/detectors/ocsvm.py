@@ -74,7 +74,9 @@ class OCSVM(StandardWindowDetector):
         windows = training_windows(parts, window=self.window, limit=self.max_windows)
         flat = windows.reshape(len(windows), -1)
         variance = float(flat.var())
-        self.gamma_ = self.gamma if self.gamma is not None else 1.0 / (flat.shape[1] * (variance if variance > 0 else 1.0))
+        self.gamma_ = (
+            self.gamma if self.gamma is not None else 1.0 / (flat.shape[1] * (variance if variance > 0 else 1.0))
+        )
         machine = OneClassSVM(nu=nu, gamma=self.gamma_)
         machine.random_state = 0  # not used without probabilities, but drawn from the global generator where None
         machine.fit(flat)
