@@ -48,6 +48,9 @@ BENCHES := "bench_import.py" "bench_spd.py" "bench_datasets.py memory" "bench_da
 bench: $(STAMP)  ## Speed and memory, as ratios measured side by side in one run
 	for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python benchmarks/$$bench || exit 1; done
 
+tables: $(STAMP)  ## The Markdown tables of the documentation, byte for byte, from the frozen results
+	$(BIN)/tisat tables experiments/frozen --out docs/tables
+
 docs: $(STAMP)  ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict
 
