@@ -49,6 +49,12 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "mahalanobis": ("mahalanobis", {}),
     "nearest-neighbors": ("nearest-neighbors", {}),
     "ocsvm": ("ocsvm", {}),
+    "rows ocsvm (scikit-learn)": (
+        "adapter",
+        {"estimator": "sklearn:OneClassSVM", "params": {"nu": 0.05}, "max_windows": 4000},
+    ),
+    "rows ocsvm": ("ocsvm", {"window": 1}),
+    "rows lof": ("lof", {"window": 1}),
     "lof": ("lof", {}),
     "isolation-forest": ("isolation-forest", {}),
     "ecod": ("ecod", {}),
