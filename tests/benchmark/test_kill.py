@@ -50,6 +50,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     while not group_is_empty(victim.pid) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert group_is_empty(victim.pid), "the worker left with its driver"
+    victim.communicate()  # nobody holds the other end of its pipes any more
 
     kept = Store(tmp_path / "killed").rows()
     assert len(kept) >= 3
