@@ -65,3 +65,13 @@ def test_a_reader_that_leaves_is_no_error():
 
 def test_completion_is_offered():
     assert "--install-completion" in run("--help").stdout
+
+
+def test_a_narrow_table_loses_no_text(capsys, monkeypatch):
+    from tisat.cli._output import print_table
+
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table("t", ("first", "second"), [("a", "2026-01-13 08:00:00"), ("b", "x" * 60)])
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert shown.count("x") == 60

@@ -44,7 +44,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
     for index, column in enumerate(columns):
         text = any(isinstance(row[index], str) for row in rows)
-        table.add_column(column, justify="left" if text else "right", no_wrap=index == 0)
+        table.add_column(column, justify="left" if text else "right", no_wrap=index == 0, overflow="fold")
     for row in rows:
         table.add_row(*(Text(format_cell(value)) for value in row))
     Console(soft_wrap=False).print(table)

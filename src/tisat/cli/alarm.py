@@ -55,7 +55,10 @@ def alarm(
         )
         rows.append(
             [
-                *(("still on" if moment is None else str(moment).removesuffix(".000000000")) for moment in moments),
+                *(
+                    ("still on" if moment is None else str(moment).removesuffix(".000000000").replace("T", " "))
+                    for moment in moments
+                ),
                 one.peak / one.threshold,
                 blamed,
             ]
