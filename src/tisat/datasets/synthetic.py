@@ -5,6 +5,8 @@ slow wander. Each channel answers the load with its own lag and inertia, through
 short cycle of its own and noise that grows with the load; some pairs are tied (what one pump gives, the next receives). Faults are of named kinds, act on
 named channels, and leave the rest of the plant alone.
 
+:func:`inject_faults` puts the same kinds of fault into a series of your own: what would a detector make of them *here*?
+
 Everything follows from one seed. This module does not know detectors or metrics.
 """
 
@@ -28,6 +30,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 
 DAY = 1440  # instants: one a minute
 WEEK = 7 * DAY
+SHORTEST_STRETCH = 30  # instants a fault needs around it
 SET_POINT_EVERY = 900  # instants between an operator's moves, on average
 
 
@@ -256,3 +259,81 @@ def make_plant(
         test=Series(test, timestamps=minutes[n_train:], channels=names, labels=labels, name="plant"),
         faults=tuple(faults),
     )
+
+
+# ---------------------------------------------------------------------------------------------- faults in one's own series
+
+
+def inject_faults(
+    series: Series,
+    *,
+    n_faults: int = 1,
+    kinds: Sequence[str] = tuple(KINDS),
+    size: tuple[float, float] = (1.0, 6.0),
+    random_state: Seed = 0,
+) -> tuple[Series, tuple[Fault, ...]]:
+    """A nominal series with faults in it, and labels: a test set where there are no labels.
+
+    Choices can be made on it without looking at any test split. It says how a detector does on *these* kinds of fault, not
+    on those that will come.
+
+    Parameters
+    ----------
+    series : Series
+        Nominal, without missing values; its labels, if any, are not read.
+    n_faults : int
+        One in each of as many equal stretches, never in the first quarter of a stretch, at most a third of it long.
+    kinds : sequence of str
+        Taken in turn, from a random one on; among ``KINDS``.
+    size : pair of float
+        Smallest and largest size in units of a channel's standard deviation (a spike is twice that), drawn for each fault,
+        evenly in the logarithm. A channel that never moves has 0.3 of its level, at least 0.3, for its deviation.
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> wave = Series(np.sin(np.arange(2000) / 9)[:, None])
+    >>> faulty, faults = inject_faults(wave, n_faults=2, kinds=["level shift"])
+    >>> faulty, [fault.kind for fault in faults]
+    (Series(2000 instants x 1 channel, 2 events), ['level shift', 'level shift'])
+    """
+    whose = "inject_faults"
+    check_integer(n_faults, "n_faults", whose, minimum=1)
+    small, large = (check_real(one, "size", whose, above=0.0) for one in size)
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        raise ParameterError(
+            f"The 'kinds' parameter of {whose} must be among {', '.join(KINDS)}. Got {kinds!r} instead."
+        )
+    healthy = np.array(series.values, dtype=np.float64)
+    length, n_channels = healthy.shape
+    stretch = length // n_faults
+    if stretch < SHORTEST_STRETCH or np.isnan(healthy).any():
+        raise ParameterError(
+            f"The series given to {whose} must have {SHORTEST_STRETCH} instants a fault and no missing values. "
+            f"Got {length} instants for {n_faults} faults, {int(np.isnan(healthy).sum())} values missing."
+        )
+    rng = generator(random_state, whose=whose)
+    spread = healthy.std(axis=0)
+    moving = np.flatnonzero(spread > 0) if (spread > 0).any() else np.arange(n_channels)
+    unit = np.where(spread > 0, spread, 0.3 * np.maximum(np.abs(healthy[0]), 1.0))
+    values, faults = healthy.copy(), []
+    turn = int(rng.integers(len(kinds)))
+    for number in range(n_faults):
+        kind = kinds[(turn + number) % len(kinds)]
+        make, (short, long) = KINDS[kind]
+        span = int(min(np.exp(rng.uniform(np.log(short), np.log(long))), stretch // 3))
+        start = number * stretch + stretch // 4 + int(rng.integers(stretch - stretch // 4 - span))
+        n_hit = int(rng.integers(1, max(1, len(moving) // 3), endpoint=True))
+        hit = tuple(sorted(int(c) for c in rng.choice(moving, size=n_hit, replace=False)))
+        amount = float(np.exp(rng.uniform(np.log(small), np.log(large)))) * (2.0 if kind == "spike" else 1.0)
+        for c in hit:
+            rows = values[start : start + span, c]
+            values[start : start + span, c] = make(rows, healthy[:, c], start, amount * unit[c], rng)
+        if (
+            values[start : start + span] != healthy[start : start + span]
+        ).any():  # a stuck sensor that stood still is none
+            faults.append(Fault(kind, start, start + span, hit))
+    labels = labels_from_events([(fault.start, fault.stop) for fault in faults], length=length)
+    faulty = Series(values, timestamps=series.timestamps, channels=series.channels, labels=labels, name=series.name)
+    return faulty, tuple(faults)
