@@ -58,16 +58,17 @@ def window_sum(evidence, threshold, length, hold):
     return out
 
 
-def excess(scores, past, *, level, centre, quantile, clip, lag, window):
-    """Evidence of each score; ``past`` are the clipped scores before the first, oldest first."""
-    seen = list(past)
+def excess(scores, *, level, centre, quantile, clip, lag, window, warm):
+    """Evidence of each score, from the definition."""
+    seen = []
     out = []
     for score in scores:
         if math.isnan(score):
             out.append(math.nan)
             continue
-        old = sorted(seen[len(seen) - lag - window : len(seen) - lag])
-        reference = max(level, old[math.ceil(quantile * window) - 1])
+        old = sorted(seen[: max(0, len(seen) - lag)][-window:])
+        moving = old[math.ceil(quantile * len(old)) - 1] if len(old) >= min(warm, window) else -math.inf
+        reference = max(level, moving)
         spread = reference - centre if reference > centre else 1.0
         out.append(max((score - reference) / spread, 0.0))
         seen.append(min(score, centre + clip * spread))

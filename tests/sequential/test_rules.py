@@ -67,14 +67,15 @@ def test_an_alarm_at_a_higher_threshold_comes_no_sooner(name, options, threshold
 
 @given(
     st.lists(st.one_of(st.floats(-5, 50), st.just(float("nan"))), min_size=1, max_size=40),
-    st.integers(2, 9), st.integers(0, 4), st.floats(1.0, 4.0), st.floats(0.3, 0.95), st.integers(0, 99),
+    st.integers(2, 9), st.integers(0, 4), st.floats(1.0, 4.0), st.floats(0.3, 0.95), st.integers(1, 12),
+    st.integers(0, 99),
 )  # fmt: skip
 @settings(max_examples=100, deadline=None)
-def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, seed):
+def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm, seed):
     nominal = np.random.default_rng(seed).exponential(size=60)
-    rule = ExcessRule(window=window, lag=lag, clip=clip, quantile=quantile).fit(nominal)
+    rule = ExcessRule(window=window, lag=lag, clip=clip, quantile=quantile, warm=warm).fit(nominal)
     expected = naive.excess(
-        scores, rule.past_, level=rule.level_, centre=rule.centre_, quantile=quantile, clip=clip, lag=lag, window=window
+        scores, level=rule.level_, centre=rule.centre_, quantile=quantile, clip=clip, lag=lag, window=window, warm=warm
     )
     np.testing.assert_array_equal(rule.evidence(scores), expected)
 

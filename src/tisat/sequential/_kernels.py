@@ -145,13 +145,14 @@ def excess(
     quantile: float,
     clip: float,
     lag: int,
+    warm: int,
     past: Floats,  # (lag + window,): clipped scores, a ring
-    ordered: Floats,  # (window,): those older than the lag, sorted
+    ordered: Floats,  # (window,): those older than the lag, sorted; as many as there are
     count: Integers,  # (1,): scores taken in since the beginning
     evidence: Floats,
     reference: Floats,
 ) -> None:
-    """Excess of each score over max(``level``, rolling quantile of the clipped past), in units of level above centre."""
+    """Excess of each score over max(``level``, rolling quantile of the clipped past), in units of it above centre."""
     window = len(ordered)
     capacity = len(past)
     for i in range(len(scores)):
@@ -160,25 +161,27 @@ def excess(
             reference[i] = np.nan
             continue
         seen = count[0]
-        rank = int(np.ceil(quantile * window)) - 1
-        current = max(level, ordered[rank])
+        size = min(max(seen - lag, 0), window)
+        current = level
+        if size >= warm:
+            current = max(level, ordered[int(np.ceil(quantile * size)) - 1])
         spread = current - centre
         if spread <= 0.0:
             spread = 1.0
         reference[i] = current
         evidence[i] = max((scores[i] - current) / spread, 0.0)
         kept = min(scores[i], centre + clip * spread)
-        # the score that now becomes older than the lag replaces the oldest of the window
         slot = seen % capacity
-        oldest = past[slot]
-        entering = kept if lag == 0 else past[(seen - lag) % capacity]
-        gone = _place(ordered, window, oldest)
-        for j in range(gone, window - 1):
-            ordered[j] = ordered[j + 1]
-        new = _place(ordered, window - 1, entering)
-        for j in range(window - 1, new, -1):
-            ordered[j] = ordered[j - 1]
-        ordered[new] = entering
+        if seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window
+            entering = kept if lag == 0 else past[(seen - lag) % capacity]
+            if size == window:
+                size -= 1
+                for j in range(_place(ordered, window, past[slot]), size):
+                    ordered[j] = ordered[j + 1]
+            new = _place(ordered, size, entering)
+            for j in range(size, new, -1):
+                ordered[j] = ordered[j - 1]
+            ordered[new] = entering
         past[slot] = kept
         count[0] = seen + 1
 

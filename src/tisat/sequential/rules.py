@@ -76,9 +76,9 @@ class _Score(_Memoryless):
 class _Excess:
     def __init__(self, rule: ExcessRule) -> None:
         self._rule = rule
-        self._past = rule.past_.copy()
-        self._ordered = np.sort(rule.past_[: rule.window])
-        self._count = np.array([len(rule.past_)])
+        self._past = np.zeros(rule.window + rule.lag)
+        self._ordered = np.zeros(rule.window)
+        self._count = np.zeros(1, dtype=np.int64)
         self.reference = np.empty(0)  # (T,) of the last call
 
     def __call__(self, points: Array, scores: Array) -> Array:
@@ -86,7 +86,7 @@ class _Excess:
         evidence = np.empty(len(scores))
         self.reference = np.empty(len(scores))
         _kernels.excess(
-            scores, rule.level_, rule.centre_, rule.quantile, rule.clip, rule.lag,
+            scores, rule.level_, rule.centre_, rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window),
             self._past, self._ordered, self._count, evidence, self.reference,
         )  # fmt: skip
         return evidence
@@ -337,7 +337,7 @@ class ExcessRule(AlarmRule):
 
     The reference is the larger of a quantile of the nominal scores and the same quantile of the past ``window`` scores,
     older than ``lag`` instants and each cut off at ``clip`` times the reference of its time, so that an event cannot
-    hide the next one. The evidence is what the score has above it, in units of the reference's height over the nominal
+    hide the next one for long; the nominal quantile alone until there are ``warm`` such scores. The evidence is what the score has above it, in units of the reference's height over the nominal
     median; it is never negative. A score multiplied by a constant or shifted gives the same evidence.
 
     Parameters
@@ -347,6 +347,8 @@ class ExcessRule(AlarmRule):
         Instants.
     clip : float
         At least 1.
+    warm : int
+        Scores a moving quantile needs (``window`` if that is less).
     length : int
         Instants of evidence summed: a finite memory, where a CUSUM's has no end.
     hold : int
@@ -368,7 +370,8 @@ class ExcessRule(AlarmRule):
         quantile: float = 0.99,
         window: int = 3000,
         lag: int = 20,
-        clip: float = 3.0,
+        clip: float = 10.0,
+        warm: int = 100,
         length: int = 20,
         hold: int = 50,
     ) -> None:
@@ -376,6 +379,7 @@ class ExcessRule(AlarmRule):
         self.window = window
         self.lag = lag
         self.clip = clip
+        self.warm = warm
         self.length = length
         self.hold = hold
 
@@ -384,17 +388,13 @@ class ExcessRule(AlarmRule):
         check_integer(self.window, "window", "ExcessRule", minimum=2)
         check_integer(self.lag, "lag", "ExcessRule", minimum=0)
         check_real(self.clip, "clip", "ExcessRule", at_least=1.0)
+        check_integer(self.warm, "warm", "ExcessRule", minimum=1)
         check_integer(self.length, "length", "ExcessRule", minimum=2)
         check_integer(self.hold, "hold", "ExcessRule", minimum=1)
         self.centre_ = float(np.median(scores))
         # Where rare jumps are all there is, the mean lies above the quantile, which is then the resting value and no unit at all:
         # SMAP A-8 has q99 = 1e-8 and a maximum of 762. The mean is never below such a level (docs/log.md has what it changes).
         self.level_ = max(float(np.quantile(scores, self.quantile)), float(np.mean(scores)))
-        # Before anything is seen the past is the nominal scores, thinned or repeated evenly to fill it.
-        size = self.window + self.lag
-        spread = self.level_ - self.centre_ if self.level_ > self.centre_ else 1.0
-        chosen = np.linspace(0, len(scores) - 1, size).round().astype(np.int64)
-        self.past_ = np.minimum(scores[chosen], self.centre_ + self.clip * spread)
 
     def _evidence_step(self) -> Evidence:
         return _Excess(self)
