@@ -43,32 +43,48 @@ def detector(rows):
     return TiSAT(**TINY).fit(rows)
 
 
+def slow_forecast(detector, part, start):
+    """What is forecast for the rows from ``start`` on, from the window before it."""
+    window = part[start - detector.window : start]
+    base = {"mean": window.mean(axis=0), "last": window[-1], "none": detector.low_}[detector.anchor]
+    scaled = np.clip((window - base) / detector.span_, -10, 10)
+    with torch.no_grad():
+        forecast = detector.network_(torch.tensor(scaled[None], dtype=torch.float32))[0].double().numpy()
+    return base + detector.span_ * forecast
+
+
 def slow_points(detector, part):
     """Points from the definition, one instant at a time."""
     points = np.full(part.shape, np.nan)
+    if detector.horizon == 1 and detector.lookahead > 1:
+        for t in range(detector.window + detector.lookahead - 1, len(part)):
+            near = (part[t] - slow_forecast(detector, part, t)[0]) / detector.spread_[0]
+            far = (part[t] - slow_forecast(detector, part, t - detector.lookahead + 1)[1]) / detector.spread_[1]
+            points[t] = np.maximum(abs(near), abs(far))
+        return points
     for start in range(detector.window, len(part), detector.horizon):
-        window = part[start - detector.window : start]
-        base = {"mean": window.mean(axis=0), "last": window[-1], "none": detector.low_}[detector.anchor]
-        scaled = np.clip((window - base) / detector.span_, -10, 10)
-        with torch.no_grad():
-            forecast = detector.network_(torch.tensor(scaled[None], dtype=torch.float32))[0].double().numpy()
+        forecast = slow_forecast(detector, part, start)
         for lead, t in enumerate(range(start, min(start + detector.horizon, len(part)))):
-            points[t] = (part[t] - (base + detector.span_ * forecast[lead])) / detector.spread_[lead]
+            points[t] = (part[t] - forecast[lead]) / detector.spread_[lead]
     return points
 
 
-@pytest.mark.parametrize("horizon", [1, 3])
+ONE_STEP = {**TINY, "lookahead": None}
+
+
+@pytest.mark.parametrize("leads", [{"lookahead": 1}, {"lookahead": 5}, {"horizon": 3}], ids=str)
 @pytest.mark.parametrize("anchor", ["mean", "last", "none"])
-def test_points_are_the_definition(rows, horizon, anchor):
-    detector = TiSAT(**{**TINY, "epochs": 1}, horizon=horizon, anchor=anchor).fit(rows)
+def test_points_are_the_definition(rows, leads, anchor):
+    detector = TiSAT(**{**ONE_STEP, "epochs": 1, **leads}, anchor=anchor).fit(rows)
     test = waves(60, seed=1)
     np.testing.assert_allclose(detector.points(test), slow_points(detector, test), rtol=1e-3, atol=1e-4)
 
 
 def test_the_spread_is_that_of_training_residuals_with_its_floor(rows):
     detector = TiSAT(**{**TINY, "stride": 1}).fit(rows, holdout=0.0)
-    residuals = detector._residuals(rows)
-    np.testing.assert_allclose(detector.spread_[0], nominal_spread(residuals, [rows]), rtol=1e-6)
+    residuals = detector._window_residuals(rows, every=1)[: -TINY["lookahead"] + 1]  # those whose both rows are there
+    for lead in (0, 1):
+        np.testing.assert_allclose(detector.spread_[lead], nominal_spread(residuals[:, lead], [rows]), rtol=1e-6)
     still = rows.copy()
     still[:, 1] = 7.0
     floored = TiSAT(**TINY).fit(still)
@@ -93,7 +109,7 @@ def test_an_anchored_model_does_not_mind_another_level(rows, anchor):
 
 @pytest.mark.parametrize("horizon", [2, 5])
 def test_a_longer_horizon_is_causal_and_streams(rows, horizon):
-    detector = TiSAT(**TINY, horizon=horizon).fit(rows)
+    detector = TiSAT(**ONE_STEP, horizon=horizon).fit(rows)
     test = waves(70, seed=2)
     whole = detector.points(test)
     for length in (17, 18, 33, 69):
@@ -114,7 +130,7 @@ def test_a_longer_horizon_is_causal_and_streams(rows, horizon):
 def test_a_longer_horizon_makes_fewer_passes(rows, monkeypatch):
     passes = {}
     for horizon in (1, 5):
-        detector = TiSAT(**TINY, horizon=horizon).fit(rows)
+        detector = TiSAT(**ONE_STEP, horizon=horizon).fit(rows)
         seen = []
         forward = detector.network_.forward
         monkeypatch.setattr(detector.network_, "forward", lambda x, f=forward, s=seen: (s.append(len(x)), f(x))[1])
@@ -166,7 +182,7 @@ def test_bad_parameters_are_refused(rows, params, sentence):
 
 
 def test_too_short_to_train_is_refused():
-    with pytest.raises(SeriesError, match="at least 18 usable rows"):
+    with pytest.raises(SeriesError, match="at least 22 usable rows"):
         TiSAT(**TINY).fit(waves(20), holdout=0.5)
 
 

@@ -131,6 +131,7 @@ class NeuralDetector(Detector):
     learning_rate: float = 1e-3
     validation: float = 0.1  # share of each training part, its tail, kept for early stopping; 0: none
     patience: int = 3  # epochs without a better validation loss before training stops
+    max_windows: int | None = None  # windows an epoch at most, drawn anew each time; None: all of them
     gradient_clip: float = 1.0  # largest norm of the gradient of one optimiser's parameters
     device: str = "auto"
     random_state: int = 0
@@ -165,6 +166,8 @@ class NeuralDetector(Detector):
         whose = type(self).__name__
         for name in ("window", "stride", "batch_size", "patience"):
             check_integer(getattr(self, name), name, whose, minimum=1)
+        if self.max_windows is not None:
+            check_integer(self.max_windows, "max_windows", whose, minimum=1)
         check_integer(self.epochs, "epochs", whose, minimum=0)  # 0: the untrained network, to compare with
         check_integer(self.random_state, "random_state", whose, minimum=0)
         check_real(self.learning_rate, "learning_rate", whose, above=0.0)
@@ -311,7 +314,7 @@ class NeuralDetector(Detector):
                 self._before_training(network, in_order)
             if len(held) and self._start_is_a_candidate():
                 done.best, best = self._validation_loss(values, held), network_arrays(network, prefix="best.")
-        steps = max(1, (self.epochs - done.epoch) * len(train))
+        steps = max(1, (self.epochs - done.epoch) * min(len(train), self.max_windows or len(train)))
         with progress(f"Training {type(self).__name__}", total=steps) as bar:
             while done.epoch < self.epochs and done.waited < self.patience:
                 started = time.perf_counter()
@@ -342,10 +345,10 @@ class NeuralDetector(Detector):
     def _epoch(
         self, values: torch.Tensor, starts: npt.NDArray[np.int64], epoch: int, optimizers: Optimizers, bar: Bar
     ) -> dict[str, float]:
-        """One pass over the training windows in a fresh order; the mean of each loss."""
+        """One pass over the training windows, or as many as an epoch has, in a fresh order; the mean of each loss."""
         sums: dict[str, float] = {}
         seen, begun = 0, time.perf_counter()
-        order = np.random.default_rng([self.random_state, TRAINING, epoch]).permutation(starts)
+        order = np.random.default_rng([self.random_state, TRAINING, epoch]).permutation(starts)[: self.max_windows]
         with seeded(self._seed(TRAINING, epoch), self._device) as generator:
             self.network_.train()
             for step, batch in enumerate(self._batches(values, order)):

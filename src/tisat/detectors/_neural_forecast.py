@@ -6,16 +6,22 @@ anchored forecaster does not mind. Deviations are clipped at ``DEVIATION`` train
 seen nothing, and the residual is large either way.
 
 The **point** of an instant is observed minus forecast, per channel and per lead time in units of its spread on the
-training rows (floored, see :mod:`~tisat.detectors._forecast`). With ``horizon`` H > 1 one pass serves H instants: blocks
-of H rows from the start of each part, each forecast from the window before the block, so scores stay causal.
+training rows (floored, see :mod:`~tisat.detectors._forecast`). Which **leads** a pass forecasts, one parameter says or the other:
 
-A subclass writes ``_network(n_channels)``: windows ``(b, window, C)`` to forecasts ``(b, horizon, C)``. This module does
+* ``lookahead`` G > 1: every row is forecast twice, one row ahead and G rows ahead, and its point is the size of the larger error. The
+  first sees what is sudden; the second still sees a change that the newest rows have made ordinary.
+* ``horizon`` H > 1: one pass serves H instants, blocks of H rows from the start of each part, each forecast from the window
+  before the block. Cheap; each row has one forecast.
+
+Scores stay causal either way.
+
+A subclass writes ``_network(n_channels)``: windows ``(b, window, C)`` to forecasts ``(b, leads, C)``. This module does
 not know how.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -82,14 +88,47 @@ class BlockStream:
         self._seen = int(state["seen"])
 
 
+class LookaheadStream(WindowStream):
+    """The stream of a forecaster with a lookahead: one pass a row, whose far forecasts wait for their rows."""
+
+    def __init__(self, detector: NeuralForecaster, context: int) -> None:
+        super().__init__(detector, context)
+        self._forecaster = detector
+        self._waiting = np.full((detector.lookahead, detector.n_channels_), np.nan)  # the next row's comes first
+
+    def push(self, row: Array) -> Array:
+        """The point ``(C,)`` of the next row; NaN while the window and the forecasts fill."""
+        full, forecaster = self.window(row), self._forecaster
+        if self._filled <= forecaster.window:
+            return np.full(forecaster.n_points_, np.nan)
+        near, far = forecaster._forecast_windows(self._buffer[None, -forecaster.window - 1 : -1], live=True)[0]
+        self._waiting[:-1] = self._waiting[1:]
+        self._waiting[-1] = far
+        if full is None:
+            return np.full(forecaster.n_points_, np.nan)
+        return forecaster._larger(
+            (row - near) / forecaster.spread_[0], (row - self._waiting[0]) / forecaster.spread_[1]
+        )
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The buffer and the forecasts that wait."""
+        return {**super().state(), "waiting": self._waiting.copy()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from a state."""
+        super().restore(state)
+        self._waiting[:] = state["waiting"]
+
+
 class NeuralForecaster(NeuralDetector):
     """A neural detector whose points are scaled forecast errors; see the module docstring.
 
     Parameters that a subclass lists beside those of :class:`~tisat.detectors._neural.NeuralDetector`: ``horizon``,
-    ``anchor`` and ``aggregation``.
+    ``lookahead``, ``anchor`` and ``aggregation``.
     """
 
-    horizon: int = 1  # rows forecast in one pass
+    horizon: int = 1  # rows forecast in one pass, a block
+    lookahead: int = 1  # rows ahead of the second forecast of each row; 1: there is none
     anchor: str = "mean"  # what a window is measured from
     aggregation: str = "mean"  # how squared points become a score
 
@@ -97,18 +136,27 @@ class NeuralForecaster(NeuralDetector):
     rounding: ClassVar[float] = 1e-3  # float32, and another order of summation for one window than for many
     clip: ClassVar[float] = 1e6  # the anchor takes the level out; deviations are clipped by DEVIATION
 
-    spread_: Array  # (horizon, C)
+    spread_: Array  # (leads, C)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         whose = type(self).__name__
         check_integer(self.horizon, "horizon", whose, minimum=1)
+        check_integer(self.lookahead, "lookahead", whose, minimum=1)
         check_choice(self.anchor, "anchor", whose, choices=ANCHORS)
         check_choice(self.aggregation, "aggregation", whose, choices=AGGREGATIONS)
 
+    def _leads(self) -> tuple[int, ...]:
+        """How many rows ahead each forecast of a pass is."""
+        whose = type(self).__name__
+        horizon = check_integer(self.horizon, "horizon", whose, minimum=1)
+        lookahead = check_integer(self.lookahead, "lookahead", whose, minimum=1)
+        if horizon > 1:
+            return tuple(range(1, horizon + 1))
+        return (1, lookahead) if lookahead > 1 else (1,)
+
     def _rows(self) -> int:
-        horizon = check_integer(self.horizon, "horizon", type(self).__name__, minimum=1)
-        return super()._rows() + horizon
+        return super()._rows() + max(self._leads())
 
     def _context(self) -> int | None:
         return self._rows() - 1 if self.horizon == 1 else None  # blocks are counted from the start of a part
@@ -119,8 +167,9 @@ class NeuralForecaster(NeuralDetector):
     # ------------------------------------------------------------------ training
 
     def _anchored(self, batch: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Windows ``(b, L, C)`` and targets ``(b, H, C)`` of a batch, measured from the windows' anchors."""
-        window, target = batch[:, : self.window], batch[:, self.window :]
+        """Windows ``(b, L, C)`` and targets ``(b, leads, C)`` of a batch, measured from the windows' anchors."""
+        window = batch[:, : self.window]
+        target = batch[:, [self.window + lead - 1 for lead in self._leads()]]
         if self.anchor == "none":
             return window, target
         base = window.mean(dim=1, keepdim=True) if self.anchor == "mean" else window[:, -1:]  # (b, 1, C)
@@ -132,9 +181,9 @@ class NeuralForecaster(NeuralDetector):
 
     def _fit(self, parts: Sequence[Array]) -> None:
         super()._fit(parts)
-        residuals = np.concatenate([self._window_residuals(part, every=self.stride) for part in parts])  # (n, H, C)
+        residuals = np.concatenate([self._window_residuals(part, every=self.stride) for part in parts])  # (n, leads, C)
         residuals = residuals[~np.isnan(residuals).any(axis=(1, 2))]
-        self.spread_ = np.stack([nominal_spread(residuals[:, lead], parts) for lead in range(self.horizon)])
+        self.spread_ = np.stack([nominal_spread(one, parts) for one in residuals.transpose(1, 0, 2)])
 
     # ------------------------------------------------------------------ scoring
 
@@ -143,7 +192,7 @@ class NeuralForecaster(NeuralDetector):
         return None
 
     def _network_forecast(self, deviations: Floats, *, live: bool = False) -> Floats:
-        """What the network says ``(b, H, C)`` to deviations from the anchor ``(b, L, C)``."""
+        """What the network says ``(b, leads, C)`` to deviations from the anchor ``(b, L, C)``."""
         session = self._live_session() if live and len(deviations) == 1 else None
         if session is not None:
             return session(deviations)
@@ -152,7 +201,7 @@ class NeuralForecaster(NeuralDetector):
             return np.asarray(forecast.cpu().numpy())
 
     def _forecast_windows(self, windows: Array, *, live: bool = False) -> Array:
-        """Forecasts ``(b, H, C)`` of windows ``(b, L, C)``, in the units of the series; ``live``: as rows arrive."""
+        """Forecasts ``(b, leads, C)`` of windows ``(b, L, C)``, in the units of the series; ``live``: as rows arrive."""
         if self.anchor == "mean":
             base = windows.mean(axis=1, keepdims=True)  # (b, 1, C)
         else:
@@ -160,39 +209,59 @@ class NeuralForecaster(NeuralDetector):
         deviations = np.clip((windows - base) / self.span_, -DEVIATION, DEVIATION).astype(np.float32)
         return np.asarray(base + self.span_ * self._network_forecast(deviations, live=live))
 
-    def _window_residuals(self, part: Array, *, every: int) -> Array:
-        """Observed minus forecast ``(n, H, C)`` for a window at every so many rows; the last may lack its end: NaN."""
-        length = len(part) - self.window
-        if length <= 0:
-            return np.empty((0, self.horizon, part.shape[1]))
+    def _residual_blocks(self, part: Array, *, every: int) -> Iterator[tuple[int, Array]]:
+        """Windows at every so many rows, block by block: the first's number, and observed minus forecast ``(b, leads, C)``.
+
+        A row beyond the end of the part has not been observed: NaN.
+        """
+        if len(part) <= self.window:
+            return
+        ahead = np.array(self._leads()) - 1
         windows = sliding_window_view(part[:-1], self.window, axis=0)[::every]  # (n, C, L), a view
-        residuals = np.full((len(windows), self.horizon, part.shape[1]), np.nan)
         for first in range(0, len(windows), self.score_batch):
             block = np.ascontiguousarray(windows[first : first + self.score_batch].transpose(0, 2, 1))  # (b, L, C)
-            rows = (
-                self.window + every * np.arange(first, first + len(block))[:, None] + np.arange(self.horizon)
-            )  # (b, H)
+            rows = self.window + every * np.arange(first, first + len(block))[:, None] + ahead  # (b, leads)
             observed = np.where((rows < len(part))[..., None], part[np.minimum(rows, len(part) - 1)], np.nan)
-            residuals[first : first + len(block)] = observed - self._forecast_windows(block)
-        return residuals
+            yield first, observed - self._forecast_windows(block)
 
-    def _residuals(self, part: Array) -> Array:
-        """Observed minus forecast ``(T - L, C)``, block by block from the start of the part."""
-        flat = self._window_residuals(part, every=self.horizon).reshape(-1, part.shape[1])
-        return flat[: max(0, len(part) - self.window)]
+    def _window_residuals(self, part: Array, *, every: int) -> Array:
+        """Observed minus forecast ``(n, leads, C)`` for a window at every so many rows."""
+        blocks = [block for _, block in self._residual_blocks(part, every=every)]
+        return np.concatenate([np.empty((0, len(self._leads()), part.shape[1])), *blocks])
+
+    @staticmethod
+    def _larger(near: Array, far: Array) -> Array:
+        """The point of a row that was forecast twice: the size of the larger error of each channel."""
+        return np.asarray(np.maximum(np.abs(near), np.abs(far)))
 
     def _points(self, part: Array) -> Array:
-        residuals = self._window_residuals(part, every=self.horizon)
-        residuals /= self.spread_
-        scored = residuals.reshape(-1, part.shape[1])[: max(0, len(part) - self.window)]
-        return np.concatenate([np.full((min(self.window, len(part)), part.shape[1]), np.nan), scored])
+        points = np.full(part.shape, np.nan)
+        if self.horizon > 1 or self.lookahead == 1:
+            for first, block in self._residual_blocks(part, every=self.horizon):
+                start = self.window + first * self.horizon
+                scored = (block / self.spread_).reshape(-1, part.shape[1])
+                points[start : start + len(scored)] = scored[: len(part) - start]
+            return points
+        wait = self.lookahead - 1  # rows between a window's two targets
+        for first, block in self._residual_blocks(part, every=1):
+            start, stop = self.window + first, self.window + first + len(block)
+            far = block[:, 1] / self.spread_[1]
+            points[start + wait : stop + wait] = far[: max(0, len(part) - start - wait)]
+            points[start:stop] = self._larger(block[:, 0] / self.spread_[0], points[start:stop])  # NaN: no far forecast
+        return points
 
     def _points_of_windows(self, windows: Array) -> Array:
-        forecast = [
-            self._forecast_windows(windows[first : first + self.score_batch, :-1], live=True)[:, 0]
-            for first in range(0, len(windows), self.score_batch)
-        ]
-        return np.asarray((windows[:, -1] - np.concatenate(forecast)) / self.spread_[0])
+        observed, leads = windows[:, -1], self._leads()
+        errors = []
+        for which, lead in enumerate(leads if self.horizon == 1 else leads[:1]):
+            stop = windows.shape[1] - lead  # the window ends this many rows before the newest
+            seen = windows[:, stop - self.window : stop]
+            forecast = [
+                self._forecast_windows(seen[first : first + self.score_batch], live=True)[:, which]
+                for first in range(0, len(seen), self.score_batch)
+            ]
+            errors.append((observed - np.concatenate(forecast)) / self.spread_[which])
+        return np.asarray(self._larger(*errors) if len(errors) == 2 else errors[0])
 
     def _window_points(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         raise NotImplementedError("a forecaster scores residuals, not windows")
@@ -201,6 +270,8 @@ class NeuralForecaster(NeuralDetector):
         self._live_session()  # made now, not when the first row arrives
         if self.horizon > 1:
             return BlockStream(self)
+        if self.lookahead > 1:
+            return LookaheadStream(self, self._rows() - 1)
         return WindowStream(self, self.window)
 
     def _aggregate(self, points: Array) -> Array:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tisat._extras import require
 from tisat._validation import check_choice, check_flag, check_integer, check_real
 from tisat.base import Array
+from tisat.detectors._forecast import SPREAD_FLOOR
 from tisat.detectors._neural import Batches, Optimizers
 from tisat.detectors._neural_forecast import Floats, NeuralForecaster
 from tisat.detectors._preset import PresetDetector
@@ -31,7 +32,8 @@ class TiSAT(NeuralForecaster, PresetDetector):
 
     The last ``window`` rows, measured from their anchor in units of the training range, are encoded by two stacks of
     ProbSparse attention; a decoder forecasts the next ``horizon`` rows in one pass. The point of an instant is the vector
-    of forecast errors, each channel in units of its spread on the training rows; the score is the mean of squares.
+    of forecast errors, each channel in units of its spread on the training rows; the score is the mean of squares. Training
+    minimises the squared error in the same units where there is a linear skip, and plainly, as in the paper, where there is none.
 
     Parameters
     ----------
@@ -53,10 +55,15 @@ class TiSAT(NeuralForecaster, PresetDetector):
     linear_skip : bool, optional
         Add the forecast of one linear map over time per channel (as :class:`~tisat.detectors.linear.LinearMean`), so that
         the transformer learns what a line cannot say. Not in the paper.
+    lookahead : int, optional
+        Forecast every row a second time, this many rows ahead; the point is the larger error. 1: one row ahead alone, as in
+        the paper. With ``horizon > 1`` each row has one forecast and there is no lookahead.
     learning_rate, epochs : optional
         Of Adam, and passes over the training windows.
-    decay : float
+    decay : float, optional
         What the learning rate is multiplied by after each epoch (Informer halves it).
+    max_windows : int, optional
+        Training windows an epoch at most, drawn anew each epoch; with ``preset="paper"`` all of them.
     token : int
         Last rows of the window that start the decoder.
     anchor : {"mean", "last", "none"}
@@ -96,8 +103,11 @@ class TiSAT(NeuralForecaster, PresetDetector):
             "attention": "probsparse",
             "factor": 5,
             "linear_skip": False,
+            "lookahead": 1,
             "learning_rate": 1e-4,
             "epochs": 4,
+            "decay": 0.5,
+            "max_windows": None,
         },
         "compact": {
             "d_model": 16,
@@ -109,8 +119,11 @@ class TiSAT(NeuralForecaster, PresetDetector):
             "attention": "auto",
             "factor": 5,
             "linear_skip": True,
+            "lookahead": 20,
             "learning_rate": 1e-3,
-            "epochs": 4,
+            "epochs": 8,
+            "decay": 0.8,
+            "max_windows": 10_000,
         },
     }
 
@@ -129,9 +142,11 @@ class TiSAT(NeuralForecaster, PresetDetector):
         attention: str | None = None,
         factor: int | None = None,
         linear_skip: bool | None = None,
+        lookahead: int | None = None,
         learning_rate: float | None = None,
         epochs: int | None = None,
-        decay: float = 0.5,
+        decay: float | None = None,
+        max_windows: int | None = None,
         token: int = 50,
         anchor: str = "mean",
         aggregation: str = "mean",
@@ -155,9 +170,11 @@ class TiSAT(NeuralForecaster, PresetDetector):
         self.attention: Any = attention
         self.factor: Any = factor
         self.linear_skip: Any = linear_skip
+        self.lookahead: Any = lookahead
         self.learning_rate: Any = learning_rate
         self.epochs: Any = epochs
-        self.decay = decay
+        self.decay: Any = decay
+        self.max_windows: Any = max_windows
         self.token = token
         self.anchor = anchor
         self.aggregation = aggregation
@@ -179,6 +196,11 @@ class TiSAT(NeuralForecaster, PresetDetector):
                 f"The 'd_model' parameter of {whose} must be a multiple of n_heads ({self.n_heads}). "
                 f"Got {self.d_model} instead."
             )
+        if self.horizon > 1 and vars(self)["lookahead"] not in (None, 1):
+            raise ParameterError(
+                f"The 'lookahead' parameter of {whose} must be 1 or left out where horizon is above 1: a block's rows have one "
+                f"forecast each. Got {self.lookahead} with horizon {self.horizon}."
+            )
         check_real(self.decay, "decay", whose, above=0.0, at_most=1.0)
         check_real(self.dropout, "dropout", whose, at_least=0.0, below=1.0)
         check_choice(self.attention, "attention", whose, choices=ATTENTIONS)
@@ -190,7 +212,7 @@ class TiSAT(NeuralForecaster, PresetDetector):
         return SparseTransformer(
             n_channels,
             window=self.window,
-            horizon=self.horizon,
+            horizon=len(self._leads()),
             d_model=self.d_model,
             n_heads=self.n_heads,
             d_ff=self.d_ff,
@@ -219,6 +241,15 @@ class TiSAT(NeuralForecaster, PresetDetector):
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_session"}  # it belongs to this process
 
+    def _loss(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        window, target = self._anchored(batch)
+        error = network(window) - target  # (b, leads, C)
+        if (
+            self.linear_skip
+        ):  # in units of what the line leaves, as the score: else the widest channel is all that counts
+            error = error / network.linear_skip.rest.clamp(min=SPREAD_FLOOR)  # type: ignore[union-attr, operator]
+        return error.square().mean()
+
     def _optimizers(self, network: torch.nn.Module) -> Optimizers:
         return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, fused=True)}
 
@@ -235,4 +266,13 @@ class TiSAT(NeuralForecaster, PresetDetector):
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        return {"window": 16, "token": 8, "d_model": 8, "n_heads": 2, "d_ff": 8, "epochs": 2, "stride": 4}
+        return {
+            "window": 16,
+            "token": 8,
+            "d_model": 8,
+            "n_heads": 2,
+            "d_ff": 8,
+            "lookahead": 5,
+            "epochs": 2,
+            "stride": 4,
+        }
