@@ -22,7 +22,7 @@ import numpy as np
 
 from tisat import datasets
 from tisat.benchmark.curves import NEVER
-from tisat.datasets.synthetic import inject_faults
+from tisat.datasets.synthetic import inject_faults, make_plant
 from tisat.detectors import make
 from tisat.metrics import spd_score
 from tisat.sequential.rules import AlarmRule, make_rule
@@ -70,6 +70,12 @@ def cases(which: str, only: Iterable[str] = ()) -> list[Case]:
         ]
         found.append((entity.name, train[:cut], tails))
     return found
+
+
+def plants() -> list[Case]:
+    """Generated plants, whose faults are of the same kinds."""
+    made = [make_plant(random_state=seed) for seed in range(40, 52)]
+    return [(f"plant {number}", plant.train, [plant.test]) for number, plant in enumerate(made)]
 
 
 def scored(data: list[Case], detector: str, **params: object) -> Scored:
@@ -134,7 +140,7 @@ def settings(which: str, data: list[Case], named: dict[str, dict[str, object]]) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("rules", "units", "lookahead", "training"))
-    parser.add_argument("--sets", default="msl,smap,smd")
+    parser.add_argument("--sets", default="msl,smap,smd", help="lookahead also takes plants.")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     import torch
@@ -147,7 +153,11 @@ def main() -> None:
             data = data[:: max(1, len(data) // few)]
             settings(which, data, {f"{n} epochs": {"epochs": n} for n in (0, 4, 8)})
         elif options.what == "lookahead":
-            settings(which, cases(which), {f"lookahead {n}": {"epochs": 0, "lookahead": n} for n in (1, 5, 10, 20, 50)})
+            settings(
+                which,
+                plants() if which == "plants" else cases(which),
+                {f"lookahead {n}": {"epochs": 0, "lookahead": n} for n in (1, 5, 20)},
+            )
         else:
             {"rules": rules, "units": units}[options.what](which, cases(which))
 

@@ -119,7 +119,7 @@ class TiSAT(NeuralForecaster, PresetDetector):
             "attention": "auto",
             "factor": 5,
             "linear_skip": True,
-            "lookahead": 20,
+            "lookahead": 5,
             "learning_rate": 1e-3,
             "epochs": 8,
             "decay": 0.8,
