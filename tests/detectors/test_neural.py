@@ -146,6 +146,27 @@ def test_resume_after_a_kill_gives_the_weights_of_an_uninterrupted_run(cls, rows
     np.testing.assert_array_equal(whole.decision_function(rows), resumed.decision_function(rows))
 
 
+def test_an_epoch_of_at_most_so_many_windows_draws_them_anew(rows, monkeypatch):
+    epochs = []
+    batches = ToyAutoencoder._batches
+
+    def seen(self, values, starts):
+        epochs.append(starts)
+        return batches(self, values, starts)
+
+    detector = ToyAutoencoder(epochs=2, validation=0.0)
+    detector.max_windows = 40
+    monkeypatch.setattr(ToyAutoencoder, "_batches", seen)
+    detector.fit(rows)
+    drawn = [starts for starts in epochs if len(starts) == 40]
+    assert len(drawn) == 2
+    assert all(len(np.unique(starts)) == 40 for starts in drawn)
+    assert len(np.intersect1d(*drawn)) < 40
+    detector.max_windows = 0
+    with pytest.raises(ParameterError, match="'max_windows' parameter"):
+        detector.fit(rows)
+
+
 def test_resume_without_a_file_starts_and_with_more_epochs_goes_on(rows, tmp_path):
     path = tmp_path / "run.checkpoint"
     ToyAutoencoder(epochs=2, patience=9).fit(rows, checkpoint=path, resume=True)

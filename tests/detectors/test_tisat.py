@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -181,6 +184,26 @@ def test_bad_parameters_are_refused(rows, params, sentence):
         TiSAT(**{**TINY, **params}).fit(rows)
 
 
+def test_a_lookahead_beside_a_block_is_refused_and_a_preset_s_gives_way(rows):
+    with pytest.raises(ParameterError, match="'lookahead' parameter of TiSAT must be 1 or left out"):
+        TiSAT(**{**TINY, "lookahead": 4}, horizon=3).fit(rows)
+    assert TiSAT(**ONE_STEP, horizon=3)._leads() == (1, 2, 3)
+    assert TiSAT()._leads() == (1, TiSAT().lookahead)
+    assert TiSAT(preset="paper")._leads() == (1,)
+
+
+def test_a_change_that_stays_is_seen_for_longer_with_a_lookahead():
+    quiet = 0.01 * np.random.default_rng(0).standard_normal((3000, 1))
+    stepped = 0.01 * np.random.default_rng(1).standard_normal((400, 1))
+    stepped[200:] += 1.0
+    seen = {}
+    for lookahead in (1, 8):
+        detector = TiSAT(window=32, token=16, d_model=8, d_ff=8, epochs=0, lookahead=lookahead).fit(quiet)
+        scores = detector.decision_function(stepped)[200:]
+        seen[lookahead] = (scores > 10 * np.nanmax(detector._aggregate(detector.nominal_))).sum()
+    assert seen[8] >= seen[1] + 6
+
+
 def test_too_short_to_train_is_refused():
     with pytest.raises(SeriesError, match="at least 22 usable rows"):
         TiSAT(**TINY).fit(waves(20), holdout=0.5)
@@ -195,8 +218,9 @@ def test_missing_values_are_carried_or_cut_never_zero(detector):
     np.testing.assert_allclose(detector.decision_function(holes), detector.decision_function(carried))
     holes[60:75, 0] = np.nan  # longer than can be carried: the part ends, and the window fills again
     scores = detector.decision_function(holes)
-    assert np.isnan(scores[70 : 75 + 16]).all()
-    assert np.isfinite(scores[75 + 16 :]).all()
+    warm = 16 + TINY["lookahead"] - 1
+    assert np.isnan(scores[70 : 75 + warm]).all()
+    assert np.isfinite(scores[75 + warm :]).all()
 
 
 def test_files_that_do_not_fit_are_refused(detector, tmp_path):
@@ -249,13 +273,18 @@ def test_the_linear_skip_is_where_training_starts(rows):
     np.testing.assert_allclose(found, window[-1] + detector.span_ * expected, rtol=1e-5)
 
 
+def one_step(detector, rows):
+    """Observed minus forecast, one row ahead."""
+    return detector._window_residuals(rows, every=1)[:, 0]
+
+
 @pytest.mark.slow
 def test_training_beats_the_untrained_network_and_the_last_value():
     train, test = waves(4000, channels=2), waves(600, seed=8, channels=2)
     size = {"window": 32, "token": 16, "d_model": 16, "n_heads": 2, "d_ff": 32, "linear_skip": False}
     trained = TiSAT(**size, epochs=8, decay=0.9, learning_rate=3e-3).fit(train)
     untrained = TiSAT(**size, epochs=1, learning_rate=1e-12).fit(train)
-    errors = {name: (d._residuals(test) ** 2).mean() for name, d in (("trained", trained), ("untrained", untrained))}
+    errors = {name: (one_step(d, test) ** 2).mean() for name, d in (("trained", trained), ("untrained", untrained))}
     assert errors["trained"] < 0.5 * errors["untrained"]
     assert errors["trained"] < (np.diff(test, axis=0)[31:] ** 2).mean()
 
@@ -274,7 +303,48 @@ def test_the_transformer_learns_what_a_line_cannot_say():
     train, test = logistic(3000, seed=0), logistic(500, seed=1)
     size = {"window": 8, "token": 4, "d_model": 16, "n_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1}
     detector = TiSAT(**size, epochs=12, decay=0.8, learning_rate=3e-3, dropout=0.0).fit(train)
-    learned = (detector._residuals(test) ** 2).mean()
+    learned = (one_step(detector, test) ** 2).mean()
     torch.nn.init.zeros_(detector.network_.projection.weight)  # the linear skip alone
     torch.nn.init.zeros_(detector.network_.projection.bias)
-    assert learned < 0.5 * (detector._residuals(test) ** 2).mean()
+    assert learned < 0.5 * (one_step(detector, test) ** 2).mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epochs_before_the_kill", [1, 3])
+def test_a_fit_that_is_killed_goes_on_to_the_same_model(tmp_path, epochs_before_the_kill):
+    np.savetxt(tmp_path / "train.csv", waves(3000), delimiter=",", header="a,b,c", comments="")
+    command = [
+        sys.executable,
+        "-m",
+        "tisat",
+        "fit",
+        "--detector",
+        "tisat",
+        "--train",
+        "train.csv",
+        "--set",
+        "window=32",
+    ]
+    command += ["--set", "epochs=5", "--set", "patience=9"]
+
+    def run(name, *options):
+        return subprocess.Popen([*command, "--out", f"{name}.tisat", *options], cwd=tmp_path)
+
+    assert run("whole").wait() == 0
+    checkpoint = tmp_path / "run.checkpoint"
+    started = run("killed", "--checkpoint", checkpoint.name)
+    written = set()
+    while len(written) < epochs_before_the_kill:
+        assert started.poll() is None, "it ended before it could be killed"
+        if checkpoint.exists():
+            written.add(checkpoint.stat().st_mtime_ns)
+        time.sleep(0.005)
+    started.kill()  # SIGKILL: no clean-up of any kind
+    started.wait()
+    assert not (tmp_path / "killed.tisat").exists()
+    assert run("killed", "--checkpoint", checkpoint.name, "--resume").wait() == 0
+    whole, resumed = (load(tmp_path / f"{name}.tisat") for name in ("whole", "killed"))
+    for name, weight in whole.network_.state_dict().items():
+        torch.testing.assert_close(resumed.network_.state_dict()[name], weight, rtol=0, atol=0)
+    rows = waves(300, seed=4)
+    np.testing.assert_array_equal(whole.decision_function(rows), resumed.decision_function(rows))
