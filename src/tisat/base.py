@@ -76,19 +76,22 @@ class WindowStream:
         self._filled = 0
 
     def window(self, row: Array) -> Array | None:
-        """Take in a row; the full buffer ``(context + 1, C)``, or None while it fills."""
+        """Take in a row; what the detector is asked about it, the full buffer ``(context + 1, C)``, or None while it fills."""
         self._buffer[:-1] = self._buffer[1:]
         self._buffer[-1] = row
         self._filled = min(self._filled + 1, len(self._buffer))
         return self._buffer if self._filled == len(self._buffer) else None
+
+    def point(self, answer: Array) -> Array:
+        """The point ``(m,)`` of the row just taken in, from the detector's answer."""
+        return answer
 
     def push(self, row: Array) -> Array:
         """The point ``(m,)`` of the next row; NaN while the buffer fills."""
         window = self.window(row)
         if window is None:
             return np.full(self._detector.n_points_, np.nan)
-        point: Array = self._detector._points_of_windows(window[None])[0]
-        return point
+        return self.point(self._detector._answers(window[None])[0])
 
     def reset(self) -> None:
         """Start a new warm-up."""
@@ -140,6 +143,10 @@ class Detector(BaseEstimator, ABC):
     def _points_of_windows(self, windows: Array) -> Array:
         """Points ``(n, m)`` of the last row of each window ``(n, context + 1, C)``; override where a batch is cheaper."""
         return np.stack([self._points(window)[-1] for window in windows])
+
+    def _answers(self, windows: Array) -> Array:
+        """What streams of :class:`WindowStream` are told about their windows, many at once: the points of the last rows."""
+        return self._points_of_windows(windows)
 
     def _stream(self) -> Stream:
         """A stream for one entity; a detector with unbounded memory overrides this."""

@@ -96,19 +96,20 @@ class LookaheadStream(WindowStream):
         self._forecaster = detector
         self._waiting = np.full((detector.lookahead, detector.n_channels_), np.nan)  # the next row's comes first
 
-    def push(self, row: Array) -> Array:
-        """The point ``(C,)`` of the next row; NaN while the window and the forecasts fill."""
-        full, forecaster = self.window(row), self._forecaster
-        if self._filled <= forecaster.window:
-            return np.full(forecaster.n_points_, np.nan)
-        near, far = forecaster._forecast_windows(self._buffer[None, -forecaster.window - 1 : -1], live=True)[0]
+    def window(self, row: Array) -> Array | None:
+        """Take in a row; the rows ``(window, C)`` before it, from which it and a later one are forecast."""
+        super().window(row)
+        return None if self._filled <= self._forecaster.window else self._buffer[-self._forecaster.window - 1 : -1]
+
+    def point(self, answer: Array) -> Array:
+        """The point ``(C,)`` of the row just taken in; NaN while the first far forecasts wait for their rows."""
+        near, far = answer
         self._waiting[:-1] = self._waiting[1:]
         self._waiting[-1] = far
-        if full is None:
-            return np.full(forecaster.n_points_, np.nan)
-        return forecaster._larger(
-            (row - near) / forecaster.spread_[0], (row - self._waiting[0]) / forecaster.spread_[1]
-        )
+        if self._filled < len(self._buffer):
+            return np.full(len(far), np.nan)
+        row, spread = self._buffer[-1], self._forecaster.spread_
+        return self._forecaster._larger((row - near) / spread[0], (row - self._waiting[0]) / spread[1])
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The buffer and the forecasts that wait."""
@@ -262,6 +263,12 @@ class NeuralForecaster(NeuralDetector):
             ]
             errors.append((observed - np.concatenate(forecast)) / self.spread_[which])
         return np.asarray(self._larger(*errors) if len(errors) == 2 else errors[0])
+
+    def _answers(self, windows: Array) -> Array:
+        if self.horizon > 1 or self.lookahead == 1:
+            return super()._answers(windows)
+        blocks = [windows[first : first + self.score_batch] for first in range(0, len(windows), self.score_batch)]
+        return np.concatenate([self._forecast_windows(block, live=True) for block in blocks])
 
     def _window_points(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         raise NotImplementedError("a forecaster scores residuals, not windows")

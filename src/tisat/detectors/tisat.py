@@ -243,7 +243,7 @@ class TiSAT(NeuralForecaster, PresetDetector):
 
     def _loss(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         window, target = self._anchored(batch)
-        error = network(window) - target  # (b, leads, C)
+        error: torch.Tensor = network(window) - target  # (b, leads, C)
         if (
             self.linear_skip
         ):  # in units of what the line leaves, as the score: else the widest channel is all that counts

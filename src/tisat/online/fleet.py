@@ -100,7 +100,8 @@ class Fleet:
                 due.append(name)
                 windows.append(window)
         if due:
-            points.update(zip(due, self.detector._points_of_windows(np.stack(windows)), strict=True))
+            answers = self.detector._answers(np.stack(windows))
+            points |= {name: self.monitors[name].point(answer) for name, answer in zip(due, answers, strict=True)}
         return {name: self.monitors[name].judge(points.get(name), status[name], moments[name]) for name in rows}
 
     def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:

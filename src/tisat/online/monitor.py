@@ -180,9 +180,14 @@ class Monitor:
         return self._stream.push(filled)
 
     def window(self, filled: Array) -> Array | str | None:
-        """Instead of :meth:`push`: the window ``(context + 1, C)`` to score, None while it fills, a word if there is none."""
+        """Instead of :meth:`push`: the window to ask the detector about, None while it fills, a word if there is none."""
         gather = getattr(self._stream, "window", None)
         found: Array | str | None = "no windows" if gather is None else gather(filled)
+        return found
+
+    def point(self, answer: Array) -> Array:
+        """The point ``(m,)`` of the row given to :meth:`window`, from the detector's answer."""
+        found: Array = self._stream.point(answer)  # type: ignore[attr-defined]  # streams with windows have it
         return found
 
     def judge(self, point: Array | None, status: str, time: Any) -> Verdict:
