@@ -18,6 +18,7 @@ from tisat.base import load  # noqa: E402
 from tisat.detectors import TiSAT  # noqa: E402
 from tisat.detectors._forecast import nominal_spread  # noqa: E402
 from tisat.errors import ArtefactError, ParameterError, SeriesError  # noqa: E402
+from tisat.online.fleet import Fleet  # noqa: E402
 
 TINY = TiSAT._test_params()
 
@@ -202,6 +203,20 @@ def test_a_change_that_stays_is_seen_for_longer_with_a_lookahead():
         scores = detector.decision_function(stepped)[200:]
         seen[lookahead] = (scores > 10 * np.nanmax(detector._aggregate(detector.nominal_))).sum()
     assert seen[8] >= seen[1] + 6
+
+
+@pytest.mark.parametrize("leads", [{"lookahead": 1}, {"lookahead": 5}, {"horizon": 3}], ids=str)
+@pytest.mark.filterwarnings("ignore::tisat.sequential.calibration.CalibrationWarning")
+def test_a_fleet_says_what_single_monitors_say(rows, leads):
+    detector = TiSAT(**{**ONE_STEP, "epochs": 1, **leads}).fit(rows)
+    series = {name: waves(60, seed=seed) for seed, name in enumerate(("one", "two"), start=5)}
+    fleet = Fleet(detector, entities=list(series), false_alarms="1/50 instants")
+    single = {name: detector.monitor(false_alarms="1/50 instants") for name in series}
+    for t in range(60):
+        together = fleet.update({name: values[t] for name, values in series.items() if t % 7 or name == "one"})
+        for name, verdict in together.items():
+            assert verdict.score == pytest.approx(single[name].update(series[name][t]).score, rel=1e-3, nan_ok=True)
+    assert np.isfinite(verdict.score)
 
 
 def test_too_short_to_train_is_refused():
