@@ -67,6 +67,11 @@ class RandomGuess(Detector):
     def _points(self, part: Array) -> Array:
         return np.random.default_rng(self.random_state).random((len(part), 1))
 
+    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Array]) -> None:
+        super()._keep_nominal(parts, tails)
+        # Other draws than those of the scored series: else every score is found again among the nominal ones.
+        self.nominal_ = np.random.default_rng([self.random_state, 1]).random(self.nominal_.shape)
+
     def _context(self) -> None:
         return None
 
