@@ -122,6 +122,7 @@ def main() -> None:
     tasks += [
         (group, name, system, seed) for seed in SEEDS for group, name in ENTITIES for system in ("trained", "untrained")
     ]
+    tasks.sort(key=lambda task: task[0] == "smd")  # the costliest last
     if options.seed is not None:
         tasks = [task for task in tasks if task[3] == options.seed]
     for group, name, system, seed in [] if options.table else tasks:
