@@ -28,6 +28,8 @@ RULE_TITLES = {
 }
 FEWER = "*"  # marks a figure on fewer entities than the others
 
+RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, stored or frozen
+
 
 @cache
 def paper() -> dict[str, Any]:
@@ -385,7 +387,7 @@ def ranks_of(frozen: Frozen, *, rule: str) -> Ranks | None:
         return None
     table = np.array([[values[system, *block] for system in complete] for block in blocks])
     try:
-        return mean_ranks(table, complete)
+        return mean_ranks(np.round(table, RANK_DIGITS), complete)
     except InputError:
         return None
 

@@ -251,13 +251,16 @@ def cost_picture(frozen: Frozen, *, rule: str, delta_max: int) -> str:
         ),
         key=lambda p: p[1],
     )
-    last = -1.0
+    labels: list[tuple[float, float, float]] = []  # left and right end in decades, height
     for seconds, spd, name in placed:
         colour = _colour(frozen, name)
         axes.plot(seconds, 100 * spd, "o", color=colour, markersize=6)
-        y = max(100 * spd, last + 1.1)  # labels do not overlap
+        left, y = float(np.log10(seconds * 1.15)), 100 * spd
+        right = left + 0.05 * len(name)
+        while any(left < other[1] and other[0] < right and abs(y - other[2]) < 1.1 for other in labels):
+            y += 0.3  # labels do not overlap
+        labels.append((left, right, y))
         axes.annotate(name, (seconds, 100 * spd), xytext=(seconds * 1.15, y), fontsize=8.5, color=colour, va="center")
-        last = y
     axes.set_xscale("log")
     if placed:
         axes.set_xlim(min(p[0] for p in placed) / 1.5, max(p[0] for p in placed) * 9)
