@@ -132,9 +132,34 @@ def test_scaling_by_the_window_makes_levels_and_sizes_invisible(rows):
 
 
 def test_warped_copies_join_the_batch(rows, detector):
-    warped = BeatGAN(**QUICK, warped_copies=1).fit(rows)
-    assert warped.history_[0]["loss"] != detector.history_[0]["loss"]
+    warped = BeatGAN(**QUICK, warped_copies=1, warp_share=0.25).fit(rows)
+    first = warped.history_[0]["reconstruction"] / detector.history_[0]["reconstruction"]
+    assert abs(first - 1) > 1e-3  # far above rounding: a batch with warped windows is another batch
     assert np.isfinite(warped.decision_function(rows)[15:]).all()
+
+
+def test_the_copies_of_a_step_are_the_warped_windows(rows):
+    """With resting weights the losses of a step are those of the batch and its copies, taken together."""
+    detector = BeatGAN(**{**QUICK, "epochs": 0}, warped_copies=2, warp_share=0.25).fit(rows)
+    game = detector.network_.eval()  # no batch statistics: every window by itself
+    optimizers = detector._optimizers(game)
+    for optimizer in optimizers.values():
+        optimizer.param_groups[0]["lr"] = 0.0
+    batch = detector._scaled(rows[:128]).reshape(8, 16, 3)
+    losses = detector._training_step(game, batch, optimizers, torch.Generator().manual_seed(3))
+    again = torch.Generator().manual_seed(3)
+    real = 2 * batch.transpose(1, 2) - 1
+    copies = [warp(real, 0.25, again), warp(real, 0.25, again)]
+    assert not torch.equal(copies[0], real) and not torch.equal(*copies)
+    with torch.no_grad():
+        errors = [((windows - game.generator(windows)) ** 2).mean() for windows in (real, *copies)]
+    assert float(losses["reconstruction"].detach()) == pytest.approx(float(sum(errors)) / 3, rel=1e-4)
+
+
+def test_a_warp_that_moves_nothing_is_refused(rows):
+    with pytest.raises(ParameterError, match="must be at least 1/window"):
+        BeatGAN(**QUICK, warped_copies=1, warp_share=0.05).fit(rows)
+    BeatGAN(**QUICK, warped_copies=1, warp_share=1 / 16).fit(rows)
 
 
 def test_a_generator_that_always_says_the_same_is_said(rows, detector):

@@ -273,6 +273,11 @@ class BeatGAN(PresetDetector):
         for width in self.filters:
             check_integer(width, "filters", "BeatGAN", minimum=1)
         check_integer(self.window, "window", "BeatGAN", minimum=2 ** len(self.filters))
+        if self.warped_copies and self.warp_share * self.window < 1:
+            raise ParameterError(
+                f"The 'warp_share' parameter of BeatGAN must be at least 1/window ({1 / self.window:.3g}) where there are "
+                f"warped_copies: a smaller share moves no instant of a window of {self.window}. Got {self.warp_share} instead."
+            )
         if self.scored is not None:
             check_integer(self.scored, "scored", "BeatGAN", minimum=1, maximum=self.window)
 
