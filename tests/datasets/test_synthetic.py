@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tisat.datasets.synthetic import KINDS, make_plant
+from tisat.datasets.synthetic import DAY, KINDS, PUMP_FAULTS, WEEK, make_plant, make_pump
 from tisat.errors import ParameterError
 
 
@@ -59,3 +59,33 @@ def test_one_channel_and_bad_arguments():
         make_plant(kinds=["nonsense"])
     with pytest.raises(ParameterError, match="leave room"):
         make_plant(n_test=500)
+
+
+@pytest.mark.parametrize("valve", [False, True])
+def test_a_pump_is_one_week_and_two_days_with_three_gross_faults(valve):
+    pump, healthy = make_pump(valve=valve, random_state=4), make_pump(valve=valve, faults=(), random_state=4)
+    assert pump.train.values.shape == (WEEK, 5 + valve)
+    assert len(pump.test) == 2 * DAY
+    assert pump.train.period == 60.0
+    assert pump.test.timestamps[0] - pump.train.timestamps[-1] == np.timedelta64(60, "s")
+    np.testing.assert_array_equal(pump.train.values, healthy.train.values)
+    changed = pump.test.values != healthy.test.values
+    for fault in pump.faults:
+        name = pump.test.channels[fault.channels[0]]
+        rows = changed[fault.start : fault.stop, fault.channels[0]]
+        assert rows[1:].all()
+        assert PUMP_FAULTS[fault.kind][0] == name
+    assert changed.sum() <= 320
+    assert (changed.any(axis=1) <= (pump.test.labels == 1)).all()
+    if valve:
+        opened = pump.train.values[:, 5]
+        assert set(np.unique(opened)) == {0.0, 1.0}
+        assert 0.05 < opened.mean() < 0.4
+
+
+def test_a_pump_refuses_faults_it_does_not_have_or_has_no_room_for():
+    with pytest.raises(ParameterError, match="among vibration doubled"):
+        make_pump(faults=["nonsense"])
+    with pytest.raises(ParameterError, match="within n_test"):
+        make_pump(n_test=1000)
+    assert len(make_pump(n_test=800, faults=["vibration doubled"]).faults) == 1

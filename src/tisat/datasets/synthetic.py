@@ -12,8 +12,7 @@ Everything follows from one seed. This module does not know detectors or metrics
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -22,45 +21,21 @@ from scipy.signal import lfilter
 
 from tisat._random import Seed, generator
 from tisat._validation import check_integer, check_real
+from tisat.datasets.faults import DAY as DAY
+from tisat.datasets.faults import KINDS as KINDS
+from tisat.datasets.faults import WEEK as WEEK
+from tisat.datasets.faults import Fault as Fault
+from tisat.datasets.faults import Plant as Plant
+from tisat.datasets.pump import PUMP_FAULTS as PUMP_FAULTS
+from tisat.datasets.pump import make_pump as make_pump
 from tisat.errors import ParameterError
 from tisat.events import labels_from_events
 from tisat.series import Series
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
-DAY = 1440  # instants: one a minute
-WEEK = 7 * DAY
 SHORTEST_STRETCH = 30  # instants a fault needs around it
 SET_POINT_EVERY = 900  # instants between an operator's moves, on average
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One labelled event: what happened, when, and to which channels."""
-
-    kind: str  # one of KINDS
-    start: int  # first affected instant
-    stop: int  # first instant after it
-    channels: tuple[int, ...]  # the channels to blame
-
-
-@dataclass(frozen=True)
-class Plant:
-    """A generated plant: nominal training data, test data with faults, and what the faults were.
-
-    Attributes
-    ----------
-    train : Series
-        Nominal.
-    test : Series
-        Continues the same plant, with faults; labelled.
-    faults : tuple of Fault
-        In order of time.
-    """
-
-    train: Series
-    test: Series
-    faults: tuple[Fault, ...]
 
 
 # ---------------------------------------------------------------------------------------------- the nominal plant
@@ -117,63 +92,7 @@ def _nominal(length: int, channels: int, rng: np.random.Generator) -> tuple[Arra
     return values, noise
 
 
-# ---------------------------------------------------------------------------------------------- faults
-# Each takes the values of the event's rows and one channel (T_e,), that channel over the whole series, where the event
-# starts, a size in units of the channel's spread, and a generator; it returns the faulty rows.
-
-
-def _sign(rng: np.random.Generator) -> float:
-    return float(rng.choice([-1.0, 1.0]))
-
-
-Maker: TypeAlias = Callable[[Array, Array, int, float, np.random.Generator], Array]
-
-
-def _spike(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    return rows + size * np.exp(-np.arange(len(rows)) / 2.0) * _sign(rng)
-
-
-def _level_shift(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    return rows + size * _sign(rng)
-
-
-def _drift(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    return rows + size * _sign(rng) * np.linspace(0.0, 1.5, len(rows))
-
-
-def _stuck(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    return np.full(len(rows), rows[0])
-
-
-def _broken_correlation(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    """The channel replays its own past from another time of day: plausible alone, wrong beside the others."""
-    elsewhere = (start + DAY // 2) % (len(whole) - len(rows))
-    if abs(elsewhere - start) < len(rows):  # never replay the very rows it replaces
-        elsewhere = (elsewhere + DAY // 3) % (len(whole) - len(rows))
-    return whole[elsewhere : elsewhere + len(rows)]
-
-
-def _changed_frequency(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    wave: Array = 0.5 * size * np.sin(2 * np.pi * np.arange(len(rows)) / rng.uniform(6.0, 12.0))
-    return rows + wave
-
-
-def _contextual(rows: Array, whole: Array, start: int, size: float, rng: np.random.Generator) -> Array:
-    """A value that is ordinary at another load: the channel is pulled to the opposite end of its own range."""
-    low, high = np.quantile(whole, [0.1, 0.9])
-    goal = float(high if rows[0] < (low + high) / 2 else low)
-    return 0.3 * rows + 0.7 * goal
-
-
-KINDS: dict[str, tuple[Maker, tuple[int, int]]] = {  # kind -> how it is made, shortest and longest length in instants
-    "spike": (_spike, (3, 8)),
-    "level shift": (_level_shift, (60, 240)),
-    "slow drift": (_drift, (200, 400)),
-    "stuck sensor": (_stuck, (120, 360)),
-    "broken correlation": (_broken_correlation, (90, 300)),
-    "changed frequency": (_changed_frequency, (90, 240)),
-    "contextual": (_contextual, (40, 120)),
-}
+# ---------------------------------------------------------------------------------------------- the plant
 
 
 def _place(n: int, length: int, lengths: Sequence[int], rng: np.random.Generator) -> list[int]:
@@ -185,9 +104,6 @@ def _place(n: int, length: int, lengths: Sequence[int], rng: np.random.Generator
             f"instants. Got {length} instead."
         )
     return [int((i + 0.75) * slot + rng.integers(slot // 4)) for i in range(n)]
-
-
-# ---------------------------------------------------------------------------------------------- the plant
 
 
 def make_plant(
