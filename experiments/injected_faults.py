@@ -83,7 +83,7 @@ def scored(data: list[Case], detector: str, **params: object) -> Scored:
     rows: Scored = []
     for _, head, tails in data:
         fitted = make(detector, **params).fit(head, holdout=0.0)
-        nominal = fitted._aggregate(fitted.nominal_)
+        nominal = fitted.aggregate(fitted.nominal_)
         rows += [(fitted.decision_function(tail.without_labels()), nominal, tail.labels) for tail in tails]
     return rows
 

@@ -81,9 +81,9 @@ def run(group: str, name: str, system: str, seed: int) -> dict[str, float]:
     else:
         residuals = (points * detector.spread_)[WARM_UP:]
     errors = (residuals / np.where(moved, scale, 1.0))[:, moved][nominal]
-    score = float(spd_score(test.labels, detector._aggregate(points), delta_max=DELTA_MAX))
-    rule = make_rule("excess").fit(detector.nominal_, scores=detector._aggregate(detector.nominal_))
-    evidence = rule.evidence(points, scores=detector._aggregate(points))
+    score = float(spd_score(test.labels, detector.aggregate(points), delta_max=DELTA_MAX))
+    rule = make_rule("excess").fit(detector.nominal_, scores=detector.aggregate(detector.nominal_))
+    evidence = rule.evidence(points, scores=detector.aggregate(points))
     excess = float(spd_score(test.labels, rule.accumulate(evidence, threshold=NEVER).statistic, delta_max=DELTA_MAX))
     return {
         "error": float((errors**2).mean()),

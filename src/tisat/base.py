@@ -7,7 +7,8 @@ A subclass writes three things and inherits the rest:
   itself with m = 1; rows of NaN while warming up; the point at t depends on rows ``<= t`` only;
 * ``_context()``: how many rows before t the point at t depends on (None: all of them, and then ``_stream`` too).
 
-``_aggregate(points)`` turns points into scores: the score itself where m = 1, the mean of squares otherwise.
+``aggregate(points)`` turns points into scores: the mean of squares where point c is channel c (``points_are_channels``),
+the point itself otherwise.
 
 What is missing. Each channel is carried forward for at most ``MAX_GAP`` instants. A row that still lacks a value is
 unusable, and so is the span of a jump in time longer than ``MAX_GAP`` sampling periods. A series is cut there into
@@ -136,10 +137,6 @@ class Detector(BaseEstimator, ABC):
     def _context(self) -> int | None:
         """How many earlier rows the point at t depends on; None where all of them matter."""
 
-    def _aggregate(self, points: Array) -> Array:
-        """Scores ``(T,)`` of points ``(T, m)``."""
-        return points[:, 0] if points.shape[1] == 1 else np.mean(points**2, axis=1)
-
     def _points_of_windows(self, windows: Array) -> Array:
         """Points ``(n, m)`` of the last row of each window ``(n, context + 1, C)``; override where a batch is cheaper."""
         return np.stack([self._points(window)[-1] for window in windows])
@@ -166,6 +163,21 @@ class Detector(BaseEstimator, ABC):
     def _test_params(cls) -> dict[str, Any]:
         """Parameters that make the laws quick for this class."""
         return {}
+
+    # ------------------------------------------------------------------ from points to scores
+
+    def aggregate(self, points: Array) -> Array:
+        """Scores ``(T,)`` of points ``(T, m)``: the mean of squares where points are channels, else the point itself."""
+        return np.asarray(np.mean(points**2, axis=1)) if self.points_are_channels else points[:, 0]
+
+    @property
+    def n_views(self) -> int:
+        """V, how many views of a series this detector has."""
+        return 1
+
+    def views(self, points: Array) -> Array:
+        """The scores ``(T, V)`` of each view, from points ``(T, m)``: the score alone where there is one view."""
+        return self.aggregate(points)[:, None]
 
     # ------------------------------------------------------------------ what users call
 
@@ -224,7 +236,7 @@ class Detector(BaseEstimator, ABC):
 
     def decision_function(self, series: Any) -> Array:
         """Scores ``(T,)``: higher = more anomalous, NaN in warm-up and at unusable rows."""
-        return self._aggregate(self.points(series))
+        return self.aggregate(self.points(series))
 
     def points(self, series: Any) -> Array:
         """Points ``(T, m)``, what the alarm layer measures distances between; NaN where there is no score."""
@@ -247,7 +259,7 @@ class Detector(BaseEstimator, ABC):
         """A quantile of the nominal scores: the unit in which scores of several entities are pooled."""
         self._check_fitted()
         share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
-        return float(np.quantile(self._aggregate(self.nominal_), share))
+        return float(np.quantile(self.aggregate(self.nominal_), share))
 
     def alarms(self, series: Any, *, false_alarms: Any, **options: Any) -> Alarms:
         """The alarms of a series within a false-alarm budget.

@@ -201,7 +201,7 @@ def test_a_change_that_stays_is_seen_for_longer_with_a_lookahead():
     for lookahead in (1, 8):
         detector = TiSAT(window=32, token=16, d_model=8, d_ff=8, epochs=0, lookahead=lookahead).fit(quiet)
         scores = detector.decision_function(stepped)[200:]
-        seen[lookahead] = (scores > 10 * np.nanmax(detector._aggregate(detector.nominal_))).sum()
+        seen[lookahead] = (scores > 10 * np.nanmax(detector.aggregate(detector.nominal_))).sum()
     assert seen[8] >= seen[1] + 6
 
 

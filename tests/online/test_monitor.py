@@ -15,6 +15,7 @@ from tisat.missing import MAX_GAP, CarryForward, carry_forward
 from tisat.online.fleet import Fleet
 from tisat.online.monitor import Monitor
 from tisat.online.rowclock import read_time
+from tisat.sequential.rules import Scored
 
 RULES = [
     ("excess", {}),
@@ -70,7 +71,7 @@ def test_rows_one_by_one_give_the_alarms_of_the_whole_series(detector, rule, opt
     # From the same points the rest is identical to the bit.
     points = np.array([verdict.score for verdict in verdicts])
     if not detector.points_are_channels:
-        evidence, trace = monitor.plan.rule.start(threshold=batch.threshold).extend(points[:, None], points)
+        evidence, trace = monitor.plan.rule.start(threshold=batch.threshold).extend(Scored.of(points))
         np.testing.assert_array_equal([verdict.evidence for verdict in verdicts], evidence)
         np.testing.assert_array_equal([verdict.statistic for verdict in verdicts], trace.statistic)
     np.testing.assert_allclose([verdict.statistic for verdict in verdicts], batch.statistic, rtol=1e-9, atol=1e-9)

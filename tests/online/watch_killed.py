@@ -17,6 +17,7 @@ from tisat.artefact import read_artefact
 from tisat.base import load
 from tisat.cli import main
 from tisat.sequential import calibrate, make_rule
+from tisat.sequential.rules import Scored
 
 
 class Lines:
@@ -60,7 +61,7 @@ def warm_up(model):
     detector.points(np.zeros((50, detector.n_channels_)))
     rule = make_rule("excess")
     calibrate(rule, np.random.default_rng(0).random(200), 0.02)
-    rule.start(threshold=1.0).update(np.zeros(1), 0.0)
+    rule.start(threshold=1.0).update(Scored.of([0.0]))
 
 
 def run(model, source, state, output, kills, seed):

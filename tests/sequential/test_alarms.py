@@ -12,6 +12,7 @@ from tisat.errors import InputError
 from tisat.events import events_from_labels
 from tisat.sequential import PaperRule, calibrate, make_rule, raise_alarms
 from tisat.sequential.alarms import COLUMNS, alarms_of
+from tisat.sequential.rules import Scored
 
 
 def scores_with_events(seed=0):
@@ -55,7 +56,7 @@ def test_the_onset_is_the_last_instant_the_statistic_was_zero():
     points[200:] += 1.5  # slow: the statistic needs a while
     rule = PaperRule(form="weibull")
     calibration = calibrate(rule, rng.normal(size=(6000, 2)), "1/1000 instants")
-    alarms = alarms_of(points, np.mean(points**2, axis=1), rule=rule, calibration=calibration)
+    alarms = alarms_of(Scored.of(points), rule=rule, calibration=calibration)
     first = next(alarm for alarm in alarms if alarm.raised >= 200)
     zeros = np.flatnonzero(alarms.statistic[: first.raised] == 0)
     assert first.onset == zeros[-1]
@@ -69,9 +70,7 @@ def test_shares_name_the_channel_that_moved_and_add_up_to_one():
     for name in ("paper", "excess", "threshold"):
         rule = make_rule(name)
         calibration = calibrate(rule, nominal, "1/1000 instants")
-        alarms = alarms_of(
-            points, np.mean(points**2, axis=1), rule=rule, calibration=calibration, channels=("a", "b", "c")
-        )
+        alarms = alarms_of(Scored.of(points), rule=rule, calibration=calibration, channels=("a", "b", "c"))
         hit = next(alarm for alarm in alarms if alarm.raised >= 100)
         assert next(iter(hit.channels)) == "b"
         assert sum(hit.channels.values()) == pytest.approx(1.0)
@@ -86,7 +85,7 @@ class TestTables:
         calibration = calibrate(rule, nominal, "1/5000 instants")
         dates = np.datetime64("2026-01-01") + np.arange(2000) * np.timedelta64(60, "s")
         return alarms_of(
-            scores[:, None], scores, rule=rule, calibration=calibration, channels=("x",),
+            Scored.of(scores), rule=rule, calibration=calibration, channels=("x",),
             timestamps=dates.astype("datetime64[ns]"), name="pump",
         )  # fmt: skip
 

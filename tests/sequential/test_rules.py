@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive_sequential as naive
 from tisat.errors import InputError, ParameterError
 from tisat.sequential import ExcessRule, make_rule
-from tisat.sequential.rules import RULES
+from tisat.sequential.rules import RULES, Scored
 
 CASES = [
     ("threshold", {}, 3.0),
@@ -35,17 +35,17 @@ def data(m, seed=0):
 def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, options, threshold, m):
     nominal, points = data(m)
     rule = make_rule(name, **options).fit(nominal)
-    scores = points[:, 0] if m == 1 else np.mean(points**2, axis=1)
-    evidence, trace = rule.start(threshold=threshold).extend(points, scores)
+    scored = Scored.of(points)
+    evidence, trace = rule.start(threshold=threshold).extend(scored)
     np.testing.assert_array_equal(evidence, rule.evidence(points))
     np.testing.assert_array_equal(trace.statistic, rule.accumulate(evidence, threshold=threshold).statistic)
     run = rule.start(threshold=threshold)
-    for t, (point, score) in enumerate(zip(points, scores, strict=True)):
+    for t in range(len(points)):
         if t % 37 == 5:
             fresh = rule.start(threshold=threshold)
             fresh.restore(run.state())
             run = fresh
-        found = run.update(point, float(score))
+        found = run.update(scored.rows(slice(t, t + 1)))
         expected = (evidence[t], trace.statistic[t], trace.active[t], trace.onset[t])
         np.testing.assert_array_equal(found, expected)
     assert trace.active.any()

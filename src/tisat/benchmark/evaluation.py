@@ -24,9 +24,10 @@ from tisat.benchmark.curves import NEVER, EntityCounts, counts_of_rule, counts_o
 from tisat.benchmark.experiment import Experiment, System
 from tisat.benchmark.store import Store
 from tisat.benchmark.task import Task
+from tisat.errors import InputError
 from tisat.metrics import Floors, floors
 from tisat.metrics.windows import windows_of
-from tisat.sequential.rules import AlarmRule, make_rule
+from tisat.sequential.rules import AlarmRule, Scored, make_rule
 
 Floats = npt.NDArray[np.float64]
 COUNTS_VERSION = 2  # raised when counts are made differently, so that kept ones are not used
@@ -63,12 +64,25 @@ def nominal_unit(nominal: Floats) -> float:
     return level if level > ROUNDING else 1.0
 
 
+def evidence_of(arrays: dict[str, Floats], rule: AlarmRule) -> Floats:
+    """The evidence of stored scores under a rule; where the rule's statistic has no unit of its own, in nominal levels."""
+    if rule.needs_points and rule.name in arrays:
+        return arrays[rule.name]
+    if rule.needs_points and "views" in arrays:
+        raise InputError(
+            f"The rule {rule.name!r} must have its evidence in the store, because it looks at points. Got {', '.join(sorted(arrays))} instead."
+        )
+    unit = 1.0 if rule.has_unit else nominal_unit(arrays["nominal"])
+    nominal, scored = (
+        Scored.of(arrays[scores] / unit, views=arrays[views] / unit if views in arrays else None)
+        for scores, views in (("nominal", "nominal_views"), ("scores", "views"))
+    )
+    return rule.fit(nominal).evidence(scored)
+
+
 def statistic_of(arrays: dict[str, Floats], rule: AlarmRule) -> Floats:
-    """What a rule compares with its threshold, for a rule whose alarms do not feed back (threshold, excess)."""
-    if rule.name == "threshold":
-        return rule.accumulate(arrays["scores"] / nominal_unit(arrays["nominal"]), threshold=NEVER).statistic
-    rule.fit(arrays["nominal"])
-    return rule.accumulate(rule.evidence(arrays["scores"]), threshold=NEVER).statistic
+    """What a rule compares with its threshold, for a rule whose alarms do not feed back."""
+    return rule.accumulate(evidence_of(arrays, rule), threshold=NEVER).statistic
 
 
 class Evaluation:
@@ -148,8 +162,8 @@ class Evaluation:
 
         def count() -> EntityCounts:
             windows = [windows_of(self.labels(run.dataset, entity), delta_max) for entity in entities]
-            if rule == "paper":
-                evidence = [self.store.arrays(identifier)["paper"] for identifier in identifiers]
+            if made.feeds_back:
+                evidence = [evidence_of(self.store.arrays(identifier), made) for identifier in identifiers]
                 return counts_of_rule(evidence, windows, made)
             return counts_of_scores([self.statistic(identifier, rule) for identifier in identifiers], windows)
 
@@ -160,8 +174,6 @@ class Evaluation:
     def statistic(self, identifier: str, rule: str) -> Floats:
         """The statistic of a task's test series under a rule that does not restart."""
         made = self.rule(rule)
-        if rule == "threshold":
-            return statistic_of(self.store.arrays(identifier), made)
         key = ["statistic", identifier, rule, made.params()]
         return self._kept(key, lambda: {"statistic": statistic_of(self.store.arrays(identifier), made)})["statistic"]
 
@@ -175,9 +187,8 @@ class Evaluation:
                 windows = [windows_of(self.labels(dataset, entity), delta_max) for entity in entities]
                 rng = np.random.default_rng([draw, 20221])
                 coins = [{"nominal": rng.random(FOOL_NOMINAL), "scores": rng.random(len(one))} for one in windows]
-                if rule == "paper":
-                    evidence = [made.fit(coin["nominal"]).evidence(coin["scores"]) for coin in coins]
-                    return counts_of_rule(evidence, windows, made)
+                if made.feeds_back:
+                    return counts_of_rule([evidence_of(coin, made) for coin in coins], windows, made)
                 return counts_of_scores([statistic_of(coin, made) for coin in coins], windows)
 
             key = ["fool", dataset, list(entities), draw, rule, made.params(), delta_max]

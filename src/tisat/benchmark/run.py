@@ -104,15 +104,20 @@ def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], d
         detector.fit(train.without_labels(), holdout=0.0)
         fitted = time.perf_counter()
         points = detector.points(test.without_labels())
-        scores = detector._aggregate(points)
+        scores = detector.aggregate(points)
         scored = time.perf_counter()
         if not np.isfinite(scores).any() or np.isinf(scores).any():
             raise InputError(
                 f"The scores of {task} must be finite numbers after the warm-up. Got infinite ones or none at all."
             )
         rule = make_rule("paper", **dict(task.evidence)).fit(detector.nominal_)
-        evidence = rule.evidence(points)
-        nominal = detector._aggregate(detector.nominal_)
+        arrays = {
+            "scores": scores,
+            "nominal": detector.aggregate(detector.nominal_),
+            rule.name: rule.evidence(points),
+        }
+        if detector.n_views > 1:
+            arrays |= {"views": detector.views(points), "nominal_views": detector.views(detector.nominal_)}
         done = time.perf_counter()
     row = {
         "status": "done",
@@ -123,7 +128,7 @@ def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], d
         "rows_train": len(train),
         "rows_test": len(test),
     }
-    return row, {"scores": scores, "nominal": nominal, "paper": evidence}
+    return row, arrays
 
 
 def run_task(task: Task, train: Series, test: Series) -> Outcome:

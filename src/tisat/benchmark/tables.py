@@ -19,16 +19,17 @@ from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.layout import DASH, Layout, percent, signed
 from tisat.benchmark.statistics import Ranks, mean_ranks
 from tisat.errors import InputError
+from tisat.sequential.rules import RULES
 
 TITLES = {"smd": "SMD", "msl": "MSL", "smap": "SMAP", "swat": "SWaT", "psm": "PSM", "plants": "plants"}
-RULE_TITLES = {
-    "threshold": "plain threshold",
-    "paper": "the paper's kNN CUSUM",
-    "excess": "excess over a moving reference, summed and held",
-}
 FEWER = "*"  # marks a figure on fewer entities than the others
 
 RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, stored or frozen
+
+
+def rule_title(rule: str) -> str:
+    """A rule as tables print it; its name, where results come from a rule that is not registered here."""
+    return RULES[rule].title if rule in RULES else rule
 
 
 @cache
@@ -124,13 +125,13 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
     caption = _caption(
         frozen,
         shown,
-        f"SPD in percent, alarm rule: {RULE_TITLES[rule]}; delta_max = {delta} instants; exact over all thresholds"
-        + (" of a grid." if rule == "paper" else ".")
+        f"SPD in percent, alarm rule: {rule_title(rule)}; delta_max = {delta} instants; exact over all thresholds"
+        + (" of a grid." if rule in RULES and RULES[rule].feeds_back else ".")
         + " Pooled: one threshold for all entities; mean: over entities. Column 'paper': Table II of the paper, whose delta_max and pooling it does not state.",
     )
     best = [i for i, system in enumerate((*theirs, *others)) if system == "TiSAT"]
     return Layout(
-        f"SPD under: {RULE_TITLES[rule]}", columns, rows, caption, rules=(len(theirs), len(rows) - 1), strong=best
+        f"SPD under: {rule_title(rule)}", columns, rows, caption, rules=(len(theirs), len(rows) - 1), strong=best
     )
 
 
@@ -171,7 +172,7 @@ def differences_table(frozen: Frozen, *, rule: str) -> Layout:
     return _differences(
         frozen,
         shown,
-        f"Difference to {frozen.about['reference']} under: {RULE_TITLES[rule]}",
+        f"Difference to {frozen.about['reference']} under: {rule_title(rule)}",
         f"SPD less that of {frozen.about['reference']}, in percentage points, delta_max = {frozen.about['delta_max']}, with 95 % paired bootstrap intervals over entities "
         f"(1000 resamples); {FEWER} the interval excludes 0. Differences without {FEWER} are not claimed.",
     )
@@ -183,7 +184,7 @@ def rule_differences_table(frozen: Frozen, *, rule: str) -> Layout:
     return _differences(
         frozen,
         shown,
-        f"What the rule is worth: {RULE_TITLES[rule]} less plain threshold",
+        f"What the rule is worth: {rule_title(rule)} less plain threshold",
         f"SPD of the same scores under the rule less under the plain threshold, in percentage points, delta_max = {frozen.about['delta_max']}, 95 % paired bootstrap intervals "
         f"over entities; {FEWER} the interval excludes 0.",
     )
@@ -365,10 +366,10 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     caption = _caption(
         frozen,
         shown,
-        f"SPD in percent, {'pooled' if pooled else 'per-entity mean'}, by delta_max (columns); alarm rule: {RULE_TITLES[rule]}.",
+        f"SPD in percent, {'pooled' if pooled else 'per-entity mean'}, by delta_max (columns); alarm rule: {rule_title(rule)}.",
     )
     return Layout(
-        f"SPD against delta_max, {RULE_TITLES[rule]}, {'pooled' if pooled else 'mean'}",
+        f"SPD against delta_max, {rule_title(rule)}, {'pooled' if pooled else 'mean'}",
         columns,
         rows,
         caption,
@@ -400,10 +401,10 @@ def ranks_table(frozen: Frozen, *, rule: str) -> Layout | None:
     rows = [[name, f"{rank:.2f}"] for name, rank in zip(ranks.names, ranks.ranks, strict=True)]
     together = "; ".join(" = ".join(group) for group in ranks.groups()) or "none"
     caption = (
-        f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {RULE_TITLES[rule]}. Friedman p = {ranks.friedman_p:.1e}; "
+        f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {rule_title(rule)}. Friedman p = {ranks.friedman_p:.1e}; "
         f"ranks closer than {ranks.critical_difference:.2f} (Nemenyi, 5 %) are not told apart: {together}. Only systems that have every entity. {where_from(frozen)}"
     )
-    return Layout(f"Mean ranks under: {RULE_TITLES[rule]}", [("", "System"), ("", "mean rank")], rows, caption)
+    return Layout(f"Mean ranks under: {rule_title(rule)}", [("", "System"), ("", "mean rank")], rows, caption)
 
 
 def cost_table(frozen: Frozen) -> Layout:

@@ -49,7 +49,7 @@ def score(
     detector = load(model)
     series = Series.read(file, time=time, label=label)
     found = detector.points(series)
-    scores = detector._aggregate(found)
+    scores = detector.aggregate(found)
     columns: dict[str, Any] = {}
     if series.timestamps is not None:
         columns["timestamp"] = series.timestamps

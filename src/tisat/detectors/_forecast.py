@@ -52,6 +52,3 @@ class ForecastDetector(Detector):
 
     def _points(self, part: Array) -> Array:
         return np.asarray((part - self._forecast(part)) / self.spread_)
-
-    def _aggregate(self, points: Array) -> Array:
-        return np.asarray(np.mean(points**2, axis=1))

@@ -281,5 +281,6 @@ class NeuralForecaster(NeuralDetector):
             return LookaheadStream(self, self._rows() - 1)
         return WindowStream(self, self.window)
 
-    def _aggregate(self, points: Array) -> Array:
+    def aggregate(self, points: Array) -> Array:
+        """The residuals as ``aggregation`` says."""
         return AGGREGATIONS[self.aggregation](points)

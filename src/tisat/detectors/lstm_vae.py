@@ -252,7 +252,8 @@ class LSTMVAE(PresetDetector):
             return likelihood - network.expected(latent)[:, None] / self.n_channels_
         return likelihood - self._least()
 
-    def _aggregate(self, points: Array) -> Array:
+    def aggregate(self, points: Array) -> Array:
+        """The sum over channels: minus the log-likelihood."""
         return np.asarray(points.sum(axis=1))
 
     @classmethod

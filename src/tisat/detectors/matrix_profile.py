@@ -111,9 +111,6 @@ class MatrixProfile(Detector):
     def _context(self) -> int:
         return check_integer(self.window, "window", "MatrixProfile", minimum=4) - 1
 
-    def _aggregate(self, points: Array) -> Array:
-        return np.asarray(np.mean(points**2, axis=1))
-
     @classmethod
     def _test_params(cls) -> dict[str, int]:
         return {"window": 20}

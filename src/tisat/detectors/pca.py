@@ -72,9 +72,6 @@ class PCA(StandardWindowDetector):
         squares = (error**2).reshape(len(flat), self.window, -1)
         return np.asarray(np.sqrt(squares.mean(axis=1)))
 
-    def _aggregate(self, points: Array) -> Array:
-        return np.asarray(np.mean(points**2, axis=1))
-
     @classmethod
     def _test_params(cls) -> dict[str, int]:
         return {"window": 5}

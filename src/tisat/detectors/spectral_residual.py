@@ -67,9 +67,6 @@ class SpectralResidual(WindowedDetector):
     def _window_points(self, windows: Array) -> Array:
         return np.asarray(_contrast(windows) / self.spread_)
 
-    def _aggregate(self, points: Array) -> Array:
-        return np.asarray(np.mean(points**2, axis=1))
-
     @classmethod
     def _test_params(cls) -> dict[str, int]:
         return {"window": 40}

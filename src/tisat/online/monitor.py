@@ -41,6 +41,7 @@ from tisat.online.plan import (
 from tisat.online.rowclock import RowClock, stamp_of
 from tisat.sequential.alarms import Alarm, named_shares, shares_of
 from tisat.sequential.calibration import Calibration
+from tisat.sequential.rules import Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +238,8 @@ class Monitor:
     def _judge(self, point: Array, status: str, time: Any) -> Verdict:
         now = self.rows
         self.rows = now + 1
-        score = float(self.detector._aggregate(point[None])[0])
-        evidence, statistic, active, onset = self._run.update(point, score)
+        score = float(self.detector.aggregate(point[None])[0])
+        evidence, statistic, active, onset = self._run.update(Scored.of(point[None], [score]))
         if score != score and status == "ok":
             status = "warming up"
         before = self._alarm

@@ -18,7 +18,7 @@ from tisat.errors import ArtefactError
 from tisat.sequential.alarms import Alarms, alarms_of
 from tisat.sequential.budget import Budget, seconds_of
 from tisat.sequential.calibration import Calibration, calibrate
-from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, make_rule
+from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 from tisat.series import Series
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -53,7 +53,10 @@ class DetectorLike(Protocol):
     trained_on_: dict[str, Any]
 
     def _stream(self) -> StreamLike: ...
-    def _aggregate(self, points: Array) -> Array: ...
+    def aggregate(self, points: Array) -> Array:
+        """Scores of points."""
+        ...
+
     def _answers(self, windows: Array) -> Array: ...
 
 
@@ -99,7 +102,7 @@ def plan_alarms(
         made,
         detector.nominal_,
         Budget.parse(false_alarms, period=known),
-        scores=detector._aggregate(detector.nominal_),
+        scores=detector.aggregate(detector.nominal_),
         method=method,
         random_state=random_state,
     )
@@ -114,8 +117,7 @@ def alarms_of_series(
         detector, false_alarms=false_alarms, period=series.period if period is None else period, **options
     )
     return alarms_of(
-        points,
-        detector._aggregate(points),
+        Scored.of(points, detector.aggregate(points)),
         rule=plan.rule,
         calibration=plan.calibration,
         channels=detector.channels_ if detector.points_are_channels else (),
@@ -154,5 +156,5 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 def plan_from_json(document: Mapping[str, Any], detector: DetectorLike) -> Plan:
     """The plan back, its rule fitted again to the detector's nominal points."""
     rule = make_rule(document["rule"], **document["options"])
-    rule.fit(detector.nominal_, scores=detector._aggregate(detector.nominal_))
+    rule.fit(detector.nominal_, scores=detector.aggregate(detector.nominal_))
     return Plan(rule, Calibration.from_json(document["calibration"]), document["period"])

@@ -16,7 +16,7 @@ from tisat.benchmark.evaluation import Evaluation
 from tisat.benchmark.figures import floor_of
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.layout import Layout
-from tisat.benchmark.tables import RULE_TITLES, TITLES, markdown_page, ranks_of, tables_of, where_from
+from tisat.benchmark.tables import TITLES, markdown_page, ranks_of, rule_title, tables_of, where_from
 from tisat.report.benchmark_entity import entity_page
 from tisat.report.benchmark_pictures import (
     cost_picture,
@@ -86,7 +86,7 @@ def _curves(frozen: Frozen, evaluation: Evaluation, rule: str) -> Picture | None
         return None
     return Picture(
         curves_picture(curves, floors),
-        f"Precision over normalised delay, pooled, first seed; alarm rule: {RULE_TITLES[rule]}; delta_max = {delta}. The area under a step line is its SPD; dotted: the best fool's SPD, as a level. {where_from(frozen)}",
+        f"Precision over normalised delay, pooled, first seed; alarm rule: {rule_title(rule)}; delta_max = {delta}. The area under a step line is its SPD; dotted: the best fool's SPD, as a level. {where_from(frozen)}",
     )
 
 
@@ -102,7 +102,7 @@ def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
                     Picture(
                         intervals_picture(frozen, rule=rule, delta_max=delta),
                         f"Pooled SPD (dot) with its 95 % bootstrap interval over entities, and the per-entity mean (tick); hollow: fewer entities. Dotted line: the best fool under the same rule. "
-                        f"Alarm rule: {RULE_TITLES[rule]}; delta_max = {delta}. Red: TiSAT; grey: other systems of the paper; blue: not in the paper. {where}",
+                        f"Alarm rule: {rule_title(rule)}; delta_max = {delta}. Red: TiSAT; grey: other systems of the paper; blue: not in the paper. {where}",
                     )
                     for rule in rules
                 ],
@@ -115,7 +115,7 @@ def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
             pictures.append(
                 Picture(
                     ranks_picture(ranks),
-                    f"Mean rank over {ranks.blocks} entities (1 is best, right); systems under one bar are not told apart (Nemenyi, 5 %). Alarm rule: {RULE_TITLES[rule]}. {where}",
+                    f"Mean rank over {ranks.blocks} entities (1 is best, right); systems under one bar are not told apart (Nemenyi, 5 %). Alarm rule: {rule_title(rule)}. {where}",
                 )
             )
     if pictures:
@@ -131,7 +131,7 @@ def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
                 [
                     Picture(
                         sweep_picture(frozen, rule=rule),
-                        f"Pooled SPD by delta_max; alarm rule: {RULE_TITLES[rule]}. The fool grows with delta_max. {where}",
+                        f"Pooled SPD by delta_max; alarm rule: {rule_title(rule)}. The fool grows with delta_max. {where}",
                     )
                     for rule in rules
                 ],
@@ -155,7 +155,7 @@ def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
                 [
                     Picture(
                         cost_picture(frozen, rule=rule, delta_max=delta),
-                        f"Alarm rule: {RULE_TITLES[rule]}; delta_max = {delta}; systems that have every entity. Seconds from a busy machine: orders of magnitude. {where}",
+                        f"Alarm rule: {rule_title(rule)}; delta_max = {delta}; systems that have every entity. Seconds from a busy machine: orders of magnitude. {where}",
                     )
                     for rule in rules[-1:]
                 ],

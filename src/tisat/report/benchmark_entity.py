@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat.benchmark.curves import NEVER
-from tisat.benchmark.evaluation import Evaluation, nominal_unit
+from tisat.benchmark.evaluation import Evaluation, statistic_of
 from tisat.benchmark.frozen import Frozen
-from tisat.benchmark.tables import RULE_TITLES, TITLES
+from tisat.benchmark.tables import TITLES, rule_title
 from tisat.metrics import count_alarms
 from tisat.report.benchmark_pictures import _pyplot, _tidy
 from tisat.report.page import Picture, Section, Table, figure_to_svg, render_page
@@ -51,11 +50,10 @@ def nominal_threshold(evaluation: Evaluation, identifier: str, rule: str) -> flo
     """The highest value the rule's statistic reached on nominal rows; the next float above it is the threshold."""
     arrays = evaluation.store.arrays(identifier)
     made = evaluation.rule(rule)
-    if rule == "threshold":
-        top = float(np.max(arrays["nominal"]) / nominal_unit(arrays["nominal"]))
-    else:
-        made.fit(arrays["nominal"])
-        top = float(np.nanmax(made.accumulate(made.evidence(arrays["nominal"]), threshold=NEVER).statistic))
+    nominal = {"nominal": arrays["nominal"], "scores": arrays["nominal"]}
+    if "nominal_views" in arrays:
+        nominal |= {"nominal_views": arrays["nominal_views"], "views": arrays["nominal_views"]}
+    top = float(np.nanmax(statistic_of(nominal, made)))
     return float(np.nextafter(max(top, 0.0), np.inf))
 
 
@@ -141,7 +139,7 @@ def entity_page(
     if spd:
         content.append(
             Table(
-                ("system", *(RULE_TITLES[rule] for rule in rules)),
+                ("system", *(rule_title(rule) for rule in rules)),
                 [
                     (one["name"], *(spd.get((one["name"], rule), float("nan")) for rule in rules))
                     for one in frozen.about["systems"]

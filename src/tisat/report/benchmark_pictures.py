@@ -16,11 +16,12 @@ from tisat._extras import require
 from tisat.benchmark.figures import Figure
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.statistics import Ranks
-from tisat.benchmark.tables import RULE_TITLES, TITLES
+from tisat.benchmark.tables import TITLES, rule_title
 from tisat.report.page import figure_to_svg
 
 OURS, PAPER, TISAT, FLOOR = "#2471a3", "#7f8c8d", "#c0392b", "#111111"
 RULE_COLOURS = {"threshold": "#7f8c8d", "paper": "#e08e0b", "excess": "#1e8449"}
+OTHER_RULE = "#5b2c6f"
 
 
 def _pyplot() -> Any:
@@ -216,13 +217,20 @@ def pooled_mean_picture(frozen: Frozen, *, delta_max: int) -> str:
     markers = dict(zip(frozen.about["data"], ("o", "s", "^", "D", "v"), strict=False))
     for f in frozen.figures:
         if f.delta_max == delta_max and f.entities == f.of:
-            axes.plot(f.mean, f.pooled, markers[f.dataset], color=RULE_COLOURS[f.rule], markersize=5, alpha=0.75)
+            axes.plot(
+                f.mean,
+                f.pooled,
+                markers[f.dataset],
+                color=RULE_COLOURS.get(f.rule, OTHER_RULE),
+                markersize=5,
+                alpha=0.75,
+            )
     top = max((max(f.mean, f.pooled) for f in frozen.figures), default=1.0) * 1.05
     axes.plot([0, top], [0, top], color="#999", linewidth=1, linestyle="--")
     for dataset, marker in markers.items():
         axes.plot([], [], marker, color="#555", label=TITLES[dataset])
     for rule in frozen.about["rules"]:
-        axes.plot([], [], "s", color=RULE_COLOURS[rule], label=RULE_TITLES[rule])
+        axes.plot([], [], "s", color=RULE_COLOURS.get(rule, OTHER_RULE), label=rule_title(rule))
     axes.set(
         xlim=(0, top),
         ylim=(0, top),

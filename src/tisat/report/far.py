@@ -118,8 +118,8 @@ def study(
             except SeriesError:
                 continue  # shorter than the detector's warm-up: nothing to calibrate on
             points = model.points(series)[cut:]
-            scores = model._aggregate(points)
-            nominal, levels = model.nominal_, model._aggregate(model.nominal_)
+            scores = model.aggregate(points)
+            nominal, levels = model.nominal_, model.aggregate(model.nominal_)
             periods = targets or [len(nominal) / 3.0]
             for wanted in rules:
                 rule, _, form = wanted.partition(":")

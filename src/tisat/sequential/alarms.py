@@ -23,7 +23,7 @@ from tisat.errors import InputError
 from tisat.events import events_from_labels
 from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
-from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, as_points, make_rule
+from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 
 if TYPE_CHECKING:
     from tisat.series import Series
@@ -191,8 +191,7 @@ class Alarms(Sequence[Alarm]):
 
 
 def alarms_of(
-    points: npt.NDArray[np.float64],
-    scores: npt.NDArray[np.float64],
+    scored: Scored,
     *,
     rule: AlarmRule,
     calibration: Calibration,
@@ -200,16 +199,16 @@ def alarms_of(
     timestamps: npt.NDArray[Any] | None = None,
     name: str = "",
 ) -> Alarms:
-    """The alarms of points ``(T, m)`` and scores ``(T,)`` by a fitted rule at a calibrated threshold."""
-    evidence, trace = rule.start(threshold=calibration.threshold).extend(points, scores)
+    """The alarms of scored rows by a fitted rule at a calibrated threshold."""
+    evidence, trace = rule.start(threshold=calibration.threshold).extend(scored)
     found = []
     for start, stop in events_from_labels(trace.active):
         onset = int(trace.onset[start])
         shares: dict[str, float] = {}
         if len(channels):
             rows = slice(min(onset + 1, start), start + 1)
-            shares = named_shares(shares_between(rule.contributions(points[rows])), channels)
-        cleared = int(stop) if stop < len(scores) else None
+            shares = named_shares(shares_between(rule.contributions(scored.points[rows])), channels)
+        cleared = int(stop) if stop < len(scored) else None
         found.append(
             Alarm(
                 raised=int(start),
@@ -226,7 +225,7 @@ def alarms_of(
                 series=name,
             )
         )
-    return Alarms(tuple(found), scores, evidence, trace.statistic, trace.active, calibration)
+    return Alarms(tuple(found), scored.scores, evidence, trace.statistic, trace.active, calibration)
 
 
 def raise_alarms(
@@ -258,9 +257,9 @@ def raise_alarms(
         How the threshold is found: see :func:`tisat.sequential.calibrate`.
     random_state : int
     """
-    points, values = as_points(scores, None, whose="raise_alarms")
+    scored = Scored.of(scores, whose="raise_alarms")
     made = make_rule(rule, **options)
     calibration = calibrate(
         made, nominal, Budget.parse(false_alarms, period=period), method=method, random_state=random_state
     )
-    return alarms_of(points, values, rule=made, calibration=calibration)
+    return alarms_of(scored, rule=made, calibration=calibration)

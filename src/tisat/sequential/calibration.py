@@ -29,7 +29,7 @@ from tisat.sequential import _kernels
 from tisat.sequential.bootstrap import autocorrelation, period_curve
 from tisat.sequential.budget import Budget
 from tisat.sequential.decay import empirical_decay, exact_decay, paper_decay
-from tisat.sequential.rules import AlarmRule, PaperRule, as_points
+from tisat.sequential.rules import AlarmRule, PaperRule, Scored
 
 METHODS = ("auto", "paper", "exact", "weibull", "empirical", "bootstrap")
 FOLDS = 5
@@ -124,22 +124,20 @@ def independence(segments: Sequence[npt.NDArray[np.float64]]) -> tuple[float, fl
 class _Fold:
     """One contiguous stretch of nominal data: a rule fitted on the rest, and its evidence here."""
 
-    def __init__(
-        self, rule: AlarmRule, points: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], here: slice
-    ) -> None:
-        rest = np.ones(len(points), dtype=np.bool_)
+    def __init__(self, rule: AlarmRule, nominal: Scored, here: slice) -> None:
+        rest = np.ones(len(nominal), dtype=np.bool_)
         rest[here] = False
         self.rule = copy.deepcopy(rule)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)  # the fit on all points says it once
-            self.rule.fit(points[rest], scores=scores[rest])
-        self.evidence = self.rule.evidence(points[here], scores=scores[here])
+            self.rule.fit(nominal.rows(rest))
+        self.evidence = self.rule.evidence(nominal.rows(here))
 
 
-def _folds(rule: AlarmRule, points: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> list[_Fold]:
-    count = max(2, min(FOLDS, len(points) // FEWEST_IN_FOLD))
-    edges = np.linspace(0, len(points), count + 1).round().astype(int)
-    return [_Fold(rule, points, scores, slice(a, b)) for a, b in pairwise(edges)]
+def _folds(rule: AlarmRule, nominal: Scored) -> list[_Fold]:
+    count = max(2, min(FOLDS, len(nominal) // FEWEST_IN_FOLD))
+    edges = np.linspace(0, len(nominal), count + 1).round().astype(int)
+    return [_Fold(rule, nominal, slice(a, b)) for a, b in pairwise(edges)]
 
 
 def _count(rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], threshold: float) -> int:
@@ -273,15 +271,14 @@ class NominalEvidence:
         As in :meth:`AlarmRule.fit`.
     """
 
-    def __init__(self, rule: AlarmRule, points: npt.ArrayLike, *, scores: npt.ArrayLike | None = None) -> None:
-        array, values = as_points(points, scores, whose="calibrate")
-        known = ~(np.isnan(values) | np.isnan(array).any(axis=1))
-        array, values = array[known], values[known]
-        if len(array) < 8:
-            raise InputError(f"The nominal points given to calibrate must be at least 8. Got {len(array)} instead.")
-        self.rule = rule.fit(array, scores=values)
-        self.length = len(array)
-        self.folds = _folds(rule, array, values)
+    def __init__(self, rule: AlarmRule, points: npt.ArrayLike | Scored, *, scores: npt.ArrayLike | None = None) -> None:
+        nominal = points if isinstance(points, Scored) else Scored.of(points, scores, whose="calibrate")
+        nominal = nominal.rows(nominal.known)
+        if len(nominal) < 8:
+            raise InputError(f"The nominal points given to calibrate must be at least 8. Got {len(nominal)} instead.")
+        self.rule = rule.fit(nominal)
+        self.length = len(nominal)
+        self.folds = _folds(rule, nominal)
         self.segments = [fold.evidence for fold in self.folds]
         self.p_value, self.correlation = independence(self.segments)
 
@@ -355,7 +352,7 @@ class NominalEvidence:
 
 def calibrate(
     rule: AlarmRule,
-    points: npt.ArrayLike,
+    points: npt.ArrayLike | Scored,
     budget: Budget | float | str,
     *,
     scores: npt.ArrayLike | None = None,
@@ -368,7 +365,7 @@ def calibrate(
     ----------
     rule : AlarmRule
         Fitted here, in place, on all points.
-    points : array of shape (N, m) or (N,)
+    points : Scored, or array of shape (N, m) or (N,)
         Nominal points in time order.
     budget : Budget, str or float
     scores : array of shape (N,), optional

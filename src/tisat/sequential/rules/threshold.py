@@ -1,0 +1,45 @@
+"""The plain score against a threshold."""
+
+from __future__ import annotations
+
+from tisat._validation import check_integer
+from tisat.sequential.cusum import WindowSum
+from tisat.sequential.rules.base import AlarmRule, Array, Evidence, Memoryless, Scored
+
+
+class _Score(Memoryless):
+    def __call__(self, scored: Scored) -> Array:
+        return scored.scores
+
+
+class ThresholdRule(AlarmRule):
+    """The plain score: the alarm is on while the score is at or above the threshold.
+
+    Parameters
+    ----------
+    hold : int
+        The score is replaced by its maximum over this many instants; 1 leaves it alone.
+
+    Examples
+    --------
+    >>> rule = ThresholdRule().fit([0.1, 0.2, 0.3])
+    >>> rule.accumulate([0.1, 0.9, 0.2], threshold=0.5).active.tolist()
+    [False, True, False]
+    """
+
+    name = "threshold"
+    title = "plain threshold"
+    positive = False
+    has_unit = False
+
+    def __init__(self, *, hold: int = 1) -> None:
+        self.hold = hold
+
+    def _fit(self, nominal: Scored) -> None:
+        check_integer(self.hold, "hold", "ThresholdRule", minimum=1)
+
+    def _evidence_step(self) -> Evidence:
+        return _Score()
+
+    def _accumulator(self, threshold: float) -> WindowSum:
+        return WindowSum(threshold=threshold, length=1, hold=self.hold)
