@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 DATA   ?= $(TISAT_DATA)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench docs tables clean
+.PHONY: help setup demo test test-other test-all check format bench docs tables clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,9 @@ demo: $(STAMP)  ## Generate a plant, train, set an alarm budget, raise alarms, e
 
 test: $(STAMP)  ## The quick suite and the doctests: under 10 minutes on two cores
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules src tests
+
+test-other: $(STAMP)  ## The numeric tests again on another instruction set and one thread
+	$(BIN)/python tests/other_processor.py tests/detectors tests/nn tests/sequential tests/metrics tests/golden
 
 test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=folder) and the local cluster
 	TISAT_DATA="$(DATA)" $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests

@@ -9,9 +9,14 @@ from contract.toy import Distance
 from tisat import checks, registry
 from tisat.base import Detector
 
-registry.register("toy", Distance)
+CASES = [pytest.param(name, law, id=f"{name}:{law}") for name in (*registry.names(), "toy") for law in checks.LAWS]
 
-CASES = [pytest.param(name, law, id=f"{name}:{law}") for name in registry.names() for law in checks.LAWS]
+
+@pytest.fixture(autouse=True, scope="module")
+def _toy():
+    registry.register("toy", Distance)
+    yield
+    registry.DETECTORS.pop("toy", None)
 
 
 @lru_cache

@@ -76,15 +76,17 @@ class ToyAdversary(ToyAutoencoder):
         return {"up": up, "down": down}
 
 
-registry.register("toy-autoencoder", ToyAutoencoder)
-registry.register("toy-adversary", ToyAdversary)
 TOYS = [ToyAutoencoder, ToyAdversary]
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _unregister():
+def _registered():
+    """Only while this module runs: a name registered at import would reach the laws of modules collected later."""
+    names = {"toy-autoencoder": ToyAutoencoder, "toy-adversary": ToyAdversary}
+    for name, cls in names.items():
+        registry.register(name, cls)
     yield
-    for name in ("toy-autoencoder", "toy-adversary"):
+    for name in names:
         registry.DETECTORS.pop(name, None)
 
 

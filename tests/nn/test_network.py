@@ -18,6 +18,7 @@ from tisat.nn.encoder import Encoder  # noqa: E402
 from tisat.nn.forecaster import SparseTransformer  # noqa: E402
 from tisat.nn.linear_skip import LinearSkip  # noqa: E402
 from tisat.nn.onnx_session import one_window_session, session_available  # noqa: E402
+from tisat.nn.threads import threads_for  # noqa: E402
 
 QUICK = settings(max_examples=15, deadline=None)
 SMALL = {"d_model": 8, "n_heads": 2, "d_ff": 8, "dropout": 0.0}
@@ -176,3 +177,16 @@ def test_the_onnx_session_says_what_torch_says(attention, window, skip):
         x = torch.randn(1, window, 3)
         with torch.no_grad():
             torch.testing.assert_close(torch.from_numpy(run(x.numpy())), network(x), rtol=1e-4, atol=1e-5)
+
+
+def test_a_small_network_gets_one_thread_and_a_large_one_keeps_its_own(monkeypatch):
+    """Small networks lose to their own threads; what was set comes back, also after an error."""
+    asked = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    with pytest.raises(RuntimeError), threads_for(torch.nn.Linear(10, 10)):
+        raise RuntimeError
+    assert asked == [1, 2]
+    with threads_for(torch.nn.Linear(1000, 1000)):
+        pass
+    assert asked == [1, 2]

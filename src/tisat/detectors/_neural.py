@@ -81,6 +81,7 @@ from tisat.detectors._checkpoint import (
     write_checkpoint,
 )
 from tisat.errors import ParameterError, SeriesError, TrainingError
+from tisat.nn.threads import threads_for
 
 if TYPE_CHECKING:
     import torch
@@ -281,7 +282,8 @@ class NeuralDetector(Detector):
             )
         with seeded(self._seed(INITIAL), self._device):
             self.network_ = self._network(self.n_channels_).to(self._device)
-        self._train(values, lengths)
+        with threads_for(self.network_):
+            self._train(values, lengths)
 
     def _batches(self, values: torch.Tensor, starts: npt.NDArray[np.int64]) -> Iterator[torch.Tensor]:
         """Windows ``(b, rows, C)`` by their first rows; a last batch of one joins the one before it."""
@@ -390,7 +392,7 @@ class NeuralDetector(Detector):
 
     def _block_points(self, windows: torch.Tensor) -> Array:
         """Points of one block of scaled windows."""
-        with torch.no_grad():
+        with torch.no_grad(), threads_for(self.network_):
             generator = torch.Generator(device=self._device).manual_seed(self._seed(SCORING))
             return np.asarray(self._window_points(self.network_, windows, generator).cpu().numpy(), dtype=np.float64)
 

@@ -33,6 +33,7 @@ from tisat._validation import check_choice, check_integer
 from tisat.base import Array, Stream, WindowStream
 from tisat.detectors._forecast import nominal_spread
 from tisat.detectors._neural import NeuralDetector
+from tisat.nn.threads import threads_for
 
 if TYPE_CHECKING:
     import torch
@@ -197,7 +198,7 @@ class NeuralForecaster(NeuralDetector):
         session = self._live_session() if live and len(deviations) == 1 else None
         if session is not None:
             return session(deviations)
-        with torch.inference_mode():
+        with torch.inference_mode(), threads_for(self.network_):
             forecast = self.network_(torch.from_numpy(deviations).to(self._device))
             return np.asarray(forecast.cpu().numpy())
 
