@@ -20,9 +20,9 @@ def _refuse(name: str, whose: str, must: str, got: object) -> ParameterError:
 
 
 def check_integer(
-    value: object, name: str, whose: str, *, minimum: int | None = None, maximum: int | None = None
+    value: object, name: str, whose: str, *, minimum: int | None = None, maximum: int | None = None, also: str = ""
 ) -> int:
-    """``value`` as an int within its bounds.
+    """``value`` as an int within its bounds; ``also`` is said after them (`` or None``).
 
     Examples
     --------
@@ -38,6 +38,7 @@ def check_integer(
         must += f" >= {minimum}"
     elif maximum is not None:
         must += f" <= {maximum}"
+    must += also
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise _refuse(name, whose, must, value)
     if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
@@ -54,6 +55,7 @@ def check_real(
     below: float | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
+    also: str = "",
 ) -> float:
     """``value`` as a finite float within its bounds (``above``/``below`` exclude the bound).
 
@@ -65,9 +67,10 @@ def check_real(
     tisat.errors.ParameterError: The 'alpha' parameter of KNNEvidence must be a number > 0 and < 1. Got 2.0 instead.
     """
     bounds = ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
-    must = "a number " + " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
+    limits = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
+    must = f"a number {limits}".strip() + also
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise _refuse(name, whose, must.strip(), value)
+        raise _refuse(name, whose, must, value)
     number = float(value)
     good = (
         math.isfinite(number)
@@ -77,11 +80,11 @@ def check_real(
         and (at_most is None or number <= at_most)
     )
     if not good:
-        raise _refuse(name, whose, must.strip(), value)
+        raise _refuse(name, whose, must, value)
     return number
 
 
-def check_choice(value: Any, name: str, whose: str, *, choices: Iterable[str]) -> str:
+def check_choice(value: Any, name: str, whose: str, *, choices: Iterable[str], also: str = "") -> str:
     """``value`` if it is one of ``choices``.
 
     Examples
@@ -93,7 +96,7 @@ def check_choice(value: Any, name: str, whose: str, *, choices: Iterable[str]) -
     """
     allowed = tuple(choices)
     if not isinstance(value, str) or value not in allowed:
-        raise _refuse(name, whose, "one of " + ", ".join(repr(choice) for choice in allowed), value)
+        raise _refuse(name, whose, "one of " + ", ".join(repr(choice) for choice in allowed) + also, value)
     return value
 
 

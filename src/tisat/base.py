@@ -21,7 +21,6 @@ This module does not know alarms, labels or any particular detector.
 from __future__ import annotations
 
 import datetime
-import inspect
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -40,6 +39,7 @@ from tisat.errors import ArtefactError, InputError, NotFittedError, SeriesError
 from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
 from tisat.missing import usable_parts
+from tisat.parameters import FROM_PRESET, Parametrized, learned, rebuild
 from tisat.series import Series, as_series
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class WindowStream:
         self._filled = int(state["filled"])
 
 
-class Detector(BaseEstimator, ABC):
+class Detector(Parametrized, BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
@@ -116,12 +116,12 @@ class Detector(BaseEstimator, ABC):
     law_exemptions: ClassVar[Mapping[str, str]] = {}  # law name -> the reason this class is exempt
 
     # Learned by fit
-    channels_: tuple[str, ...]  # names of the channels, in order
-    n_channels_: int  # C
-    n_points_: int  # m
-    nominal_: Array  # (N, m) points of nominal data, in time order, for calibration
-    nominal_source_: str  # "held-out tail" or "training rows"
-    trained_on_: dict[str, Any]  # what fit saw, for people
+    channels_: tuple[str, ...] = learned()  # names of the channels, in order
+    n_channels_: int = learned()  # C
+    n_points_: int = learned()  # m
+    nominal_: Array = learned()  # (N, m) points of nominal data, in time order, for calibration
+    nominal_source_: str = learned()  # "held-out tail" or "training rows"
+    trained_on_: dict[str, Any] = learned()  # what fit saw, for people
 
     # ------------------------------------------------------------------ what a subclass writes
 
@@ -195,6 +195,7 @@ class Detector(BaseEstimator, ABC):
             0 gives every row to the model and calibrates on the training rows; ``nominal_source_`` says which.
         """
         whose = type(self).__name__
+        self._check_parameters()
         share = check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
         many = self._check_training(series, whose)
         parts: list[Array] = []
@@ -308,7 +309,8 @@ class Detector(BaseEstimator, ABC):
         document = {
             "kind": "detector",
             "detector": registry.name_of(type(self)),
-            "params": self.get_params(deep=False),
+            "params": {k: v for k, v in self.get_params(deep=False).items() if v is not FROM_PRESET},
+            "presets": {k: getattr(self, k) for k, v in self.get_params(deep=False).items() if v is FROM_PRESET},
             "state": plain,
         }
         write_artefact(path, document, tensors)
@@ -327,18 +329,13 @@ class Detector(BaseEstimator, ABC):
                 f"The model file {str(path)!r} must hold a {cls.__name__}. Got {found.__name__} instead."
             )
         try:
-            detector: Self = found(**_from_json(document["params"]))
+            detector: Self = rebuild(found, _from_json(document["params"]), _from_json(document.get("presets", {})))
             detector._restore(_from_json(document["state"]), tensors)
         except (KeyError, TypeError, AttributeError, RuntimeError, InputError) as error:
             raise ArtefactError(
                 f"The model file {str(path)!r} must fit {found.__name__}. It does not: {error}"
             ) from None
         return detector
-
-    def __repr__(self, N_CHAR_MAX: int | None = None) -> str:
-        defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = (f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if repr(v) != repr(defaults[k]))
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     # ------------------------------------------------------------------ what both share
 

@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from tisat.base import MAX_GAP, Array, Detector
 from tisat.errors import InputError, NotFittedError
+from tisat.parameters import FROM_PRESET
 from tisat.series import Series
 
 N_TRAIN, N_TEST = 400, 160
@@ -87,7 +88,8 @@ def _constructor_only_stores(subject: Subject) -> None:
     assert clone(detector).get_params(deep=False).keys() == params.keys()
     again = subject.cls(**params)
     assert repr(again) == repr(detector)
-    if all(isinstance(value, int | float | str | bool | tuple | None) for value in params.values()):
+    plain = (int, float, str, bool, tuple, type(None))
+    if all(value is FROM_PRESET or isinstance(value, plain) for value in params.values()):
         assert eval(repr(detector), {subject.cls.__name__: subject.cls}).get_params() == detector.get_params()  # noqa: S307
     default = subject.cls().set_params(**params) if _constructible(subject.cls) else again
     assert repr(default) == repr(detector)

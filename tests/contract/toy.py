@@ -1,13 +1,13 @@
 """The detector of CONTRIBUTING.md: distance from the training mean, in training standard deviations."""
 
 from tisat.base import Detector
+from tisat.parameters import real
 
 
 class Distance(Detector):
     """Largest distance from the training mean over the channels."""
 
-    def __init__(self, *, floor=1e-3):
-        self.floor = floor
+    floor: float = real(1e-3, above=0.0, doc="Smallest spread of a channel.")
 
     def _fit(self, parts):
         import numpy as np

@@ -13,6 +13,7 @@ from tisat import registry  # noqa: E402
 from tisat.base import load  # noqa: E402
 from tisat.detectors._neural import NeuralDetector, available_device  # noqa: E402
 from tisat.errors import ArtefactError, ParameterError, SeriesError, TrainingError  # noqa: E402
+from tisat.parameters import integer  # noqa: E402
 
 
 class Squeeze(torch.nn.Module):
@@ -30,20 +31,12 @@ class Squeeze(torch.nn.Module):
 
 
 class ToyAutoencoder(NeuralDetector):
-    def __init__(
-        self, *, window=8, hidden=4, epochs=3, batch_size=16, learning_rate=1e-2, stride=1, validation=0.2, patience=3,
-        device="auto", random_state=0,
-    ):  # fmt: skip
-        self.window = window
-        self.hidden = hidden
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.stride = stride
-        self.validation = validation
-        self.patience = patience
-        self.device = device
-        self.random_state = random_state
+    hidden: int = integer(4, at_least=1, doc="Units of the hidden layer.")
+    window: int = 8
+    epochs: int = 3
+    batch_size: int = 16
+    learning_rate: float = 1e-2
+    validation: float = 0.2
 
     def _network(self, n_channels):
         return Squeeze(self.window * n_channels, self.hidden)
@@ -156,8 +149,7 @@ def test_an_epoch_of_at_most_so_many_windows_draws_them_anew(rows, monkeypatch):
         epochs.append(starts)
         return batches(self, values, starts)
 
-    detector = ToyAutoencoder(epochs=2, validation=0.0)
-    detector.max_windows = 40
+    detector = ToyAutoencoder(epochs=2, validation=0.0, max_windows=40)
     monkeypatch.setattr(ToyAutoencoder, "_batches", seen)
     detector.fit(rows)
     drawn = [starts for starts in epochs if len(starts) == 40]

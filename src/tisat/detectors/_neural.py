@@ -15,15 +15,11 @@ How to write a neural detector
        else:
            torch = require("torch", whose="MyDetector")
 
-2. Subclass. ``__init__`` lists every parameter a user may set, keyword-only, and stores them; those of this class that
-   it does not list keep the class's defaults::
+2. Subclass. One line a parameter (:mod:`tisat.parameters`); those of this class are there already::
 
        class MyDetector(NeuralDetector):
-           def __init__(self, *, window: int = 100, hidden: int = 32, epochs: int = 10, batch_size: int = 64,
-                        learning_rate: float = 1e-3, stride: int = 1, device: str = "auto",
-                        random_state: int = 0) -> None:
-               self.window = window
-               ...
+           hidden: int = integer(32, at_least=1, doc="Units of the hidden layer.")
+           window: int = integer(compact=40, paper=100)             # the same bounds and sentence, other defaults
 
            def _network(self, n_channels: int) -> torch.nn.Module:
                return MyNetwork(n_channels, self.hidden)            # weights come from the seeded generator
@@ -36,7 +32,7 @@ How to write a neural detector
 
 3. Only where needed, override
 
-   * ``_check_parameters()``: refuse bad values of your own parameters (call ``super()`` first);
+   * ``_check_parameters()``: refuse what two parameters must not be together (call ``super()`` first);
    * ``_rows()``: rows in one window, if not ``window`` (a forecaster adds its target);
    * ``_optimizers(network)``: several optimisers, by name (BeatGAN: one for the generator, one for the discriminator);
    * ``_training_step(network, batch, optimizers, generator)``: several losses or phases a step; end each with
@@ -69,7 +65,7 @@ import numpy.typing as npt
 
 from tisat._extras import require
 from tisat._progress import Bar, progress
-from tisat._validation import check_choice, check_flag, check_integer, check_real
+from tisat._validation import check_flag
 from tisat.base import Array, Detector
 from tisat.detectors._checkpoint import (
     Arrays,
@@ -82,6 +78,7 @@ from tisat.detectors._checkpoint import (
 )
 from tisat.errors import ParameterError, SeriesError, TrainingError
 from tisat.nn.threads import threads_for
+from tisat.parameters import choice, integer, learned, real
 
 if TYPE_CHECKING:
     import torch
@@ -122,30 +119,39 @@ def channel_span(low: Array, high: Array) -> Array:
 class NeuralDetector(Detector):
     """A detector that is a trained network: see the module docstring for how to write one.
 
-    The class attributes below are the defaults of parameters that a subclass may list in its ``__init__``.
+    The parameters below are those of every neural detector; a subclass declares its own, and redeclares defaults.
     """
 
-    window: int = 100  # rows the network sees
-    stride: int = 1  # every how many rows a training window starts
-    epochs: int = 10
-    batch_size: int = 64
-    learning_rate: float = 1e-3
-    validation: float = 0.1  # share of each training part, its tail, kept for early stopping; 0: none
-    patience: int = 3  # epochs without a better validation loss before training stops
-    max_windows: int | None = None  # windows an epoch at most, drawn anew each time; None: all of them
-    gradient_clip: float = 1.0  # largest norm of the gradient of one optimiser's parameters
-    device: str = "auto"
-    random_state: int = 0
+    window: int = integer(100, at_least=1, doc="Rows the network sees.")
+    stride: int = integer(1, at_least=1, doc="Every how many rows a training window starts.")
+    epochs: int = integer(10, at_least=0, doc="Passes over the training windows; 0 gives the untrained network.")
+    batch_size: int = integer(64, at_least=1, doc="Windows a gradient step.")
+    learning_rate: float = real(1e-3, above=0.0, doc="Of the optimiser.")
+    validation: float = real(
+        0.1,
+        at_least=0.0,
+        at_most=0.5,
+        doc="Share of each training part, its tail, that early stopping watches; 0: none.",
+    )
+    patience: int = integer(3, at_least=1, doc="Epochs without a better validation loss before training stops.")
+    max_windows: int | None = integer(
+        None, at_least=1, none="all of them", doc="Training windows an epoch at most, drawn anew each time."
+    )
+    gradient_clip: float | None = real(
+        1.0, above=0.0, none="not clipped", doc="Largest norm of the gradient of one optimiser's parameters."
+    )
+    device: str = choice("auto", of=DEVICES, doc="Where it computes.")
+    random_state: int = integer(0, at_least=0, doc="The same seed gives the same weights.")
 
     clip: ClassVar[float] = 10.0  # scaled values are kept within this many training ranges of [0, 1]
     score_batch: ClassVar[int] = 128  # windows scored at a time: memory does not grow with the series
 
     # Learned by fit
-    low_: Array  # (C,) smallest training value
-    span_: Array  # (C,) training range
-    network_: torch.nn.Module
-    history_: tuple[dict[str, float], ...]  # one row of mean losses an epoch
-    training_seconds_: float
+    low_: Array = learned()  # (C,) smallest training value
+    span_: Array = learned()  # (C,) training range
+    network_: torch.nn.Module = learned()
+    history_: tuple[dict[str, float], ...] = learned()  # one row of mean losses an epoch
+    training_seconds_: float = learned()
 
     # ------------------------------------------------------------------ what a subclass writes
 
@@ -163,22 +169,9 @@ class NeuralDetector(Detector):
 
     # ------------------------------------------------------------------ what a subclass may override
 
-    def _check_parameters(self) -> None:
-        whose = type(self).__name__
-        for name in ("window", "stride", "batch_size", "patience"):
-            check_integer(getattr(self, name), name, whose, minimum=1)
-        if self.max_windows is not None:
-            check_integer(self.max_windows, "max_windows", whose, minimum=1)
-        check_integer(self.epochs, "epochs", whose, minimum=0)  # 0: the untrained network, to compare with
-        check_integer(self.random_state, "random_state", whose, minimum=0)
-        check_real(self.learning_rate, "learning_rate", whose, above=0.0)
-        check_real(self.validation, "validation", whose, at_least=0.0, at_most=0.5)
-        check_real(self.gradient_clip, "gradient_clip", whose, above=0.0)
-        check_choice(self.device, "device", whose, choices=DEVICES)
-
     def _rows(self) -> int:
         """Rows of one window."""
-        return check_integer(self.window, "window", type(self).__name__, minimum=1)
+        return self.window
 
     def _optimizers(self, network: torch.nn.Module) -> Optimizers:
         return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate)}
@@ -241,7 +234,8 @@ class NeuralDetector(Detector):
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        torch.nn.utils.clip_grad_norm_(parameters, self.gradient_clip)
+        if self.gradient_clip is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, self.gradient_clip)
         optimizer.step()
 
     def _seed(self, *purpose: int) -> int:
@@ -268,7 +262,6 @@ class NeuralDetector(Detector):
         return np.concatenate(train).astype(np.int64), np.concatenate([*held, np.empty(0)]).astype(np.int64)
 
     def _fit(self, parts: Sequence[Array]) -> None:
-        self._check_parameters()
         self._device = available_device(self.device)
         low = np.min([part.min(axis=0) for part in parts], axis=0)
         high = np.max([part.max(axis=0) for part in parts], axis=0)

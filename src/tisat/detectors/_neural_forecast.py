@@ -29,11 +29,11 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tisat._extras import require
-from tisat._validation import check_choice, check_integer
 from tisat.base import Array, Stream, WindowStream
 from tisat.detectors._forecast import nominal_spread
 from tisat.detectors._neural import NeuralDetector
 from tisat.nn.threads import threads_for
+from tisat.parameters import choice, integer, learned
 
 if TYPE_CHECKING:
     import torch
@@ -123,39 +123,32 @@ class LookaheadStream(WindowStream):
 
 
 class NeuralForecaster(NeuralDetector):
-    """A neural detector whose points are scaled forecast errors; see the module docstring.
+    """A neural detector whose points are scaled forecast errors; see the module docstring."""
 
-    Parameters that a subclass lists beside those of :class:`~tisat.detectors._neural.NeuralDetector`: ``horizon``,
-    ``lookahead``, ``anchor`` and ``aggregation``.
-    """
-
-    horizon: int = 1  # rows forecast in one pass, a block
-    lookahead: int = 1  # rows ahead of the second forecast of each row; 1: there is none
-    anchor: str = "mean"  # what a window is measured from
-    aggregation: str = "mean"  # how squared points become a score
+    horizon: int = integer(1, at_least=1, doc="Rows forecast in one pass; more than 1 scores a series in fewer passes.")
+    lookahead: int = integer(
+        1,
+        at_least=1,
+        doc="Forecast every row a second time, this many rows ahead; the point is the larger error. 1: once.",
+    )
+    anchor: str = choice(
+        "mean", of=ANCHORS, doc="What a window is measured from: its mean, its last value, or nothing."
+    )
+    aggregation: str = choice(
+        "mean", of=AGGREGATIONS, doc="The score is the mean of the squared points, or the largest."
+    )
 
     points_are_channels: ClassVar[bool] = True
     rounding: ClassVar[float] = 1e-3  # float32, and another order of summation for one window than for many
     clip: ClassVar[float] = 1e6  # the anchor takes the level out; deviations are clipped by DEVIATION
 
-    spread_: Array  # (leads, C)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        whose = type(self).__name__
-        check_integer(self.horizon, "horizon", whose, minimum=1)
-        check_integer(self.lookahead, "lookahead", whose, minimum=1)
-        check_choice(self.anchor, "anchor", whose, choices=ANCHORS)
-        check_choice(self.aggregation, "aggregation", whose, choices=AGGREGATIONS)
+    spread_: Array = learned()  # (leads, C)
 
     def _leads(self) -> tuple[int, ...]:
         """How many rows ahead each forecast of a pass is."""
-        whose = type(self).__name__
-        horizon = check_integer(self.horizon, "horizon", whose, minimum=1)
-        lookahead = check_integer(self.lookahead, "lookahead", whose, minimum=1)
-        if horizon > 1:
-            return tuple(range(1, horizon + 1))
-        return (1, lookahead) if lookahead > 1 else (1,)
+        if self.horizon > 1:
+            return tuple(range(1, self.horizon + 1))
+        return (1, self.lookahead) if self.lookahead > 1 else (1,)
 
     def _rows(self) -> int:
         return super()._rows() + max(self._leads())
