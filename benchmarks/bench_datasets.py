@@ -87,7 +87,7 @@ def bench_formats(data: str, machine: str, repeats: int) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    from tisat._tablefile import read_numbers
+    from tisat.reading.tables import read_numbers
 
     text = Path(data) / "ServerMachineDataset" / "train" / f"{machine}.txt"
     names = [str(c) for c in range(38)]

@@ -59,7 +59,7 @@ def test_named_columns_win_over_guessed_ones():
         ({"values": np.zeros((3, 1)), "timestamps": [1, 3, 2]}, "an earlier time, 2.0, at row 2"),
         ({"values": np.zeros((3, 1)), "timestamps": [1, np.nan, 2]}, "must all be known. Got nan at row 1"),
         ({"values": np.zeros((3, 1)), "timestamps": [1, 2]}, "one entry a row"),
-        ({"values": np.zeros((3, 1)), "timestamps": ["x", "y", "z"]}, "dates or numbers"),
+        ({"values": np.zeros((3, 1)), "timestamps": ["x", "y", "z"]}, "must be a date such as"),
         ({"values": np.zeros((3, 1)), "labels": [0, 1]}, "one entry a row"),
         ({"values": np.zeros((3, 1)), "labels": [0, 1, 2]}, "only 0 and 1"),
         ({"values": np.zeros((3, 2)), "channels": ("a",)}, "must name its 2 columns"),

@@ -40,7 +40,7 @@ from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
 from tisat.missing import usable_parts
 from tisat.parameters import FROM_PRESET, Parametrized, learned, rebuild
-from tisat.series import Series, as_series
+from tisat.series import Series, as_many, as_series
 
 if TYPE_CHECKING:
     from tisat.online.monitor import Monitor
@@ -374,11 +374,9 @@ class Detector(Parametrized, BaseEstimator, ABC):
         self.nominal_ = points[-MAX_NOMINAL:]
 
     def _check_training(self, series: Any, whose: str) -> list[Series]:
-        listed = isinstance(series, list | tuple) and len(series) > 0 and isinstance(series[0], Series)
-        many = [as_series(one, whose=f"{whose}.fit") for one in (series if listed else [series])]
-        for one in many[1:]:
-            if one.channels != many[0].channels:
-                raise SeriesError(f"All series given to {whose}.fit must have the same channels. {one.name!r} differs.")
+        many = as_many(series, whose=f"{whose}.fit")
+        first = many[0].channels
+        many = [one.in_order(first, whose=f"{whose}.fit after the first series") for one in many]
         empty = np.all([np.isnan(one.values).all(axis=0) for one in many], axis=0)
         if empty.any():
             raise SeriesError(
@@ -389,12 +387,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
     def _check_scoring(self, series: Any) -> Series:
         self._check_fitted()
         checked = as_series(series, whose=type(self).__name__)
-        if checked.n_channels != self.n_channels_:
-            raise SeriesError(
-                f"The series given to {type(self).__name__} must have the {self.n_channels_} channels it was fitted on. "
-                f"Got {checked.n_channels} instead."
-            )
-        return checked
+        return checked.in_order(self.channels_, whose=type(self).__name__)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "nominal_"):

@@ -15,6 +15,7 @@ This module does not know detectors, scores or data sets.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,26 +25,36 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tisat._tablefile import arrow_times, gather, open_table
 from tisat._validation import check_labels
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
+from tisat.reading.clock import Times, read_times, say
+from tisat.reading.columns import LABEL_NAMES, TIME_NAMES, choose, clock_like, meant, order_of
+from tisat.reading.tables import arrow_times, gather, open_table
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
-TIME_NAMES = ("timestamp", "time", "datetime", "date", "ds", "timestamp_(min)")  # lower case; PSM has the last
-LABEL_NAMES = ("is_anomaly", "label", "labels", "anomaly")  # TimeEval, TSB-AD, PSM, many
 TEXT_SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz")
 GAP_FACTOR = 1.5  # a step longer than this many sampling periods is a gap: a row is missing once it reaches 2
 
 
 def _check_values(values: object) -> Floats:
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing
     array = np.asarray(values)
     if array.dtype not in (np.float32, np.float64):
+        if array.dtype.kind not in "biufO":
+            raise SeriesError(
+                f"The values of a series must be numbers. Got dtype {array.dtype} instead; dates go into 'timestamps', "
+                "and text columns must be left out."
+            )
         try:
             array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise SeriesError(f"The values of a series must be numbers. Got dtype {array.dtype} instead.") from None
+        except (TypeError, ValueError, OverflowError) as error:
+            why = " (a number beyond 1e308)" if isinstance(error, OverflowError) else ""
+            raise SeriesError(
+                f"The values of a series must be numbers. Got dtype {array.dtype}{why} instead."
+            ) from None
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
@@ -55,21 +66,8 @@ def _check_values(values: object) -> Floats:
     return array
 
 
-def _check_timestamps(timestamps: object, length: int) -> npt.NDArray[Any]:
-    array = np.asarray(timestamps)
-    if array.dtype.kind in "OUS":
-        try:
-            array = array.astype("datetime64[ns]")
-        except (TypeError, ValueError):
-            raise SeriesError(
-                "The timestamps of a series must be dates or numbers. Got text that is neither."
-            ) from None
-    if array.dtype.kind == "M":
-        array = array.astype("datetime64[ns]")
-    elif array.dtype.kind in "iuf":
-        array = array.astype(np.float64)
-    else:
-        raise SeriesError(f"The timestamps of a series must be dates or numbers. Got dtype {array.dtype} instead.")
+def _check_times(times: Times, length: int) -> npt.NDArray[Any]:
+    array = times.values
     if array.shape != (length,):
         raise SeriesError(
             f"The timestamps of a series must have one entry a row ({length}). Got shape {array.shape} instead."
@@ -99,12 +97,17 @@ class Series:
         Floats; NaN is a missing value. float32 stays float32, everything else becomes float64. Not copied, and marked
         read-only in the series' own view.
     timestamps : array of shape (T,), optional
-        Dates (kept as ``datetime64[ns]``) or numbers in seconds, strictly increasing.
+        Dates (kept as ``datetime64[ns]`` in UTC) or numbers in seconds, strictly increasing. Numbers as large as dates
+        since 1970 are dates, in seconds, milli-, micro- or nanoseconds by their size.
     channels : sequence of str, optional
         Names; ``"0"``, ``"1"``, ... where not given.
     labels : array of 0 and 1, shape (T,), optional
     name : str
         The entity: machine, sensor, channel.
+    offsets : array of shape (T,), optional
+        Minutes east of UTC each date was written with; taken from the dates where they carry one.
+    notes : tuple of str
+        What had to be guessed when it was read, for people.
 
     Examples
     --------
@@ -120,6 +123,8 @@ class Series:
     channels: tuple[str, ...] = ()  # C names
     labels: npt.NDArray[np.bool_] | None = None  # (T,)
     name: str = ""  # the entity
+    offsets: npt.NDArray[np.int16] | None = None  # (T,), minutes east of UTC, where the dates say so
+    notes: tuple[str, ...] = ()  # what had to be guessed
 
     def __post_init__(self) -> None:
         values = _check_values(self.values).view()
@@ -129,7 +134,7 @@ class Series:
                 f"The channels of a series must name its {values.shape[1]} columns. Got {len(names)} names instead."
             )
         if len(set(names)) != len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            twice = next(name for name, count in Counter(names).items() if count > 1)
             raise SeriesError(f"The channels of a series must have distinct names. Got {twice!r} twice.")
         for start in range(0, len(values), 65_536):  # in blocks: a mask of a huge series is itself huge
             infinite = np.isinf(values[start : start + 65_536])
@@ -143,7 +148,12 @@ class Series:
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "channels", names)
         if self.timestamps is not None:
-            object.__setattr__(self, "timestamps", _check_timestamps(self.timestamps, len(values)))
+            times = self.timestamps if isinstance(self.timestamps, Times) else read_times(self.timestamps)
+            object.__setattr__(self, "timestamps", _check_times(times, len(values)))
+            if self.offsets is None and times.offsets is not None:
+                object.__setattr__(self, "offsets", times.offsets)
+            if times.note and times.note not in self.notes:
+                object.__setattr__(self, "notes", (*self.notes, times.note))
         if self.labels is not None:
             labels = check_labels(self.labels, "labels", "Series")
             if len(labels) != len(values):
@@ -170,6 +180,7 @@ class Series:
             values=self.values[rows],
             timestamps=None if self.timestamps is None else self.timestamps[rows],
             labels=None if self.labels is None else self.labels[rows],
+            offsets=None if self.offsets is None else self.offsets[rows],
         )
 
     @property
@@ -213,11 +224,26 @@ class Series:
         """How many values are missing."""
         return int(np.isnan(self.values).sum())
 
+    def stamp(self, instant: int | None) -> str | float | None:
+        """The time of an instant in the user's own clock: text for dates, seconds for numbers; None where there is none."""
+        if self.timestamps is None or instant is None or not 0 <= instant < len(self):
+            return None
+        dates = self.timestamps.dtype.kind == "M"
+        value = int(self.timestamps[instant].astype(np.int64)) if dates else float(self.timestamps[instant])
+        return say(value, None if self.offsets is None else int(self.offsets[instant]), dates=dates)
+
+    def in_order(self, channels: Sequence[str], *, whose: str, ignore_extra: bool = False) -> Series:
+        """The same series with the channels of a model, by name where both have names; see :mod:`tisat.reading.columns`."""
+        order = order_of(self.channels, channels, whose=whose, ignore_extra=ignore_extra)
+        return self if order is None else replace(self, values=self.values[:, order], channels=tuple(channels))
+
     def select(self, channels: Sequence[str]) -> Series:
         """The same series with only these channels, in this order."""
         unknown = [name for name in channels if name not in self.channels]
         if unknown:
-            raise SeriesError(f"Series {self.name!r} has no channel {unknown[0]!r}; it has {', '.join(self.channels)}.")
+            raise SeriesError(
+                f"Series {self.name!r} has no channel {unknown[0]!r}; it has {', '.join(self.channels)}.{meant(unknown[0], self.channels)}"
+            )
         columns = [self.channels.index(name) for name in channels]
         return replace(self, values=self.values[:, columns], channels=tuple(channels))
 
@@ -226,44 +252,64 @@ class Series:
         return replace(self, labels=None)
 
     @classmethod
-    def from_table(cls, table: Any, *, time: str | None = None, label: str | None = None, name: str = "") -> Series:
+    def from_table(
+        cls,
+        table: Any,
+        *,
+        time: str | None = None,
+        label: str | None = None,
+        name: str = "",
+        channels: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
+    ) -> Series:
         """A series from a pandas, polars, arrow or any other dataframe narwhals knows.
 
         Parameters
         ----------
         table : dataframe
+            A pandas index of dates is the time.
         time, label : str, optional
             The columns that hold them. Where not given, the first column called like one is taken:
-            timestamp, time, datetime, date, ds; and is_anomaly, label, labels, anomaly (any case).
+            timestamp, time, datetime, date, ds, ts; and is_anomaly, label, labels, anomaly (any case).
         name : str
             The entity.
+        channels : sequence of str, optional
+            The columns that are channels; all others that hold numbers unless given.
+        drop : sequence of str
+            Columns to leave out.
         """
         import narwhals as nw
 
         frame = nw.from_native(table, eager_only=True)
-        columns = list(frame.columns)
-        if len(set(columns)) != len(columns):
-            raise SeriesError(f"The columns of a table must have distinct names. Got {columns!r}.")
-        time = _named(columns, time, TIME_NAMES)
-        label = _named(columns, label, LABEL_NAMES)
-        channels = [column for column in columns if column not in (time, label)]
-        if not channels:
-            raise SeriesError(f"A table must have at least one column of values. Got only {columns!r}.")
-        values = np.empty((len(frame), len(channels)))
-        for c, column in enumerate(channels):
+        index = nw.maybe_get_index(frame)
+        roles = _Roles(list(frame.columns), time, label, channels, drop)
+        values = np.empty((len(frame), len(roles.channels)))
+        for c, column in enumerate(roles.channels):
             values[:, c] = _numbers(frame[column], column)
-        timestamps = None
-        if time is not None:
-            stamps = frame[time]
-            if stamps.dtype == nw.Datetime and getattr(stamps.dtype, "time_zone", None) is not None:
-                stamps = stamps.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            timestamps = stamps.to_numpy()
-        labels = None if label is None else check_labels(_numbers(frame[label], label), label, f"table {name!r}")
-        return cls(values, timestamps=timestamps, channels=tuple(map(str, channels)), labels=labels, name=name)
+        times = None
+        if roles.time is not None:
+            stamps = frame[roles.time]
+            times = (
+                arrow_times(stamps.to_arrow(), name=roles.time) if stamps.dtype == nw.Datetime else stamps.to_numpy()
+            )
+        elif index is not None and str(index.dtype).startswith("datetime64"):
+            clock: Any = nw.from_native(index.to_series(), series_only=True)
+            times = arrow_times(clock.to_arrow())
+        labels = None
+        if roles.label is not None:
+            labels = check_labels(_numbers(frame[roles.label], roles.label), roles.label, f"table {name!r}")
+        return cls._of_columns(values, roles.channels, times, labels, name, guess=channels is None)
 
     @classmethod
     def read(
-        cls, path: str | Path, *, time: str | None = None, label: str | None = None, name: str | None = None
+        cls,
+        path: str | Path,
+        *,
+        time: str | None = None,
+        label: str | None = None,
+        name: str | None = None,
+        channels: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
     ) -> Series:
         """A series from a csv file with a header or a parquet file; the entity is the file's stem unless given.
 
@@ -281,44 +327,90 @@ class Series:
             name = file.name.removesuffix(".gz").rpartition(".")[0]
         try:
             schema, batches, rows = open_table(file)
-            columns = list(schema)
-            if len(set(columns)) != len(columns):
-                raise SeriesError(f"The columns of a table must have distinct names. Got {columns!r}.")
-            time = _named(columns, time, TIME_NAMES)
-            label = _named(columns, label, LABEL_NAMES)
-            channels = [column for column in columns if column not in (time, label)]
-            if not channels:
-                raise SeriesError(f"A table must have at least one column of values. Got only {columns!r}.")
-            for column in channels if label is None else [*channels, label]:
+            roles = _Roles(list(schema), time, label, channels, drop)
+            for column in roles.channels if roles.label is None else [*roles.channels, roles.label]:
                 if not schema[column]:
-                    raise SeriesError(f"The column {column!r} of a table must hold numbers. Got text or dates instead.")
-            values, others = gather(batches, rows=rows, numeric=channels)
-            return cls(
+                    raise SeriesError(
+                        f"The column {column!r} of a table must hold numbers. Got text or dates instead. "
+                        f"Leave it out with --drop {column}, or drop=[{column!r}]."
+                    )
+            values, others = gather(batches, rows=rows, numeric=roles.channels)
+            if len(values) == 0:
+                raise SeriesError("A table must have at least one row below its header. Got none.")
+            return cls._of_columns(
                 values,
-                timestamps=None if time is None else arrow_times(others[time]),
-                channels=tuple(channels),
-                labels=None if label is None else _arrow_labels(others[label], label, f"table {name!r}"),
-                name=name,
+                roles.channels,
+                None if roles.time is None else arrow_times(others[roles.time], name=roles.time),
+                None if roles.label is None else _arrow_labels(others[roles.label], roles.label, f"table {name!r}"),
+                name,
+                guess=channels is None,
             )
         except DataFileError:
             raise
         except InputError as error:
             raise type(error)(f"{file}: {error}") from None
 
+    @classmethod
+    def _of_columns(
+        cls, values: Floats, channels: Sequence[str], times: Any, labels: Any, name: str, *, guess: bool
+    ) -> Series:
+        """A series from columns whose roles are known, but for a clock or a counter that nobody named."""
+        notes: list[str] = []
+        keep = list(range(len(channels)))
+        for c in keep[:] if guess and len(channels) > 1 else []:
+            what = clock_like(values[:, c])
+            if not what:
+                continue
+            keep.remove(c)
+            if what == "a clock" and times is None:
+                times = read_times(values[:, c], name=channels[c])
+                notes.append(f"the column {channels[c]!r} is plainly a clock and was taken for the time")
+            else:
+                notes.append(
+                    f"the column {channels[c]!r} is plainly {what} and was left out; name it in --channels to keep it"
+                )
+        if len(keep) < len(channels):
+            values = values[:, keep]
+        return cls(
+            values,
+            timestamps=times,
+            channels=tuple(str(channels[c]) for c in keep),
+            labels=labels,
+            name=name,
+            notes=tuple(notes),
+        )
+
+
+class _Roles:
+    """Which columns of a table are the time, the labels and the channels."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        time: str | None,
+        label: str | None,
+        channels: Sequence[str] | None,
+        drop: Sequence[str],
+    ) -> None:
+        twice = next((name for name, count in Counter(columns).items() if count > 1), None)
+        if twice is not None:
+            raise SeriesError(f"The columns of a table must have distinct names. Got {twice!r} twice.")
+        for wanted in (*(channels or ()), *drop):
+            choose(columns, wanted, ())  # refuses a column that is not there
+        free = [column for column in columns if column not in drop]
+        self.time = choose(free, time, TIME_NAMES)
+        self.label = choose(free, label, LABEL_NAMES)
+        self.channels = (
+            [column for column in free if column not in (self.time, self.label)] if channels is None else list(channels)
+        )
+        if not self.channels:
+            raise SeriesError(f"A table must have at least one column of values. Got only {list(columns)!r}.")
+
 
 def _arrow_labels(column: Any, name: str, whose: str) -> npt.NDArray[np.bool_]:
     import pyarrow as pa
 
     return check_labels(column.cast(pa.float64()).to_numpy(zero_copy_only=False), name, whose)
-
-
-def _named(columns: Sequence[str], wanted: str | None, known: Sequence[str]) -> str | None:
-    """The column asked for, or the first that is called like one of ``known``."""
-    if wanted is None:
-        return next((column for column in columns if str(column).lower() in known), None)
-    if wanted not in columns:
-        raise SeriesError(f"The table must have a column {wanted!r}. Got {', '.join(map(str, columns))} instead.")
-    return wanted
 
 
 def _numbers(column: Any, name: str) -> npt.NDArray[np.float64]:
@@ -344,7 +436,7 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
         return Series.read(data)
     if isinstance(data, np.ndarray | list | tuple):
         try:
-            return Series(np.asarray(data))
+            return Series(data if isinstance(data, np.ma.MaskedArray) else np.asarray(data))
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
@@ -352,9 +444,31 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
                 f"The series given to {whose} must be a table of numbers. Got rows of different length."
             ) from None
     try:
+        import narwhals as nw
+
+        native = nw.from_native(data, allow_series=True, eager_only=True)
+        if isinstance(native, nw.Series):
+            return Series.from_table(native.to_frame().to_native())
         return Series.from_table(data)
     except TypeError:
         raise SeriesError(
             f"The series given to {whose} must be a Series, an array, a dataframe or a file path. "
-            f"Got {type(data).__name__} instead."
+            f"Got {type(data).__qualname__} instead."
         ) from None
+
+
+def as_many(data: Any, *, whose: str = "tisat") -> list[Series]:
+    """One series or several: a list of anything :func:`as_series` takes, but a list of numbers or of rows is one series.
+
+    Examples
+    --------
+    >>> len(as_many([np.zeros((5, 2)), np.zeros((7, 2))])), len(as_many([[1.0, 2.0], [3.0, 4.0]]))
+    (2, 1)
+    """
+    if isinstance(data, list | tuple) and data:
+        first = data[0]
+        rows = isinstance(first, int | float | np.generic | list | tuple) or first is None
+        rows = rows or (isinstance(first, np.ndarray) and first.ndim < 2)
+        if not rows:
+            return [as_series(one, whose=whose) for one in data]
+    return [as_series(data, whose=whose)]

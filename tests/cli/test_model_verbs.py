@@ -114,5 +114,5 @@ def test_a_file_that_is_no_model_and_a_series_that_does_not_fit(files, capsys):
     assert call("fit", "--detector", "last-value", "--train", files / "train.csv", "--out", model) == 0
     (files / "narrow.csv").write_text("flow\n1.0\n2.0\n")
     assert call("score", "--model", model, files / "narrow.csv", "--out", files / "s.csv") == 1
-    assert "2 channels it was fitted on. Got 1" in capsys.readouterr().err
+    assert "Missing: pressure" in capsys.readouterr().err
     assert call("score", "--model", model, files / "test.csv", "--out", files / "s.xyz") == 1

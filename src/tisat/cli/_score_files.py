@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat.errors import DataFileError
-from tisat.series import LABEL_NAMES, TIME_NAMES
+from tisat.errors import DataFileError, InputError
+from tisat.reading.columns import LABEL_NAMES, TIME_NAMES
+from tisat.reading.tables import arrow_times
+from tisat.reading.words import spellings
 
 SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy")
 SCORE_NAMES = ("score", "scores", "y_score", "anomaly_score", "statistic")
@@ -47,12 +49,13 @@ def _table(file: Path) -> Any:
     try:
         if file.suffix == ".parquet":
             return parquet.read_table(file)
-        table = csv.read_csv(file)
+        words = csv.ConvertOptions(null_values=spellings(), strings_can_be_null=True)
+        table = csv.read_csv(file, convert_options=words)
         try:  # a file of bare numbers has no header: its first row was taken for one
             [float(name) for name in table.column_names]
         except ValueError:
             return table
-        return csv.read_csv(file, read_options=csv.ReadOptions(autogenerate_column_names=True))
+        return csv.read_csv(file, read_options=csv.ReadOptions(autogenerate_column_names=True), convert_options=words)
     except (pa.ArrowException, OSError) as error:
         raise _refuse(file, "be a readable table", repr(str(error)[:150])) from None
 
@@ -67,13 +70,10 @@ def _numbers(file: Path, column: Any, name: str) -> npt.NDArray[np.float64]:
 
 
 def _clock(file: Path, column: Any, name: str) -> npt.NDArray[Any]:
-    stamps = column.to_numpy()
-    if stamps.dtype.kind in "OUS":
-        try:
-            return np.asarray(stamps, dtype="datetime64[ns]")
-        except (TypeError, ValueError):
-            raise _refuse(file, f"hold dates or seconds in column {name!r}", "text that is neither") from None
-    return np.asarray(stamps)
+    try:
+        return arrow_times(column.combine_chunks(), name=name).values
+    except InputError as error:
+        raise _refuse(file, f"hold dates or seconds in column {name!r}", repr(str(error))) from None
 
 
 def _choose(file: Path, names: Sequence[str], wanted: str | None, known: Sequence[str], what: str) -> str:

@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._progress import progress
-from tisat._tablefile import parquet_batches, problem
 from tisat._version import __version__
 from tisat.datasets.base import Blame, Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import series_of
 from tisat.errors import DataFileError
 from tisat.events import events_from_labels, labels_from_events
+from tisat.reading.tables import parquet_batches, problem
 from tisat.series import Floats, Series
 
 FORMAT = 1  # raised when an older reader could misread the folder

@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
-from tisat._tablefile import arrow_times, first_lines, gather, open_table, parquet_schema, problem
 from tisat._validation import check_integer, check_labels, check_real
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
@@ -28,7 +28,10 @@ from tisat.datasets.rows import series_of
 from tisat.datasets.splits import split_tail
 from tisat.errors import DataFileError, ParameterError
 from tisat.events import events_from_labels
-from tisat.series import LABEL_NAMES, TEXT_SUFFIXES, TIME_NAMES, Series
+from tisat.reading.clock import Times
+from tisat.reading.columns import LABEL_NAMES, TIME_NAMES, choose
+from tisat.reading.tables import arrow_times, first_lines, gather, open_table, parquet_schema, problem
+from tisat.series import TEXT_SUFFIXES, Series
 
 ENTITY = "unique_id"
 SPLITS = ("train", "test")
@@ -52,10 +55,8 @@ def _read_long(file: Path, *, time: str | None, label: str | None) -> dict[str, 
     import pyarrow as pa
 
     schema, batches, rows = open_table(file)
-    if time is None:
-        time = next((column for column in schema if column.lower() in TIME_NAMES), None)
-    if label is None:
-        label = next((column for column in schema if column.lower() in LABEL_NAMES), None)
+    time = choose(list(schema), time, TIME_NAMES)
+    label = choose(list(schema), label, LABEL_NAMES)
     channels = [column for column in schema if column not in (ENTITY, time, label)]
     text = next((column for column in channels if not schema[column]), None)
     if not channels or text is not None:
@@ -74,7 +75,7 @@ def _read_long(file: Path, *, time: str | None, label: str | None) -> dict[str, 
     codes = encoded.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
     edges = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
-    times = None if time is None else arrow_times(others[time])
+    times = None if time is None else arrow_times(others[time], name=time)
     labels = None if label is None else check_labels(np.asarray(others[label].cast(pa.float64())), label, str(file))
     found: dict[str, Series] = {}
     for code, name in enumerate(encoded.dictionary.to_pylist()):
@@ -85,12 +86,16 @@ def _read_long(file: Path, *, time: str | None, label: str | None) -> dict[str, 
         found[name] = series_of(
             file,
             values[mine],
-            timestamps=None if times is None else times[mine],
+            timestamps=None if times is None else _rows(times, mine),
             labels=None if labels is None else labels[mine],
             channels=tuple(channels),
             name=name,
         )
     return found
+
+
+def _rows(times: Times, which: slice | npt.NDArray[np.int64]) -> Times:
+    return replace(times, values=times.values[which], offsets=None if times.offsets is None else times.offsets[which])
 
 
 def _files(path: Path) -> list[Path]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat._tablefile import problem
 from tisat.datasets.cards import Card
 from tisat.errors import DataFileError, InputError
+from tisat.reading.tables import problem
 from tisat.series import Series
 
 

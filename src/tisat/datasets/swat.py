@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._extras import require
-from tisat._tablefile import ROWS, count_lines, first_lines, gather, problem, read_numbers, text_batches
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock, series_of
 from tisat.errors import ParameterError
 from tisat.events import labels_from_events
+from tisat.reading.tables import ROWS, count_lines, first_lines, gather, problem, read_numbers, text_batches
 from tisat.series import Series
 
 NAME = "swat"  # the one entity

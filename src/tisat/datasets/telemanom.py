@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tisat._tablefile import problem
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock
 from tisat.events import labels_from_events
+from tisat.reading.tables import problem
 from tisat.series import Floats, Series
 
 LABELS = "labeled_anomalies.csv"

@@ -7,7 +7,6 @@ sampling may be irregular. This module does not know scores, alarms or threshold
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,14 +19,12 @@ import numpy.typing as npt
 from tisat._validation import check_labels, check_vector
 from tisat.errors import InputError, ParameterError
 from tisat.events import Events, events_from_labels
+from tisat.reading.clock import read_times
+from tisat.reading.durations import Duration, nanoseconds_of
 
-Duration: TypeAlias = str | timedelta | np.timedelta64
 Delay: TypeAlias = int | Duration
 
-NANOSECONDS = {
-    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "sec": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
-}  # fmt: skip
-LONGEST = 2**61  # instants, or nanoseconds (73 years): sums of two stay within 64 bits
+LONGEST = 2**61  # instants: sums of two stay within 64 bits
 
 
 def parse_duration(duration: Duration, *, name: str, whose: str) -> int:
@@ -35,26 +32,11 @@ def parse_duration(duration: Duration, *, name: str, whose: str) -> int:
 
     Examples
     --------
-    >>> parse_duration("10min", name="delta_max", whose="spd_score") == 600 * 10**9
+    >>> parse_duration("10 minutes", name="delta_max", whose="spd_score") == 600 * 10**9
     True
     """
-    refusal = ParameterError(
-        f"The {name!r} parameter of {whose} must be an integer >= 1 (instants) or a duration such as '10min'. Got {duration!r} instead."
-    )
-    if isinstance(duration, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)\s*", duration)
-        if match is None or match[2].lower() not in NANOSECONDS:
-            raise refusal
-        nanoseconds = round(float(match[1]) * NANOSECONDS[match[2].lower()])
-    elif isinstance(duration, timedelta):
-        nanoseconds = (duration.days * 86_400 + duration.seconds) * 10**9 + duration.microseconds * 1000
-    else:
-        if np.isnat(duration):
-            raise refusal
-        nanoseconds = int(duration / np.timedelta64(1, "ns"))
-    if not 1 <= nanoseconds <= LONGEST:
-        raise refusal
-    return nanoseconds
+    must = "an integer >= 1 (instants) or a duration such as '10min'"
+    return nanoseconds_of(duration, name=name, whose=whose, must=must)
 
 
 def _ticks(timestamps: object, length: int, whose: str) -> npt.NDArray[np.int64]:
@@ -66,11 +48,9 @@ def _ticks(timestamps: object, length: int, whose: str) -> npt.NDArray[np.int64]
         )
     if stamps.dtype.kind in "OUS":
         try:
-            stamps = stamps.astype("datetime64[ns]")
-        except (TypeError, ValueError):
-            raise InputError(
-                f"The 'timestamps' argument of {whose} must hold dates or seconds. Got text that is neither."
-            ) from None
+            stamps = read_times(stamps).values
+        except InputError as error:
+            raise InputError(f"The 'timestamps' argument of {whose} must hold dates or seconds. {error}") from None
     if stamps.dtype.kind == "M":
         if np.isnat(stamps).any():
             raise InputError(f"The 'timestamps' argument of {whose} must hold only known dates. Got NaT instead.")

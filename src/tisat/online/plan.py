@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.errors import ArtefactError
+from tisat.reading.durations import seconds_of
 from tisat.sequential.alarms import Alarms, alarms_of
-from tisat.sequential.budget import Budget, seconds_of
+from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
 from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 from tisat.series import Series

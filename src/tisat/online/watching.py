@@ -25,7 +25,7 @@ import numpy as np
 from tisat._validation import check_integer
 from tisat.errors import InputError, SeriesError
 from tisat.online.monitor import Monitor
-from tisat.series import LABEL_NAMES, TIME_NAMES
+from tisat.reading.columns import LABEL_NAMES, TIME_NAMES
 
 MISSING_WORDS = ("", "nan", "null", "none", "na", "n/a")
 

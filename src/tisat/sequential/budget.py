@@ -13,23 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from tisat._validation import check_real
 from tisat.errors import ParameterError
+from tisat.reading.durations import SECONDS, seconds_of, unit_of
 
-SECONDS = {
-    "second": 1.0, "sec": 1.0, "s": 1.0,
-    "minute": 60.0, "min": 60.0,
-    "hour": 3600.0, "h": 3600.0,
-    "day": 86_400.0, "d": 86_400.0,
-    "week": 604_800.0, "w": 604_800.0,
-    "month": 2_629_746.0,  # a twelfth of the mean Gregorian year
-    "year": 31_556_952.0, "y": 31_556_952.0,
-}  # fmt: skip
 INSTANTS = ("instant", "row", "sample")
 _RATE = re.compile(
     r"^\s*(?:every\s+|(?P<count>\d+(?:\.\d+)?)\s*(?:/|per|a|in|every)\s*)(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)?\s*$"
 )
-_DURATION = re.compile(r"^\s*(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)\s*$")
 MUST = (
     "a budget such as '1/day', '3/week', '1/12 hours' or '1/1000 instants', a rate per instant > 0 and < 1, "
     "or the period between two false alarms as a timedelta"
@@ -40,34 +30,8 @@ def _unit(text: str | None) -> str | None:
     """The unit without its plural, or None if there is no such unit."""
     if text is None:
         return "instant"
-    for name in (text, text.removesuffix("s")):
-        if name in SECONDS or name in INSTANTS:
-            return name
-    return None
-
-
-def seconds_of(duration: Any, *, name: str = "period", whose: str = "tisat") -> float:
-    """A duration in seconds: a number of seconds, a timedelta, or text such as ``"1 min"``.
-
-    Examples
-    --------
-    >>> seconds_of("5 min")
-    300.0
-    """
-    if isinstance(duration, datetime.timedelta):
-        duration = duration.total_seconds()
-    elif isinstance(duration, np.timedelta64):
-        duration = float(duration / np.timedelta64(1, "s"))
-    elif isinstance(duration, str):
-        found = _DURATION.match(duration.lower())
-        unit = _unit(found["unit"]) if found else None
-        if found is None or unit not in SECONDS:
-            raise ParameterError(
-                f"The {name!r} parameter of {whose} must be a duration such as '1 min', 60.0 (seconds) or a timedelta. "
-                f"Got {duration!r} instead."
-            )
-        duration = float(found["span"] or 1) * SECONDS[unit]
-    return check_real(duration, name, whose, above=0.0)
+    instants = next((name for name in (text, text.removesuffix("s")) if name in INSTANTS), None)
+    return instants or unit_of(text)
 
 
 @dataclass(frozen=True)

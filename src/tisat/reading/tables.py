@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.errors import DataFileError
+from tisat.reading.clock import Times, offset_minutes, read_times
+from tisat.reading.words import is_number, spellings
 
 BLOCK = 1 << 18  # bytes of text parsed at a time; as quick as 1 MiB, and arrow holds up to 32 blocks at once
 ROWS = 16_384  # rows of parquet decoded at a time: 51 columns of them are 7 MB
-# What a cell may say instead of a number, besides nothing at all.
-MISSING = ("", "NaN", "nan", "NA", "N/A", "#N/A", "null", "NULL", "None")
 
 
 def problem(path: str | Path, must: str, got: str, *, row: int | None = None, line: int | None = None) -> DataFileError:
@@ -84,17 +85,6 @@ def first_lines(path: Path, *, count: int, delimiter: str = ",") -> list[list[st
     return found
 
 
-def _is_number(cell: str, decimal: str) -> bool:
-    text = cell.strip()
-    if text in MISSING:
-        return True
-    try:
-        float(text.replace(decimal, "."))
-    except ValueError:
-        return False
-    return "_" not in text  # Python reads 1_000 as a number, files do not mean it
-
-
 def explain(
     path: Path, *, names: Sequence[str], numeric: Collection[str], skip: int, delimiter: str, decimal: str
 ) -> DataFileError | None:
@@ -109,7 +99,7 @@ def explain(
             if len(cells) != len(names):
                 return problem(path, cells_expected, f"{len(cells)}", row=row, line=number)
             for name, cell in zip(names, cells, strict=True):
-                if name in numeric and not _is_number(cell, decimal):
+                if name in numeric and not is_number(cell, decimal=decimal):
                     return problem(path, f"hold a number in column {name!r}", f"{cell[:40]!r}", row=row, line=number)
             row += 1
     return None
@@ -147,7 +137,7 @@ def text_batches(
                 parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=kinds,
-                    null_values=list(MISSING),
+                    null_values=spellings(),
                     strings_can_be_null=True,
                     decimal_point=decimal,
                     include_columns=None if only is None else list(only),
@@ -176,7 +166,7 @@ def text_schema(path: Path) -> Any:
             arrow_csv.open_csv(
                 file,
                 read_options=arrow_csv.ReadOptions(block_size=BLOCK, use_threads=False),
-                convert_options=arrow_csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True),
+                convert_options=arrow_csv.ConvertOptions(null_values=spellings(), strings_can_be_null=True),
             ) as reader,
         ):
             return reader.schema
@@ -225,23 +215,43 @@ def open_table(file: Path) -> tuple[dict[str, bool], Iterator[Any], int]:
     if "" in schema.names:
         hint = "one without a name (an index that was saved along?)"
         raise problem(file, "name every column", hint, line=1)
-    twice = next((name for i, name in enumerate(schema.names) if name in schema.names[:i]), None)
+    twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
     if twice is not None:
         raise problem(file, "name each column once", f"{twice!r} twice", line=1)
     kinds = {field.name: field.type for field in schema}
     numeric = [name for name, kind in kinds.items() if is_number(kind) and not pa.types.is_boolean(kind)]
-    types = {name: kind for name, kind in kinds.items() if name not in numeric}
+    # A date with an offset is read as text: arrow would move it to UTC and forget where it came from.
+    zoned = {name for name, kind in kinds.items() if pa.types.is_timestamp(kind) and kind.tz is not None}
+    types = {name: pa.string() if name in zoned else kind for name, kind in kinds.items() if name not in set(numeric)}
     batches = text_batches(file, names=schema.names, numeric=numeric, types=types, skip=1)
     return {name: is_number(kind) for name, kind in kinds.items()}, batches, count_lines(file)
 
 
-def arrow_times(column: Any) -> npt.NDArray[Any]:
-    """An arrow column as numpy timestamps: dates without a zone (moved to UTC where they had one), or numbers."""
+def arrow_times(column: Any, *, name: str = "time") -> Times:
+    """An arrow column as times: dates in UTC beside the offset they were written with, or numbers."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.timestamp("ns"))
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    kind = column.type
+    try:
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            local = pc.local_timestamp(column).cast(pa.timestamp("ns"))
+            utc = column.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
+            values = np.asarray(utc.to_numpy(zero_copy_only=False))
+            ahead = np.asarray(local.to_numpy(zero_copy_only=False)) - values
+            return Times(values, (ahead / np.timedelta64(1, "m")).round().astype(np.int16))
+        if pa.types.is_temporal(kind):
+            return Times(np.asarray(column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False)))
+        if pa.types.is_string(kind) and len(column) and column.null_count == 0:
+            utc = column.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
+            written = pc.if_else(
+                pc.ends_with(column, "Z"), "Z", pc.utf8_slice_codeunits(column, -6)
+            ).dictionary_encode()
+            minutes = np.array([offset_minutes(text) for text in written.dictionary.to_pylist()], dtype=np.int16)
+            return Times(np.asarray(utc.to_numpy(zero_copy_only=False)), minutes[written.indices.to_numpy()])
+    except (pa.ArrowException, ValueError, OverflowError):
+        pass  # text that is not plainly a date with an offset: row by row, with a sentence that names the row
+    return read_times(column.to_numpy(zero_copy_only=False), name=name)
 
 
 def gather(

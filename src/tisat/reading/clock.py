@@ -1,0 +1,271 @@
+"""Times, of one row or of a whole column: dates with the offset they were written with, or numbers.
+
+A date is kept as nanoseconds since 1970 in UTC, beside its **offset** from UTC in minutes (None where it was written
+without one), so that an alarm can be told in the user's own clock. A number is a count of seconds from somewhere, unless
+it is as large as a date since 1970 would be; then it is one, and its size says whether it counts seconds, milli-, micro- or
+nanoseconds. What was guessed is said in a note. This module does not know what is in the rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import SeriesError
+
+# The size of an epoch number and what it counts: from 1985 on in seconds, and up to the year 5138.
+EPOCHS = (
+    (5e8, "seconds", 10**9),
+    (1e11, "milliseconds", 10**6),
+    (1e14, "microseconds", 10**3),
+    (1e17, "nanoseconds", 1),
+)
+EARLIEST, LATEST = np.datetime64("1678-01-01"), np.datetime64("2262-01-01")  # what 64 bits of nanoseconds can hold
+_OFFSET = re.compile(r"(?:Z|z|[+-]\d{2}:?\d{2})$")
+MUST = "a date such as 2026-01-31T12:00:00, with or without an offset, or a number of seconds"
+
+
+class Moment(NamedTuple):
+    """One point in time."""
+
+    dates: bool  # a date, not a count of seconds from somewhere
+    value: float | int  # nanoseconds since 1970 in UTC, or seconds
+    offset: int | None = None  # minutes east of UTC the date was written with
+
+
+@dataclass(frozen=True)
+class Times:
+    """The time column of a table."""
+
+    values: npt.NDArray[Any]  # (T,) datetime64[ns] in UTC, or float64 seconds
+    offsets: npt.NDArray[np.int16] | None = None  # (T,) minutes east of UTC
+    note: str = ""  # what had to be guessed
+
+
+def epoch_unit(number: float) -> tuple[str, int] | None:
+    """What a number counts if it is a date since 1970, and how many nanoseconds that is; None if it is not as large.
+
+    Examples
+    --------
+    >>> epoch_unit(1.77e9), epoch_unit(1_770_000_000_000), epoch_unit(86_400.0)
+    (('seconds', 1000000000), ('milliseconds', 1000000), None)
+    """
+    found = None
+    for least, name, count in EPOCHS:
+        if number >= least:
+            found = (name, count)
+    return found
+
+
+def _wrong(time: object) -> SeriesError:
+    return SeriesError(f"The time of a row must be {MUST}. Got {str(time)[:60]!r} instead.")
+
+
+def _beyond(time: object) -> SeriesError:
+    return SeriesError(f"The time of a row must lie between the years 1678 and 2261. Got {str(time)[:60]!r} instead.")
+
+
+def read_time(time: Any, *, plain: bool = False) -> Moment:
+    """The time of one row.
+
+    Parameters
+    ----------
+    time : str, number, datetime or numpy date
+    plain : bool
+        A number is a count of seconds, however large: the clock it belongs to has begun so.
+
+    Examples
+    --------
+    >>> read_time("2026-01-01T12:00+02:00") == read_time("2026-01-01T10:00Z")._replace(offset=120)
+    True
+    >>> read_time("90"), read_time(1_770_000_000_000).dates
+    (Moment(dates=False, value=90.0, offset=None), True)
+    """
+    if isinstance(time, str):
+        text = time.strip()
+        try:
+            time = float(text)
+        except ValueError:
+            return _read_text(text)
+    if isinstance(time, int | float | np.integer | np.floating) and not isinstance(time, bool | np.bool_):
+        return _read_number(time, plain=plain)
+    if isinstance(time, datetime.datetime):
+        offset = time.utcoffset()
+        if not EARLIEST < np.datetime64(time.replace(tzinfo=None), "D") < LATEST:
+            raise _beyond(time)
+        nanoseconds = getattr(time, "nanosecond", 0)  # pandas counts them beyond the microseconds
+        naive = np.datetime64(time.replace(tzinfo=None), "us").astype("datetime64[ns]")
+        value = int(naive.astype(np.int64)) + int(nanoseconds)
+        if offset is None:
+            return Moment(dates=True, value=value)
+        minutes = round(offset.total_seconds() / 60)
+        return Moment(dates=True, value=value - minutes * 60 * 10**9, offset=minutes)
+    if isinstance(time, np.datetime64 | datetime.date):
+        date: Any = time
+        day = np.datetime64(date, "D")
+        if np.isnat(day):
+            raise _wrong(time)
+        if not EARLIEST < day < LATEST:
+            raise _beyond(time)
+        return Moment(dates=True, value=int(np.datetime64(date, "ns").astype(np.int64)))
+    raise _wrong(time)
+
+
+def _read_number(time: Any, *, plain: bool) -> Moment:
+    try:
+        number = float(time)
+    except OverflowError:
+        raise _beyond(time) from None
+    if not np.isfinite(number):
+        raise SeriesError(f"The time of a row must be known. Got {number} instead.")
+    unit = None if plain else epoch_unit(number)
+    if unit is None:
+        return Moment(dates=False, value=number)
+    nanoseconds = int(time) * unit[1] + round((number - int(number)) * unit[1])
+    if nanoseconds >= 2**63:
+        raise _beyond(time)
+    return Moment(dates=True, value=nanoseconds, offset=0)
+
+
+def _read_text(text: str) -> Moment:
+    if not re.match(r"[+-]?\d{4,}-\d", text):
+        raise _wrong(text)
+    written = _OFFSET.search(text, 10)
+    try:
+        if not EARLIEST < np.datetime64(text[:10], "D") < LATEST:
+            raise _beyond(text)
+        naive = np.datetime64(text[: written.start()].rstrip() if written else text, "ns")
+    except SeriesError:
+        raise
+    except (ValueError, OverflowError):
+        raise _wrong(text) from None
+    value = int(naive.astype(np.int64))
+    if written is None:
+        return Moment(dates=True, value=value)
+    minutes = offset_minutes(written[0])
+    return Moment(dates=True, value=value - minutes * 60 * 10**9, offset=minutes)
+
+
+def offset_minutes(text: str) -> int:
+    """``"+02:00"``, ``"-0530"`` or ``"Z"`` in minutes east of UTC.
+
+    Examples
+    --------
+    >>> offset_minutes("+02:00"), offset_minutes("-0530"), offset_minutes("Z")
+    (120, -330, 0)
+    """
+    if text in "Zz":
+        return 0
+    minutes = 60 * int(text[1:3]) + int(text[-2:])
+    return -minutes if text[0] == "-" else minutes
+
+
+def say(value: float | int, offset: int | None, *, dates: bool) -> str | float:
+    """A time as alarms carry it: text in the user's clock for dates, seconds for numbers.
+
+    Examples
+    --------
+    >>> moment = read_time("2026-03-09T11:40:00+02:00")
+    >>> say(moment.value, moment.offset, dates=True), say(3, None, dates=False)
+    ('2026-03-09T11:40:00+02:00', 3.0)
+    """
+    if not dates:
+        return float(value)
+    local = int(value) + (offset or 0) * 60 * 10**9
+    unit = next(unit for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if local % size == 0)
+    text = str(np.datetime64(local, "ns").astype(f"datetime64[{unit}]"))
+    if offset is None:
+        return text
+    return text + (
+        "Z" if offset == 0 else f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02d}:{abs(offset) % 60:02d}"
+    )
+
+
+def read_times(column: Any, *, name: str = "time") -> Times:
+    """A time column: numpy, text, pandas or arrow values, in one go.
+
+    Parameters
+    ----------
+    column : array of shape (T,)
+        Dates, text or numbers.
+    name : str
+        What the column is called, for the note.
+
+    Examples
+    --------
+    >>> times = read_times(["2026-01-01T12:00+02:00", "2026-01-01T12:01+02:00"])
+    >>> str(times.values[0]), times.offsets.tolist()
+    ('2026-01-01T10:00:00.000000000', [120, 120])
+    >>> read_times([1770000000000, 1770000060000], name="ts").note
+    "the column 'ts' counts milliseconds since 1970"
+    """
+    array = np.asarray(column)
+    if array.ndim != 1:
+        raise SeriesError(f"The timestamps of a series must have one entry a row. Got shape {array.shape} instead.")
+    if array.dtype.kind == "M":
+        return Times(_nanoseconds(array))
+    if array.dtype.kind in "iuf":
+        return _epochs(array, name)
+    if array.dtype.kind not in "OUS":
+        raise SeriesError(
+            f"The timestamps of a series must be dates or numbers. Got {array.dtype} in {name!r} instead."
+        )
+    return _mixed(array)
+
+
+def _nanoseconds(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    known = array[~np.isnat(array)]
+    if len(known):
+        first, last = known.min().astype("datetime64[D]"), known.max().astype("datetime64[D]")
+        for day in (first, last):
+            if not EARLIEST < day < LATEST:
+                raise _beyond(day)
+    return array.astype("datetime64[ns]")
+
+
+def _epochs(array: npt.NDArray[Any], name: str) -> Times:
+    finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+    unit = epoch_unit(float(finite[0])) if len(finite) and float(finite.min()) >= EPOCHS[0][0] else None
+    if unit is None:
+        return Times(array.astype(np.float64))
+    word, count = unit
+    largest = float(finite.max())
+    if largest * count >= 2**63:
+        raise _beyond(largest)
+    if array.dtype.kind == "f":
+        whole = np.floor(np.where(np.isfinite(array), array, 0.0))
+        values = whole.astype(np.int64) * count + np.round((np.nan_to_num(array) - whole) * count).astype(np.int64)
+        dates = values.view("datetime64[ns]").copy()
+        dates[~np.isfinite(array)] = np.datetime64("NaT")
+    else:
+        dates = (array.astype(np.int64) * count).view("datetime64[ns]")
+    return Times(dates, np.zeros(len(array), dtype=np.int16), f"the column {name!r} counts {word} since 1970")
+
+
+def _mixed(array: npt.NDArray[Any]) -> Times:
+    """Text or objects, each read as a row's time would be."""
+    moments = []
+    for row, value in enumerate(array.tolist()):
+        if value is None or value != value or value == "":
+            raise SeriesError(f"The timestamps of a series must all be known. Got {value} at row {row} instead.")
+        try:
+            moments.append(read_time(value.decode() if isinstance(value, bytes) else value))
+        except SeriesError as error:
+            raise SeriesError(f"{str(error).removesuffix('.')}, at row {row}.") from None
+    kinds = {moment.dates for moment in moments}
+    if len(kinds) > 1:
+        raise SeriesError("The timestamps of a series must be all dates or all numbers. Got both.")
+    if kinds == {False}:
+        return Times(np.array([moment.value for moment in moments], dtype=np.float64))
+    values = np.array([moment.value for moment in moments], dtype=np.int64).view("datetime64[ns]")
+    offsets = [moment.offset for moment in moments]
+    if all(offset is None for offset in offsets):
+        return Times(values)
+    if any(offset is None for offset in offsets):
+        raise SeriesError("The timestamps of a series must all have an offset from UTC, or none of them. Got both.")
+    return Times(values, np.array(offsets, dtype=np.int16))

@@ -1,0 +1,134 @@
+"""Which column is what: the time, the labels, and the channels, which go by name.
+
+Where both sides have names, the same set in another order is put in order, and anything else is refused with what is
+missing and what is extra. Names that are only numbers counted from 0 are no names: arrays have those.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import SeriesError
+from tisat.reading.clock import epoch_unit
+
+TIME_NAMES = (
+    "timestamp", "time", "datetime", "date", "ds", "timestamp_(min)", "date/time", "date_time", "_time", "ts", "epoch",
+    "utc", "timestamp_utc", "time_stamp", "zeit", "zeitstempel",
+)  # fmt: skip  # lower case; PSM has the sixth
+LABEL_NAMES = ("is_anomaly", "label", "labels", "anomaly")  # TimeEval, TSB-AD, PSM, many
+FEWEST = 20  # rows from which a column can be told to be a clock or a counter
+
+
+def are_names(channels: Sequence[str]) -> bool:
+    """Whether these are names that somebody gave, not positions.
+
+    Examples
+    --------
+    >>> are_names(("flow", "pressure")), are_names(("0", "1"))
+    (True, False)
+    """
+    return tuple(channels) != tuple(map(str, range(len(channels))))
+
+
+def choose(columns: Sequence[str], wanted: str | None, known: Collection[str]) -> str | None:
+    """The column asked for, or the first that is called like one of ``known``."""
+    if wanted is None:
+        return next((column for column in columns if str(column).strip().lower() in known), None)
+    if wanted not in columns:
+        raise SeriesError(
+            f"The table must have a column {wanted!r}. Got {', '.join(map(str, columns))} instead.{meant(wanted, columns)}"
+        )
+    return wanted
+
+
+def meant(word: str, known: Collection[str]) -> str:
+    """`` Did you mean 'flow'?`` where a name is close to one that is known, else nothing.
+
+    Examples
+    --------
+    >>> meant("presure", ["pressure", "flow"])
+    " Did you mean 'pressure'?"
+    """
+    folded = {str(name).casefold(): str(name) for name in known}
+    close = difflib.get_close_matches(str(word).casefold(), folded, n=1, cutoff=0.6)
+    return f" Did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def order_of(
+    given: Sequence[str], wanted: Sequence[str], *, whose: str, what: str = "series", ignore_extra: bool = False
+) -> list[int] | None:
+    """Where each wanted channel stands among the given ones; None where they go by position.
+
+    Parameters
+    ----------
+    given, wanted : sequences of str
+        Of the rows, and of the model.
+    whose : str
+        The model, as the sentence calls it.
+    what : str
+        What was given: a series, a header, a row.
+    ignore_extra : bool
+        Leave out columns the model does not know instead of refusing them.
+
+    Examples
+    --------
+    >>> order_of(("b", "a"), ("a", "b"), whose="the model")
+    [1, 0]
+    """
+    if tuple(given) == tuple(wanted):
+        return None
+    if not (are_names(given) and are_names(wanted)):
+        if len(given) != len(wanted):
+            raise SeriesError(
+                f"The {what} given to {whose} must have the {len(wanted)} channels it was fitted on ({listed(wanted)}). "
+                f"Got {len(given)} instead."
+            )
+        return None
+    index = {name: place for place, name in enumerate(given)}
+    missing = [name for name in wanted if name not in index]
+    extra = [name for name in given if name not in set(wanted)]
+    if missing or (extra and not ignore_extra):
+        hint = next((found for name in missing if (found := meant(name, extra))), "")
+        also = " Extra columns can be left out: --ignore-extra, or ignore_extra=True." if extra and not missing else ""
+        raise SeriesError(
+            f"The {what} given to {whose} must have the channels it was fitted on. "
+            f"Missing: {listed(missing) or 'none'}; not known to it: {listed(extra) or 'none'}.{hint}{also}"
+        )
+    return [index[name] for name in wanted]
+
+
+def listed(names: Sequence[str], *, most: int = 8) -> str:
+    """Names for a sentence, not too many of them.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(map(str, names[:most]))
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def clock_like(values: npt.NDArray[np.floating[Any]]) -> str:
+    """What a column of numbers plainly is: ``"a clock"``, ``"a counter of rows"``, or nothing of the kind.
+
+    Examples
+    --------
+    >>> clock_like(np.arange(50.0)), clock_like(1.77e9 + 60.0 * np.arange(50)), clock_like(np.sin(np.arange(50.0)))
+    ('a counter of rows', 'a clock', '')
+    """
+    if len(values) < FEWEST or not np.isfinite(values[[0, -1]]).all():
+        return ""
+    steps = np.diff(values)
+    if not (steps > 0).all():
+        return ""
+    if bool((steps == 1).all()):
+        return "a counter of rows" if epoch_unit(float(values[0])) is None else "a clock"
+    usual = float(np.median(steps))
+    regular = float(np.mean(np.abs(steps - usual) <= 0.01 * usual))
+    return "a clock" if epoch_unit(float(values[0])) is not None and regular > 0.9 else ""
