@@ -23,7 +23,7 @@ from __future__ import annotations
 import datetime
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
@@ -194,6 +194,10 @@ class Detector(Parametrized, BaseEstimator, ABC):
             The tail of each series kept from the model, so that alarm budgets are calibrated on rows it has not seen.
             0 gives every row to the model and calibrates on the training rows; ``nominal_source_`` says which.
         """
+        return self._fit_series(series, holdout=holdout, learn=self._fit)
+
+    def _fit_series(self, series: Any, *, holdout: float, learn: Callable[[Sequence[Array]], None]) -> Self:
+        """:meth:`fit`, with what learns from the clean parts: a neural detector's has a checkpoint."""
         whose = type(self).__name__
         self._check_parameters()
         share = check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
@@ -219,7 +223,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
             )
         self.channels_ = many[0].channels
         self.n_channels_ = len(self.channels_)
-        self._fit(parts)
+        learn(parts)
         self._keep_nominal(parts, tails)
         self.trained_on_ = {
             "series": [one.name for one in many],

@@ -327,7 +327,8 @@ def rebuild(cls: type[P], said: Mapping[str, Any], presets: Mapping[str, Any]) -
         )
     }
     made = cls(**known)
-    made.set_params(**{name: given for name, given in presets.items() if getattr(made, name, None) != given})
+    then = {name: given for name, given in presets.items() if name not in known}
+    made.set_params(**{name: given for name, given in then.items() if getattr(made, name, None) != given})
     made._check_parameters()
     return made
 

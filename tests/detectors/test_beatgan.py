@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import BeatGAN, beatgan  # noqa: E402
-from tisat.detectors.beatgan import Game, feature_matching, warp  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
+from tisat.nn.beatgan import Game, feature_matching, warp  # noqa: E402
 
 QUICK = {
     "window": 16,

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 import naive_dagmm  # noqa: E402
 from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import DAGMM  # noqa: E402
-from tisat.detectors.dagmm import cholesky, energy, fit_mixture, least_energy, reconstruction_features  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
+from tisat.nn.dagmm import cholesky, energy, fit_mixture, least_energy, reconstruction_features  # noqa: E402
 
 QUICK = {"window": 4, "hidden": (12,), "latent": 2, "epochs": 6, "batch_size": 64, "components": 3}
 

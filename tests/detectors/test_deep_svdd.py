@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import DeepSVDD  # noqa: E402
-from tisat.detectors.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
+from tisat.nn.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary  # noqa: E402
 
 QUICK = {"window": 16, "filters": (8, 8), "representation": 6, "epochs": 4, "pretrain_epochs": 1, "batch_size": 32}
 
@@ -187,3 +187,41 @@ def test_bad_parameters_are_refused_by_name(rows, params, name):
 def test_it_beats_its_untrained_self():
     trained, untrained = trained_and_untrained(DeepSVDD)
     assert trained > untrained
+
+
+def test_a_run_killed_in_pre_training_goes_on_to_the_same_weights(rows, tmp_path, monkeypatch):
+    """Stages are one loop: the decoder that is thrown away later is in the checkpoint while it is needed."""
+    params = {**QUICK, "pretrain_epochs": 3, "epochs": 2}
+    whole = DeepSVDD(**params).fit(rows)
+    descend, count = DeepSVDD._descend, []
+
+    def dying(self, optimizer, loss):
+        count.append(1)
+        if len(count) > 2 * (len(whole.pretraining_) and steps) + 1:
+            raise KeyboardInterrupt
+        descend(self, optimizer, loss)
+
+    steps = -(-len(whole._split([whole.trained_on_["rows_used"]])[0]) // whole.batch_size)
+    monkeypatch.setattr(DeepSVDD, "_descend", dying)
+    with pytest.raises(KeyboardInterrupt):
+        DeepSVDD(**params).fit(rows, checkpoint=tmp_path / "run")
+    monkeypatch.setattr(DeepSVDD, "_descend", descend)
+    resumed = DeepSVDD(**params).fit(rows, checkpoint=tmp_path / "run", resume=True)
+    assert [row["reconstruction"] for row in resumed.pretraining_] == [
+        row["reconstruction"] for row in whole.pretraining_
+    ]
+    np.testing.assert_array_equal(resumed.decision_function(rows), whole.decision_function(rows))
+
+
+def test_the_last_epochs_of_pre_training_run_at_a_tenth_of_the_learning_rate(rows, monkeypatch):
+    rates = []
+    descend = DeepSVDD._descend
+
+    def seen(self, optimizer, loss):
+        rates.append(optimizer.param_groups[0]["lr"])
+        descend(self, optimizer, loss)
+
+    monkeypatch.setattr(DeepSVDD, "_descend", seen)
+    DeepSVDD(**{**QUICK, "pretrain_epochs": 3, "epochs": 0}, pretrain_fine_tune=1, learning_rate=1e-3).fit(rows)
+    third = len(rates) // 3
+    assert rates == pytest.approx([1e-3] * (2 * third) + [1e-4] * third)

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 
 from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import LSTMVAE, load  # noqa: E402
-from tisat.detectors.lstm_vae import divergence, negative_log_likelihood  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
+from tisat.nn.lstm_vae import divergence, negative_log_likelihood  # noqa: E402
 
 QUICK = {"window": 10, "hidden": 10, "latent": 3, "epochs": 4, "stride": 2, "batch_size": 32, "learning_rate": 1e-2}
 NUMBERS = st.floats(-3, 3)

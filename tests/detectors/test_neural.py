@@ -217,7 +217,7 @@ def test_a_loss_that_is_not_finite_stops_with_a_sentence(rows):
         def _loss(self, network, batch, generator):
             return super()._loss(network, batch, generator) * float("inf")
 
-    with pytest.raises(TrainingError, match=r"finite loss\. Got inf as loss in epoch 1, step 1.*learning_rate"):
+    with pytest.raises(TrainingError, match=r"finite loss\. Got inf as loss in training 1/3, step 1.*learning_rate"):
         Exploding().fit(rows)
 
 
@@ -302,3 +302,39 @@ def test_checkpoint_is_replaced_whole(rows, tmp_path):
     path = tmp_path / "run.checkpoint"
     ToyAutoencoder().fit(rows, checkpoint=path)
     assert [file.name for file in Path(tmp_path).iterdir()] == ["run.checkpoint"]
+
+
+def test_steps_at_least_make_more_epochs_and_never_wake_an_untrained_network(rows):
+    windows = len(ToyAutoencoder()._split([int(0.8 * len(rows))])[0])
+    steps = -(-windows // 16)
+    longer = ToyAutoencoder(epochs=1, min_steps=3 * steps, validation=0.0).fit(rows)
+    assert len(longer.history_) == 3
+    assert len(ToyAutoencoder(epochs=0, min_steps=100).fit(rows).history_) == 0
+
+
+def test_an_anchored_window_has_no_level(rows):
+    levels = {}
+    for anchor in ("none", "mean"):
+        detector = ToyAutoencoder(anchor=anchor, epochs=2).fit(rows)
+        levels[anchor] = np.nanmedian(detector.decision_function(rows + 0.5) / detector.decision_function(rows))
+    assert levels["mean"] == pytest.approx(1.0, abs=1e-3)
+    assert levels["none"] > 1.5
+
+
+def test_a_gradient_may_go_unclipped(rows):
+    weights_of = [weights(ToyAutoencoder(gradient_clip=clip, epochs=1).fit(rows)) for clip in (None, 1e-4, 1e9)]
+    assert_same(weights_of[0], weights_of[2])
+    assert np.abs(weights_of[0]["up.weight"] - weights_of[1]["up.weight"]).max() > 1e-4
+
+
+def test_the_learning_rate_decays_after_each_epoch(rows, monkeypatch):
+    rates = []
+    descend = ToyAutoencoder._descend
+
+    def seen(self, optimizer, loss):
+        rates.append(optimizer.param_groups[0]["lr"])
+        descend(self, optimizer, loss)
+
+    monkeypatch.setattr(ToyAutoencoder, "_descend", seen)
+    ToyAutoencoder(epochs=3, decay=0.5, learning_rate=0.01, validation=0.0).fit(rows)
+    assert sorted(set(rates), reverse=True) == pytest.approx([0.01, 0.005, 0.0025])

@@ -73,7 +73,7 @@ def slow_points(detector, part):
     return points
 
 
-ONE_STEP = {**TINY, "lookahead": None}
+ONE_STEP = {name: given for name, given in TINY.items() if name != "lookahead"}
 
 
 @pytest.mark.parametrize("leads", [{"lookahead": 1}, {"lookahead": 5}, {"horizon": 3}], ids=str)
@@ -156,12 +156,20 @@ def test_presets_and_any_size():
     assert (paper.d_model, paper.n_heads, paper.d_ff, paper.factor, paper.dropout) == (512, 8, 2048, 5, 0.05)
     assert (paper.encoder_layers, paper.decoder_layers, paper.learning_rate, paper.epochs) == (3, 2, 1e-4, 4)
     assert (paper.attention, paper.linear_skip, paper.window, paper.batch_size, paper.token) == (
-        "probsparse",
+        "informer",
         False,
         100,
         64,
         50,
     )
+    assert (paper.anchor, paper.units, paper.gradient_clip, paper.max_windows, paper.lookahead) == (
+        "none",
+        "range",
+        None,
+        None,
+        1,
+    )
+    assert TiSAT(max_windows=None).max_windows is None  # all of them, not the preset's
     mine = TiSAT(preset="paper", d_model=48, n_heads=6)
     assert (mine.d_model, mine.n_heads, mine.d_ff) == (48, 6, 2048)
     assert repr(mine) == "TiSAT(d_model=48, n_heads=6, preset='paper')"
@@ -175,7 +183,7 @@ def test_presets_and_any_size():
         ({"anchor": "median"}, "'anchor' parameter of TiSAT must be one of"),
         ({"aggregation": "sum"}, "'aggregation' parameter of TiSAT must be one of"),
         ({"attention": "full"}, "'attention' parameter of TiSAT must be one of"),
-        ({"preset": "huge"}, "'preset' parameter of TiSAT must be one of 'paper', 'compact'"),
+        ({"preset": "huge"}, "'preset' parameter of TiSAT must be one of 'compact', 'paper', 'released'"),
         ({"dropout": 1.0}, "'dropout' parameter of TiSAT must be a number >= 0 and < 1"),
         ({"linear_skip": "yes"}, "'linear_skip' parameter of TiSAT must be True or False"),
     ],
@@ -364,3 +372,36 @@ def test_a_fit_that_is_killed_goes_on_to_the_same_model(tmp_path, epochs_before_
         torch.testing.assert_close(resumed.network_.state_dict()[name], weight, rtol=0, atol=0)
     rows = waves(300, seed=4)
     np.testing.assert_array_equal(whole.decision_function(rows), resumed.decision_function(rows))
+
+
+def test_a_transformer_that_earns_nothing_is_left_out_and_the_line_forecasts(rows):
+    kept, left = (TiSAT(**{**TINY, "epochs": 1}, earns=earns).fit(rows) for earns in (0.0, 0.99))
+    line = TiSAT(**{**TINY, "epochs": 0}).fit(rows)
+    assert float(left.network_.used) == 0.0
+    np.testing.assert_allclose(left.decision_function(rows), line.decision_function(rows), rtol=1e-6)
+    assert float(kept.network_.used) == 1.0  # any gain, or none lost, is enough for it
+
+
+@pytest.mark.parametrize("preset", ["paper", "released"])
+def test_the_presets_of_others_are_fitted_and_are_what_their_papers_print(rows, preset):
+    """Small, but the recipe to the letter: no anchor, plain squared error in the scaled unit, no line, no clipping."""
+    detector = TiSAT(preset=preset, window=16, token=8, d_model=8, n_heads=2, d_ff=8, epochs=1).fit(rows)
+    assert detector.network_.linear_skip is None
+    assert (detector.network_.encoder.shallow is None) == (preset == "released")
+    part = rows[:60]
+    points = detector.points(part)
+    unit = rows[: detector.trained_on_["rows_used"]]
+    low, span = (
+        (unit.mean(axis=0), unit.std(axis=0)) if preset == "released" else (unit.min(axis=0), np.ptp(unit, axis=0))
+    )
+    for t in (16, 40):
+        window = torch.from_numpy(((part[t - 16 : t] - low) / span).astype(np.float32))[None]
+        with torch.no_grad():
+            forecast = detector.network_(window)[0, 0].numpy()
+        np.testing.assert_allclose(points[t], (part[t] - low) / span - forecast, atol=1e-5)
+    np.testing.assert_allclose(detector.decision_function(part), (points**2).mean(axis=1), rtol=1e-9)
+    batch = detector._scaled(np.stack([part[0:17], part[5:22]]))
+    loss = detector._loss(detector.network_, batch, torch.Generator())
+    with torch.no_grad():
+        expected = ((detector.network_(batch[:, :16]) - batch[:, 16:]) ** 2).mean()
+    assert float(loss.detach()) == pytest.approx(float(expected), rel=1e-5)

@@ -16,6 +16,8 @@ from tisat.nn.attention import (  # noqa: E402
     EXACT_LENGTH,
     MultiHeadAttention,
     dense_attention,
+    informer_attention,
+    keys_per_query,
     n_chosen,
     probsparse_attention,
     sampled_keys,
@@ -158,3 +160,28 @@ def test_how_many_are_chosen(length, factor):
     count = n_chosen(length, factor=factor)
     assert 1 <= count <= length
     assert count == min(length, factor * math.ceil(math.log(max(length, 2))))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_informer_attention_is_the_released_recipe_done_query_by_query(causal):
+    """Own sample of keys for each query, max less sum over all keys, unmasked; lazy rows: mean, or running sum."""
+    torch.manual_seed(3)
+    query, key, value = torch.randn(3, 2, 3, 20, 4).double()
+    found = informer_attention(query, key, value, factor=2, causal=causal)
+    sample = keys_per_query(20, 20, factor=2)
+    assert sample.shape == (20, 6)
+    for b in range(2):
+        for h in range(3):
+            q, k, v = (part[b, h].numpy() for part in (query, key, value))
+            measure = [
+                max(q[i] @ k[j] for j in sample[i]) - sum(q[i] @ k[j] for j in sample[i]) / 20 for i in range(20)
+            ]
+            chosen = set(np.argsort(measure)[-6:])
+            for i in range(20):
+                if i in chosen:
+                    seen = range(i + 1) if causal else range(20)
+                    weight = np.exp([q[i] @ k[j] / 2.0 for j in seen])
+                    expected = (weight[:, None] * v[list(seen)]).sum(axis=0) / weight.sum()
+                else:
+                    expected = v[: i + 1].sum(axis=0) if causal else v.mean(axis=0)
+                np.testing.assert_allclose(found[b, h, i].numpy(), expected, rtol=1e-9)

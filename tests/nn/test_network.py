@@ -78,7 +78,9 @@ def test_embedding_knows_order():
 )
 def test_encoder_lengths(length, layers, expected):
     encoder = Encoder(layers, 8, 2, 8, **LAYERS)
-    assert encoder(torch.randn(1, length, 8)).shape[1] == expected == Encoder.output_length(length, layers)
+    assert encoder(torch.randn(1, length, 8)).shape[1] == expected
+    alone = Encoder(layers, 8, 2, 8, **LAYERS, quarter_stack=False)
+    assert alone(torch.randn(1, length, 8)).shape[1] == expected - max(1, length // 4)
 
 
 def test_the_last_decoder_layer_may_skip_all_but_the_target():

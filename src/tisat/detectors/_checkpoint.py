@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -82,14 +82,29 @@ def _load_optimizer(name: str, optimizer: torch.optim.Optimizer, plain: Mapping[
     optimizer.load_state_dict({"state": state, "param_groups": plain["groups"]})
 
 
+class StageLike(Protocol):
+    """What a checkpoint keeps of a phase of training."""
+
+    @property
+    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
+        """Its optimisers by name."""
+
+    @property
+    def helpers(self) -> Mapping[str, torch.nn.Module]:
+        """Modules trained beside the network."""
+
+
 @dataclass
 class Progress:
     """How far training has come."""
 
-    epoch: int = 0  # epochs finished
+    stage: int = 0  # which phase it is in
+    epoch: int = 0  # epochs of it that are finished
+    start: float = float("inf")  # validation loss before the first epoch, where that is a candidate
     best: float = float("inf")  # lowest validation loss so far
     waited: int = 0  # epochs since then
     history: tuple[dict[str, float], ...] = ()  # one row of mean losses an epoch
+    earlier: tuple[dict[str, float], ...] = ()  # the same, of the stages before
     seconds: float = 0.0  # spent in training
 
 
@@ -109,21 +124,26 @@ def write_checkpoint(
     progress: Progress,
     network: torch.nn.Module,
     best: Arrays,
-    optimizers: Mapping[str, torch.optim.Optimizer],
+    stage: StageLike,
 ) -> None:
     """Write where training stands after an epoch."""
     arrays = {**network_arrays(network, prefix="network."), **best}
+    for name, helper in stage.helpers.items():
+        arrays.update(network_arrays(helper, prefix=f"helper.{name}."))
     plain: dict[str, Any] = {}
-    for name, optimizer in optimizers.items():
+    for name, optimizer in stage.optimizers.items():
         plain[name], tensors = _optimizer_parts(name, optimizer)
         arrays.update(tensors)
     document = {
         "kind": "checkpoint",
         "belongs_to": belongs_to,
+        "stage": progress.stage,
         "epoch": progress.epoch,
+        "start": None if np.isinf(progress.start) else progress.start,
         "best": None if np.isinf(progress.best) else progress.best,
         "waited": progress.waited,
         "history": progress.history,
+        "earlier": progress.earlier,
         "seconds": progress.seconds,
         "optimizers": plain,
     }
@@ -135,7 +155,7 @@ def read_checkpoint(
     *,
     belongs_to: str,
     network: torch.nn.Module,
-    optimizers: Mapping[str, torch.optim.Optimizer],
+    stages: Sequence[StageLike],
 ) -> tuple[Progress, Arrays]:
     """Put network and optimisers back where training stood; how far it had come, and the best weights."""
     document, arrays = read_artefact(path)
@@ -149,13 +169,21 @@ def read_checkpoint(
             "It was written by another run: use another file, or resume=False to start over."
         )
     load_network(network, arrays, prefix="network.", what=f"The checkpoint {str(path)!r}")
-    for name, optimizer in optimizers.items():
+    if document["stage"] not in range(len(stages)):
+        raise ArtefactError(f"The checkpoint {str(path)!r} must stand in one of {len(stages)} stages of training.")
+    stage = stages[document["stage"]]
+    for name, helper in stage.helpers.items():
+        load_network(helper, arrays, prefix=f"helper.{name}.", what=f"The checkpoint {str(path)!r}")
+    for name, optimizer in stage.optimizers.items():
         _load_optimizer(name, optimizer, document["optimizers"][name], arrays)
     progress = Progress(
+        stage=document["stage"],
         epoch=document["epoch"],
+        start=float("inf") if document["start"] is None else document["start"],
         best=float("inf") if document["best"] is None else document["best"],
         waited=document["waited"],
         history=tuple(document["history"]),
+        earlier=tuple(document["earlier"]),
         seconds=document["seconds"],
     )
     return progress, {name: array for name, array in arrays.items() if name.startswith("best.")}

@@ -7,8 +7,8 @@ memory. This module knows no architecture and no loss.
 
 How to write a neural detector
 ------------------------------
-1. Define the network. In the file of the detector, or in ``tisat/nn/``; torch is imported like this, so that a missing
-   extra is missed with the command that installs it::
+1. Define the network in ``tisat/nn/``; torch is imported like this, so that a missing extra is missed with the command
+   that installs it::
 
        if TYPE_CHECKING:
            import torch
@@ -17,11 +17,11 @@ How to write a neural detector
 
 2. Subclass. One line a parameter (:mod:`tisat.parameters`); those of this class are there already::
 
-       class MyDetector(NeuralDetector):
+       class MyDetector(NeuralDetector[MyNetwork]):
            hidden: int = integer(32, at_least=1, doc="Units of the hidden layer.")
            window: int = integer(compact=40, paper=100)             # the same bounds and sentence, other defaults
 
-           def _network(self, n_channels: int) -> torch.nn.Module:
+           def _network(self, n_channels: int) -> MyNetwork:
                return MyNetwork(n_channels, self.hidden)            # weights come from the seeded generator
 
            def _loss(self, network, batch, generator):              # batch (b, window, C), scaled to about [0, 1]
@@ -38,8 +38,9 @@ How to write a neural detector
    * ``_training_step(network, batch, optimizers, generator)``: several losses or phases a step; end each with
      ``self._descend(optimizer, loss)`` and return the losses by name. ``_loss`` then only serves validation;
    * ``_before_training(network, batches)``: once, before the first epoch (the centre of Deep-SVDD);
-   * ``_after_epoch(network, batches, optimizers, epoch)``: after each epoch (a learning-rate schedule);
-   * ``_after_training(network, batches)``: once, with the final weights (a mixture's covariances).
+   * ``_after_epoch(network, batches, optimizers, done, epochs)``: after each epoch (a learning-rate schedule);
+   * ``_after_training(network, batches)``: once, with the final weights (a mixture's covariances);
+   * ``_stages(network)``: phases of training before the main one (the autoencoder of Deep-SVDD), each a :class:`Stage`.
 
    ``batches()`` gives the training windows in order, in batches; ``batches(stride=1)`` those of another stride.
    Whatever these learn belongs in a **buffer** of the network (``network.register_buffer``), so that it is saved,
@@ -55,10 +56,12 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -87,9 +90,14 @@ else:
 
 Batches: TypeAlias = "Callable[..., Iterator[torch.Tensor]]"
 Optimizers: TypeAlias = "dict[str, torch.optim.Optimizer]"
+Losses: TypeAlias = "dict[str, torch.Tensor]"
+Starts: TypeAlias = npt.NDArray[np.int64]
+Network = TypeVar("Network", bound="torch.nn.Module")
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-INITIAL, TRAINING, VALIDATION, SCORING = range(4)  # what a seed is drawn for
+ANCHORS = ("none", "mean")
+SCALINGS = ("range", "standard")
+INITIAL, TRAINING, VALIDATION, SCORING, EARLIER = range(5)  # what a seed is drawn for
 
 
 def available_device(wanted: str) -> torch.device:
@@ -116,7 +124,22 @@ def channel_span(low: Array, high: Array) -> Array:
     return np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
 
 
-class NeuralDetector(Detector):
+@dataclass(frozen=True)
+class Stage:
+    """A phase of training: what one step does, what is trained, for how long."""
+
+    name: str
+    epochs: int
+    optimizers: Optimizers
+    step: Callable[[torch.Tensor, torch.Generator], Losses]  # a batch and a generator in, the losses by name out
+    watched: bool = False  # early stopping watches the validation loss
+    before: Callable[[Batches], None] | None = None  # once, before the first epoch
+    after_epoch: Callable[[Batches, int, int], None] | None = None  # with the epochs done, and those in all
+    helpers: Mapping[str, torch.nn.Module] = field(default_factory=dict)  # trained too, and then thrown away
+    start_counts: bool = False  # early stopping may keep the network as it was before the first epoch
+
+
+class NeuralDetector(Detector, Generic[Network]):
     """A detector that is a trained network: see the module docstring for how to write one.
 
     The parameters below are those of every neural detector; a subclass declares its own, and redeclares defaults.
@@ -140,6 +163,17 @@ class NeuralDetector(Detector):
     gradient_clip: float | None = real(
         1.0, above=0.0, none="not clipped", doc="Largest norm of the gradient of one optimiser's parameters."
     )
+    decay: float = real(1.0, above=0.0, at_most=1.0, doc="What the learning rate is multiplied by after each epoch.")
+    weight_decay: float = real(0.0, at_least=0.0, doc="Coefficient of the L2 penalty on the weights.")
+    min_steps: int = integer(
+        0, at_least=0, doc="Gradient steps at least: there are more epochs where these have fewer."
+    )
+    scaling: str = choice(
+        "range",
+        of=SCALINGS,
+        doc="Channels are scaled to the range, or to the mean and standard deviation, of the training rows.",
+    )
+    anchor: str = choice("none", of=ANCHORS, doc="What a window is measured from: nothing, or its own mean.")
     device: str = choice("auto", of=DEVICES, doc="Where it computes.")
     random_state: int = integer(0, at_least=0, doc="The same seed gives the same weights.")
 
@@ -147,24 +181,25 @@ class NeuralDetector(Detector):
     score_batch: ClassVar[int] = 128  # windows scored at a time: memory does not grow with the series
 
     # Learned by fit
-    low_: Array = learned()  # (C,) smallest training value
-    span_: Array = learned()  # (C,) training range
-    network_: torch.nn.Module = learned()
+    low_: Array = learned()  # (C,) smallest training value, or the mean
+    span_: Array = learned()  # (C,) training range, or the standard deviation
+    network_: Network = learned()
     history_: tuple[dict[str, float], ...] = learned()  # one row of mean losses an epoch
+    pretraining_: tuple[dict[str, float], ...] = learned()  # the same, of earlier stages
     training_seconds_: float = learned()
 
     # ------------------------------------------------------------------ what a subclass writes
 
     @abstractmethod
-    def _network(self, n_channels: int) -> torch.nn.Module:
+    def _network(self, n_channels: int) -> Network:
         """A fresh network, made from the parameters alone; drawn weights come from the seeded global generator."""
 
     @abstractmethod
-    def _loss(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def _loss(self, network: Network, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """The loss of scaled windows ``(b, rows, C)``: what is minimised and what early stopping watches."""
 
     @abstractmethod
-    def _window_points(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def _window_points(self, network: Network, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """Points ``(b, m)`` of the last instants of scaled windows ``(b, rows, C)``."""
 
     # ------------------------------------------------------------------ what a subclass may override
@@ -173,28 +208,57 @@ class NeuralDetector(Detector):
         """Rows of one window."""
         return self.window
 
-    def _optimizers(self, network: torch.nn.Module) -> Optimizers:
-        return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate)}
+    def _optimizers(self, network: Network) -> Optimizers:
+        return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)}
 
     def _training_step(
-        self, network: torch.nn.Module, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
+        self, network: Network, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
     ) -> dict[str, torch.Tensor]:
         """One step on one batch; the losses by name, of which ``"loss"`` is shown."""
         loss = self._loss(network, batch, generator)
         self._descend(optimizers["all"], loss)
         return {"loss": loss}
 
+    def _stages(self, network: Network) -> Sequence[Stage]:
+        """The phases of training, the main one last."""
+        return [self._main_stage(network)]
+
+    def _main_stage(self, network: Network) -> Stage:
+        optimizers = self._optimizers(network)
+
+        def step(batch: torch.Tensor, generator: torch.Generator) -> Losses:
+            return self._training_step(network, batch, optimizers, generator)
+
+        def after_epoch(batches: Batches, done: int, epochs: int) -> None:
+            self._after_epoch(network, batches, optimizers, done, epochs)
+
+        return Stage(
+            "training", self.epochs, optimizers, step, watched=True,
+            before=partial(self._before_training, network), after_epoch=after_epoch,
+            start_counts=self._start_is_a_candidate(),
+        )  # fmt: skip
+
     def _start_is_a_candidate(self) -> bool:
         """Whether early stopping may keep the network as it was before the first epoch."""
         return False
 
-    def _before_training(self, network: torch.nn.Module, batches: Batches) -> None:
+    def _judge(self, network: Network, progress: Progress) -> None:
+        """Say, with the best weights, whether training was worth it (the losses are in ``progress``)."""
         return
 
-    def _after_epoch(self, network: torch.nn.Module, batches: Batches, optimizers: Optimizers, epoch: int) -> None:
+    def _before_training(self, network: Network, batches: Batches) -> None:
         return
 
-    def _after_training(self, network: torch.nn.Module, batches: Batches) -> None:
+    def _after_epoch(self, network: Network, batches: Batches, optimizers: Optimizers, done: int, epochs: int) -> None:
+        for optimizer in optimizers.values():
+            for group in optimizer.param_groups:
+                group["lr"] *= self.decay
+
+    def _anchored_windows(self, windows: torch.Tensor) -> torch.Tensor:
+        """Windows ``(b, rows, C)`` measured from their anchor; the middle of the training range is where it is put."""
+        return windows if self.anchor == "none" else windows - windows.mean(dim=1, keepdim=True) + 0.5
+
+    def _after_training(self, network: Network, batches: Batches) -> None:
         return
 
     # ------------------------------------------------------------------ what users call
@@ -221,11 +285,8 @@ class NeuralDetector(Detector):
             checkpoint of other parameters or other data is refused.
         """
         again = check_flag(resume, "resume", f"{type(self).__name__}.fit")
-        self._run = (None if checkpoint is None else Path(checkpoint), again)
-        try:
-            return super().fit(series, y, holdout=holdout)
-        finally:
-            del self._run
+        path = None if checkpoint is None else Path(checkpoint)
+        return self._fit_series(series, holdout=holdout, learn=partial(self._fit, checkpoint=path, resume=again))
 
     # ------------------------------------------------------------------ training
 
@@ -246,9 +307,12 @@ class NeuralDetector(Detector):
         scaled = np.clip((rows - self.low_) / self.span_, -self.clip, 1 + self.clip)
         return torch.from_numpy(scaled.astype(np.float32)).to(self._device)
 
-    def _split(
-        self, lengths: Sequence[int], *, stride: int | None = None
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    @property
+    def _device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.network_.parameters()).device
+
+    def _split(self, lengths: Sequence[int], *, stride: int | None = None) -> tuple[Starts, Starts]:
         """First rows of the training and the validation windows in the concatenated parts; no row is in both."""
         rows, step, train, held = self._rows(), stride or self.stride, [], []
         offset = 0
@@ -261,11 +325,16 @@ class NeuralDetector(Detector):
             offset += length
         return np.concatenate(train).astype(np.int64), np.concatenate([*held, np.empty(0)]).astype(np.int64)
 
-    def _fit(self, parts: Sequence[Array]) -> None:
-        self._device = available_device(self.device)
+    def _fit(self, parts: Sequence[Array], *, checkpoint: Path | None = None, resume: bool = False) -> None:
+        device = available_device(self.device)
         low = np.min([part.min(axis=0) for part in parts], axis=0)
         high = np.max([part.max(axis=0) for part in parts], axis=0)
         self.low_, self.span_ = low, channel_span(low, high)
+        if self.scaling == "standard":
+            rows = np.concatenate(list(parts))
+            self.low_, self.span_ = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-3 * self.span_)
+        with seeded(self._seed(INITIAL), device):
+            self.network_ = self._network(self.n_channels_).to(device)
         values = self._scaled(np.concatenate(list(parts)))
         lengths = [len(part) for part in parts]
         if len(self._split(lengths)[0]) == 0:
@@ -273,12 +342,10 @@ class NeuralDetector(Detector):
                 f"The series given to {type(self).__name__}.fit must hold {self._rows()} unbroken rows: one window. "
                 f"The longest of {len(parts)} parts has {max(map(len, parts))}."
             )
-        with seeded(self._seed(INITIAL), self._device):
-            self.network_ = self._network(self.n_channels_).to(self._device)
         with threads_for(self.network_):
-            self._train(values, lengths)
+            self._train(values, lengths, checkpoint, resume=resume)
 
-    def _batches(self, values: torch.Tensor, starts: npt.NDArray[np.int64]) -> Iterator[torch.Tensor]:
+    def _batches(self, values: torch.Tensor, starts: Starts) -> Iterator[torch.Tensor]:
         """Windows ``(b, rows, C)`` by their first rows; a last batch of one joins the one before it."""
         span = torch.arange(self._rows(), device=values.device)
         edges = list(range(0, len(starts), self.batch_size))
@@ -286,76 +353,94 @@ class NeuralDetector(Detector):
             edges.pop()
         for first, stop in zip(edges, [*edges[1:], len(starts)], strict=True):
             chosen = torch.from_numpy(starts[first:stop]).to(values.device)
-            yield values[chosen[:, None] + span]
+            yield self._anchored_windows(values[chosen[:, None] + span])
 
-    def _train(self, values: torch.Tensor, lengths: Sequence[int]) -> None:
+    def _train(self, values: torch.Tensor, lengths: Sequence[int], path: Path | None, *, resume: bool) -> None:
+        """Every stage, one after the other, from the beginning or from where a checkpoint stands."""
         network = self.network_
         train, held = self._split(lengths)
-        optimizers = self._optimizers(network)
-        path, resume = getattr(self, "_run", (None, False))
+        with seeded(self._seed(INITIAL, 3), self._device):
+            stages = self._stages(network)
         scaling = {"low": self.low_.tolist(), "span": self.span_.tolist(), "windows": [len(train), len(held)]}
-        belongs_to = "" if path is None else fingerprint({**self.get_params(), **scaling}, values.cpu().numpy())
+        belongs_to = "" if path is None else fingerprint({**self.settings(), **scaling}, values.cpu().numpy())
 
         def in_order(*, stride: int | None = None) -> Iterator[torch.Tensor]:
             return self._batches(values, self._split(lengths, stride=stride)[0])
 
-        best: Arrays = {}
+        done, best = Progress(), Arrays()
         if path is not None and resume and path.exists():
-            done, best = read_checkpoint(path, belongs_to=belongs_to, network=network, optimizers=optimizers)
-        else:
-            done = Progress()
-            with torch.no_grad(), seeded(self._seed(INITIAL, 1), self._device):
-                network.eval()
-                self._before_training(network, in_order)
-            if len(held) and self._start_is_a_candidate():
-                done.best, best = self._validation_loss(values, held), network_arrays(network, prefix="best.")
-        steps = max(1, (self.epochs - done.epoch) * min(len(train), self.max_windows or len(train)))
-        with progress(f"Training {type(self).__name__}", total=steps) as bar:
-            while done.epoch < self.epochs and done.waited < self.patience:
-                started = time.perf_counter()
-                row = self._epoch(values, train, done.epoch, optimizers, bar)
-                with torch.no_grad(), seeded(self._seed(VALIDATION, done.epoch), self._device):
-                    network.eval()
-                    self._after_epoch(network, in_order, optimizers, done.epoch)
-                done.epoch += 1
-                done.waited += 1
-                if len(held):
-                    row["validation"] = self._validation_loss(values, held)
-                if not len(held) or row["validation"] < done.best:
-                    best = network_arrays(network, prefix="best.") if len(held) else {}
-                    done.best, done.waited = row.get("validation", np.inf), 0
-                done.history = (*done.history, {"epoch": float(done.epoch), **row})
-                done.seconds += time.perf_counter() - started
-                if path is not None:
-                    write_checkpoint(
-                        path, belongs_to=belongs_to, progress=done, network=network, best=best, optimizers=optimizers
-                    )
+            done, best = read_checkpoint(path, belongs_to=belongs_to, network=network, stages=stages)
+        total = sum(self._epochs_of(stage, len(train)) for stage in stages[done.stage :]) - done.epoch
+        windows = max(1, total * min(len(train), self.max_windows or len(train)))
+        with progress(f"Training {type(self).__name__}", total=windows) as bar:
+            for number in range(done.stage, len(stages)):
+                stage, last = stages[number], number == len(stages) - 1
+                if number > done.stage:
+                    done = Progress(stage=number, earlier=(*done.earlier, *done.history), seconds=done.seconds)
+                    best = Arrays()
+                epochs = self._epochs_of(stage, len(train))
+                if done.epoch == 0:
+                    with torch.no_grad(), seeded(self._seed(INITIAL, 1), self._device):
+                        network.eval()
+                        if stage.before is not None:
+                            stage.before(in_order)
+                    if len(held) and stage.start_counts:
+                        done.start = done.best = self._validation_loss(values, held)
+                        best = network_arrays(network, prefix="best.")
+                while done.epoch < epochs and done.waited < self.patience:
+                    started = time.perf_counter()
+                    purpose = (TRAINING, done.epoch) if last else (EARLIER, number, done.epoch)
+                    row = self._epoch(values, train, stage, purpose, f"{stage.name} {done.epoch + 1}/{epochs}", bar)
+                    done.epoch += 1
+                    with torch.no_grad(), seeded(self._seed(VALIDATION, done.epoch - 1), self._device):
+                        network.eval()
+                        if stage.after_epoch is not None:
+                            stage.after_epoch(in_order, done.epoch, epochs)
+                    watched = len(held) > 0 and stage.watched
+                    done.waited += 1
+                    if watched:
+                        row["validation"] = self._validation_loss(values, held)
+                    if not watched or row["validation"] < done.best:
+                        best = network_arrays(network, prefix="best.") if watched else Arrays()
+                        done.best, done.waited = row.get("validation", np.inf), 0
+                    done.history = (*done.history, {"epoch": float(done.epoch), **row})
+                    done.seconds += time.perf_counter() - started
+                    if path is not None:
+                        write_checkpoint(
+                            path, belongs_to=belongs_to, progress=done, network=network, best=best, stage=stage
+                        )
         if best:
             load_network(network, best, prefix="best.", what="The best epoch")
         network.eval()
+        self._judge(network, done)
         with torch.no_grad(), seeded(self._seed(INITIAL, 2), self._device):
             self._after_training(network, in_order)
-        self.history_, self.training_seconds_ = done.history, done.seconds
+        self.history_, self.pretraining_, self.training_seconds_ = done.history, done.earlier, done.seconds
+
+    def _epochs_of(self, stage: Stage, windows: int) -> int:
+        """Epochs of a stage: as many as it says, or more where they would be fewer than ``min_steps`` steps."""
+        steps = -(-min(windows, self.max_windows or windows) // self.batch_size)
+        return max(stage.epochs, -(-self.min_steps // steps)) if stage.epochs else 0
 
     def _epoch(
-        self, values: torch.Tensor, starts: npt.NDArray[np.int64], epoch: int, optimizers: Optimizers, bar: Bar
+        self, values: torch.Tensor, starts: Starts, stage: Stage, purpose: tuple[int, ...], title: str, bar: Bar
     ) -> dict[str, float]:
         """One pass over the training windows, or as many as an epoch has, in a fresh order; the mean of each loss."""
         sums: dict[str, float] = {}
         seen, begun = 0, time.perf_counter()
-        order = np.random.default_rng([self.random_state, TRAINING, epoch]).permutation(starts)[: self.max_windows]
-        with seeded(self._seed(TRAINING, epoch), self._device) as generator:
+        order = np.random.default_rng([self.random_state, *purpose]).permutation(starts)[: self.max_windows]
+        with seeded(self._seed(*purpose), self._device) as generator:
             self.network_.train()
-            for step, batch in enumerate(self._batches(values, order)):
-                losses = self._training_step(self.network_, batch, optimizers, generator)
-                for name, loss in losses.items():
-                    value = self._finite(float(loss.detach()), f"{name} in epoch {epoch + 1}, step {step + 1}")
+            for helper in stage.helpers.values():
+                helper.train()
+            for number, batch in enumerate(self._batches(values, order)):
+                for name, loss in stage.step(batch, generator).items():
+                    value = self._finite(float(loss.detach()), f"{name} in {title}, step {number + 1}")
                     sums[name] = sums.get(name, 0.0) + value * len(batch)
                 seen += len(batch)
                 rate = seen / (time.perf_counter() - begun)
                 mean = next(iter(sums.values())) / seen
-                note = f"epoch {epoch + 1}/{self.epochs}  loss {mean:.4g}  {rate:,.0f} windows/s"
-                bar.advance(len(batch), note=note)
+                bar.advance(len(batch), note=f"{title}  loss {mean:.4g}  {rate:,.0f} windows/s")
         return {name: total / seen for name, total in sums.items()}
 
     def _finite(self, value: float, where: str) -> float:
@@ -366,7 +451,7 @@ class NeuralDetector(Detector):
             )
         return value
 
-    def _validation_loss(self, values: torch.Tensor, held: npt.NDArray[np.int64]) -> float:
+    def _validation_loss(self, values: torch.Tensor, held: Starts) -> float:
         total = 0.0
         with torch.no_grad(), seeded(self._seed(VALIDATION), self._device) as generator:
             self.network_.eval()
@@ -396,12 +481,12 @@ class NeuralDetector(Detector):
             stop = min(first + self.score_batch, len(part) - rows + 1)
             block = self._scaled(part[first : stop + rows - 1])
             windows = block.unfold(0, rows, 1).transpose(1, 2).contiguous()  # (b, rows, C)
-            points[first + rows - 1 : stop + rows - 1] = self._block_points(windows)
+            points[first + rows - 1 : stop + rows - 1] = self._block_points(self._anchored_windows(windows))
         return points
 
     def _points_of_windows(self, windows: Array) -> Array:
         blocks = [windows[first : first + self.score_batch] for first in range(0, len(windows), self.score_batch)]
-        points = [self._block_points(self._scaled(block)) for block in blocks]
+        points = [self._block_points(self._anchored_windows(self._scaled(block))) for block in blocks]
         return np.concatenate([np.empty((0, self._width())), *points])
 
     # ------------------------------------------------------------------ one file
@@ -411,14 +496,13 @@ class NeuralDetector(Detector):
         del plain["network_"]
         return plain, {**tensors, **network_arrays(self.network_, prefix="network.")}
 
-    def _restore(self, plain: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> None:  # type: ignore[override]
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
         weights = {name: array for name, array in tensors.items() if name.startswith("network.")}
         super()._restore(plain, {name: array for name, array in tensors.items() if name not in weights})
-        self._check_parameters()
         there = torch.cuda.is_available() if self.device == "cuda" else torch.backends.mps.is_available()
-        # A model trained on a device this machine has not opens on the one it has.
-        self._device = available_device(self.device if self.device == "cpu" or there else "auto")
-        with seeded(self._seed(INITIAL), self._device):
+        # A model trained on a device that this machine does not have is opened on one that it has.
+        device = available_device(self.device if self.device == "cpu" or there else "auto")
+        with seeded(self._seed(INITIAL), device):
             self.network_ = self._network(self.n_channels_)
         load_network(self.network_, weights, prefix="network.", what=f"The model file of {type(self).__name__}")
-        self.network_.to(self._device).eval()
+        self.network_.to(device).eval()

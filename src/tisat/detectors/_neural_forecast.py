@@ -22,6 +22,7 @@ not know how.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -31,7 +32,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tisat._extras import require
 from tisat.base import Array, Stream, WindowStream
 from tisat.detectors._forecast import nominal_spread
-from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._neural import Network, NeuralDetector
 from tisat.nn.threads import threads_for
 from tisat.parameters import choice, integer, learned
 
@@ -53,7 +54,7 @@ DEVIATION = 10.0  # training ranges from the anchor
 class BlockStream:
     """The stream of a forecaster with horizon > 1: forecasts for a block of rows are made as it begins."""
 
-    def __init__(self, detector: NeuralForecaster) -> None:
+    def __init__(self, detector: NeuralForecaster[Any]) -> None:
         self._detector = detector
         self._buffer = np.full((detector.window, detector.n_channels_), np.nan)
         self._forecast = np.full((detector.horizon, detector.n_channels_), np.nan)
@@ -92,7 +93,7 @@ class BlockStream:
 class LookaheadStream(WindowStream):
     """The stream of a forecaster with a lookahead: one pass a row, whose far forecasts wait for their rows."""
 
-    def __init__(self, detector: NeuralForecaster, context: int) -> None:
+    def __init__(self, detector: NeuralForecaster[Any], context: int) -> None:
         super().__init__(detector, context)
         self._forecaster = detector
         self._waiting = np.full((detector.lookahead, detector.n_channels_), np.nan)  # the next row's comes first
@@ -122,7 +123,7 @@ class LookaheadStream(WindowStream):
         self._waiting[:] = state["waiting"]
 
 
-class NeuralForecaster(NeuralDetector):
+class NeuralForecaster(NeuralDetector[Network]):
     """A neural detector whose points are scaled forecast errors; see the module docstring."""
 
     horizon: int = integer(1, at_least=1, doc="Rows forecast in one pass; more than 1 scores a series in fewer passes.")
@@ -136,6 +137,12 @@ class NeuralForecaster(NeuralDetector):
     )
     aggregation: str = choice(
         "mean", of=AGGREGATIONS, doc="The score is the mean of the squared points, or the largest."
+    )
+
+    units: str = choice(
+        "spread",
+        of=("spread", "range"),
+        doc="What an error is measured in: its own spread on the training rows, or the unit of scaling, as in the paper.",
     )
 
     points_are_channels: ClassVar[bool] = True
@@ -170,12 +177,18 @@ class NeuralForecaster(NeuralDetector):
         base = window.mean(dim=1, keepdim=True) if self.anchor == "mean" else window[:, -1:]  # (b, 1, C)
         return window - base, target - base
 
-    def _loss(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def _loss(self, network: Network, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         window, target = self._anchored(batch)
         return torch.nn.functional.mse_loss(network(window), target)
 
-    def _fit(self, parts: Sequence[Array]) -> None:
-        super()._fit(parts)
+    def _anchored_windows(self, windows: torch.Tensor) -> torch.Tensor:
+        return windows  # the anchor is that of the rows before the target: see _anchored
+
+    def _fit(self, parts: Sequence[Array], *, checkpoint: Path | None = None, resume: bool = False) -> None:
+        super()._fit(parts, checkpoint=checkpoint, resume=resume)
+        if self.units == "range":
+            self.spread_ = np.tile(self.span_, (len(self._leads()), 1))
+            return
         residuals = np.concatenate([self._window_residuals(part, every=self.stride) for part in parts])  # (n, leads, C)
         residuals = residuals[~np.isnan(residuals).any(axis=(1, 2))]
         self.spread_ = np.stack([nominal_spread(one, parts) for one in residuals.transpose(1, 0, 2)])
@@ -264,7 +277,7 @@ class NeuralForecaster(NeuralDetector):
         blocks = [windows[first : first + self.score_batch] for first in range(0, len(windows), self.score_batch)]
         return np.concatenate([self._forecast_windows(block, live=True) for block in blocks])
 
-    def _window_points(self, network: torch.nn.Module, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def _window_points(self, network: Network, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         raise NotImplementedError("a forecaster scores residuals, not windows")
 
     def _stream(self) -> Stream:

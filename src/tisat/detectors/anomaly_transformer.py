@@ -11,48 +11,28 @@ authors' program takes its threshold from the test scores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tisat._extras import require
-from tisat._validation import check_integer, check_real
 from tisat.base import Array
-from tisat.detectors._neural import Batches, Optimizers
-from tisat.detectors._preset import PresetDetector
+from tisat.detectors._neural import Batches, NeuralDetector, Optimizers
 from tisat.errors import ParameterError
 from tisat.missing import usable_parts
+from tisat.nn.anomaly_transformer import AnomalyTransformerNetwork, discrepancy
+from tisat.parameters import choice, integer, real
 
 if TYPE_CHECKING:
     import torch
-
-    from tisat.nn.anomaly_transformer import AnomalyTransformerNetwork
 else:
     torch = require("torch", whose="AnomalyTransformer")
 
 SMALLEST_SPREAD = 0.01  # of a channel's training range: a channel that hardly moves is not blown up further
 
 
-class AnomalyTransformer(PresetDetector):
+class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
     """Squared reconstruction error of the newest row times its softmax of the negative association discrepancy.
-
-    Parameters
-    ----------
-    preset : {"compact", "paper"}
-        Where the numbers left at None come from. ``"paper"``: section 4 (window 100, 3 layers of 512 channels and 8 heads,
-        Adam at 1e-4, batches of 32, at most 10 epochs). ``"compact"``: the same network, narrower, on every other window.
-    window : int
-        Rows the network sees.
-    width, n_heads, n_layers, feed_forward : int
-        Channels of the model, heads, layers, and channels of the feed-forward networks.
-    discrepancy : float
-        lambda in eqs. (4) and (5): the weight of the discrepancy against the reconstruction.
-    temperature : float
-        Multiplies the discrepancy inside the softmax of eq. (6); the paper has none (1), the authors' program 50.
-    dropout : float
-    epochs, batch_size, learning_rate, stride, validation, patience, device, random_state
-        Of training; see ``docs/detectors/anomaly-transformer.md``. 0 epochs give the untrained network.
 
     Notes
     -----
@@ -70,66 +50,36 @@ class AnomalyTransformer(PresetDetector):
     ['discrepancy', 'epoch', 'loss', 'reconstruction', 'validation']
     """
 
-    points_are_channels = True
-    rounding = 1e-3
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "compact": {
-            "window": 50, "width": 32, "n_heads": 4, "feed_forward": 64, "epochs": 10, "batch_size": 32,
-            "learning_rate": 1e-3, "stride": 2,
-        },
-        "paper": {
-            "window": 100, "width": 512, "n_heads": 8, "feed_forward": 512, "epochs": 10, "batch_size": 32,
-            "learning_rate": 1e-4, "stride": 1,
-        },
-    }  # fmt: skip
+    preset: str = choice(
+        "compact",
+        of=("compact", "paper"),
+        doc="Where the numbers come from: sizes for two CPU cores, or section 4 of the paper.",
+    )
 
-    window: Any
-    width: Any
-    n_heads: Any
-    feed_forward: Any
-    epochs: Any
-    batch_size: Any
-    learning_rate: Any
-    stride: Any
+    window: int = integer(compact=50, paper=100)
+    width: int = integer(compact=32, paper=512, at_least=1, doc="Channels of the model.")
+    n_heads: int = integer(compact=4, paper=8, at_least=1, doc="Attention heads.")
+    n_layers: int = integer(3, at_least=1, doc="Layers.")
+    feed_forward: int = integer(compact=64, paper=512, at_least=1, doc="Channels of the feed-forward networks.")
+    discrepancy: float = real(
+        3.0, at_least=0.0, doc="lambda in eqs. (4) and (5): the weight of the discrepancy against the reconstruction."
+    )
+    temperature: float = real(
+        1.0,
+        at_least=0.0,
+        doc="Multiplies the mean discrepancy of the layers inside the softmax of eq. (6). The paper has none (1); "
+        "the authors' program multiplies the sum over layers by 50: 50 x n_layers here.",
+    )
+    dropout: float = real(0.0, at_least=0.0, below=1.0, doc="Share of units left out in training.")
+    epochs: int = integer(10)
+    batch_size: int = integer(32)
+    learning_rate: float = real(compact=1e-3, paper=1e-4)
+    decay: float = real(compact=1.0, paper=0.5)
+    stride: int = integer(compact=2, paper=1)
+    gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
-    def __init__(
-        self,
-        *,
-        preset: str = "compact",
-        window: int | None = None,
-        width: int | None = None,
-        n_heads: int | None = None,
-        n_layers: int = 3,
-        feed_forward: int | None = None,
-        discrepancy: float = 3.0,
-        temperature: float = 1.0,
-        dropout: float = 0.0,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        stride: int | None = None,
-        validation: float = 0.1,
-        patience: int = 3,
-        device: str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        self.preset = preset
-        self.window = window
-        self.width = width
-        self.n_heads = n_heads
-        self.n_layers = n_layers
-        self.feed_forward = feed_forward
-        self.discrepancy = discrepancy
-        self.temperature = temperature
-        self.dropout = dropout
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.stride = stride
-        self.validation = validation
-        self.patience = patience
-        self.device = device
-        self.random_state = random_state
+    points_are_channels: ClassVar[bool] = True
+    rounding: ClassVar[float] = 1e-3
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
@@ -140,16 +90,10 @@ class AnomalyTransformer(PresetDetector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        whose = type(self).__name__
-        for name in ("width", "n_heads", "n_layers", "feed_forward"):
-            check_integer(getattr(self, name), name, whose, minimum=1)
         if self.width % self.n_heads:
             raise ParameterError(
-                f"The 'width' parameter of {whose} must be a multiple of its {self.n_heads} heads. Got {self.width} instead."
+                f"The 'width' parameter of {type(self).__name__} must be a multiple of its {self.n_heads} heads. Got {self.width} instead."
             )
-        check_real(self.discrepancy, "discrepancy", whose, at_least=0.0)
-        check_real(self.temperature, "temperature", whose, at_least=0.0)
-        check_real(self.dropout, "dropout", whose, at_least=0.0, below=1.0)
 
     def published_scores(self, series: Any) -> Array:
         """Scores ``(T,)`` as published: windows laid end to end, every row scored within its window, with its future.
@@ -167,15 +111,13 @@ class AnomalyTransformer(PresetDetector):
             for start in starts:
                 window = self._scaled(part[start : start + self.window])[None]
                 with torch.no_grad():
-                    weights, errors = self._weights_and_errors(self.network_, window)  # type: ignore[arg-type]
+                    weights, errors = self._weights_and_errors(self.network_, window)
                 found = (weights * (errors**2).mean(dim=-1))[0].cpu().numpy()
                 where = slice(rows.start + start, rows.start + start + self.window)
                 scores[where] = np.where(np.isnan(scores[where]), found, scores[where])
         return scores
 
-    def _network(self, n_channels: int) -> torch.nn.Module:
-        from tisat.nn.anomaly_transformer import AnomalyTransformerNetwork
-
+    def _network(self, n_channels: int) -> AnomalyTransformerNetwork:
         return AnomalyTransformerNetwork(
             n_channels,
             window=self.window,
@@ -186,7 +128,7 @@ class AnomalyTransformer(PresetDetector):
             dropout=self.dropout,
         )
 
-    def _before_training(self, network: AnomalyTransformerNetwork, batches: Batches) -> None:  # type: ignore[override]
+    def _before_training(self, network: AnomalyTransformerNetwork, batches: Batches) -> None:
         """Centre and spread of the channels over the training windows; a channel that never moved keeps its unit."""
         total, squares, count = torch.zeros_like(network.centre), torch.zeros_like(network.centre), 0
         for batch in batches():
@@ -206,20 +148,18 @@ class AnomalyTransformer(PresetDetector):
         found = network(windows)
         return found.associations, windows - found.values
 
-    def _loss(  # type: ignore[override]
+    def _loss(
         self, network: AnomalyTransformerNetwork, batch: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
         return (self._reconstruction_error(network, batch)[1] ** 2).mean()
 
-    def _training_step(  # type: ignore[override]
+    def _training_step(
         self,
         network: AnomalyTransformerNetwork,
         batch: torch.Tensor,
         optimizers: Optimizers,
         generator: torch.Generator,
     ) -> dict[str, torch.Tensor]:
-        from tisat.nn.anomaly_transformer import discrepancy
-
         associations, errors = self._reconstruction_error(network, batch)
         reconstruction = (errors**2).mean()
         closer = discrepancy(associations, of="prior").mean()  # P is drawn to S
@@ -233,12 +173,10 @@ class AnomalyTransformer(PresetDetector):
         self, network: AnomalyTransformerNetwork, batch: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The softmax of eq. (6), ``(b, T)``, and the errors ``(b, T, C)``."""
-        from tisat.nn.anomaly_transformer import discrepancy
-
         associations, errors = self._reconstruction_error(network, batch)
         return torch.softmax(-self.temperature * discrepancy(associations), dim=-1), errors
 
-    def _window_points(  # type: ignore[override]
+    def _window_points(
         self, network: AnomalyTransformerNetwork, batch: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
         weights, errors = self._weights_and_errors(network, batch)

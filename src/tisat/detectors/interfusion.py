@@ -11,57 +11,25 @@ imputed window expects. This module knows no thresholds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tisat._extras import require
-from tisat._validation import check_integer, check_real
-from tisat.detectors._neural import Batches, Optimizers
-from tisat.detectors._preset import PresetDetector
+from tisat.detectors._neural import Batches, Losses, NeuralDetector, Optimizers, Stage
 from tisat.detectors._variational import check_divergence, deviance_residuals
+from tisat.nn.interfusion import SMALLEST, InterFusionNetwork, impute
+from tisat.nn.omni_anomaly import gaussian_log_density
+from tisat.parameters import choice, integer, real
 
 if TYPE_CHECKING:
     import torch
-
-    from tisat.nn.interfusion import InterFusionNetwork
 else:
     torch = require("torch", whose="InterFusion")
 
-MIXED = 64  # batches of the first stage that are mixed with each other
 
-
-class InterFusion(PresetDetector):
+class InterFusion(NeuralDetector[InterFusionNetwork]):
     """Negative log-probability of the newest row under a hierarchical autoencoder that was not shown it, channel by channel.
-
-    Parameters
-    ----------
-    preset : {"compact", "paper"}
-        Where the numbers left at None come from. ``"paper"``: section 4.1 and the authors' released configuration (window
-        100, 500 GRU and dense units, 3 latent variables an instant, 20 RealNVP layers, 20 + 20 epochs, batches of 100,
-        learning rate 1e-3 halved every 10 epochs, L2 1e-4, 30 % for validation, chains of 10, 100 samples).
-        ``"compact"``: the same network, narrower, on every other window.
-    window : int
-        Rows the network sees, at least 8.
-    hidden, dense : int
-        Units of the GRU and of the dense layers.
-    latent : int
-        Latent variables an instant in z1, at least 2.
-    n_flows : int
-        RealNVP layers of the posterior of z1.
-    n_steps : int
-        Steps of the MCMC imputation of the last row; 0 embeds the window as it is.
-    n_samples : int
-        Latent samples a window is scored with.
-    pretrain_epochs : int
-        Epochs of the first stage, which trains z2 alone (section 3.3, prefiltering).
-    halve_every : int
-        Epochs after which the learning rate is halved, in both stages.
-    weight_decay : float
-        Coefficient of the L2 penalty.
-    epochs, batch_size, learning_rate, stride, validation, patience, gradient_clip, device, random_state
-        Of the second stage; see ``docs/detectors/interfusion.md``. 0 epochs give the untrained network, without the first
-        stage.
 
     Notes
     -----
@@ -79,77 +47,43 @@ class InterFusion(PresetDetector):
     ['divergence', 'epoch', 'likelihood', 'loss', 'validation']
     """
 
-    points_are_channels = True
-    rounding = 1e-3
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "compact": {
-            "window": 40, "hidden": 32, "dense": 32, "n_flows": 4, "n_steps": 5, "n_samples": 4, "pretrain_epochs": 10,
-            "epochs": 20, "batch_size": 64, "learning_rate": 3e-3, "stride": 2, "validation": 0.1,
-        },
-        "paper": {
-            "window": 100, "hidden": 500, "dense": 500, "n_flows": 20, "n_steps": 10, "n_samples": 100,
-            "pretrain_epochs": 20, "epochs": 20, "batch_size": 100, "learning_rate": 1e-3, "stride": 1,
-            "validation": 0.3,
-        },
-    }  # fmt: skip
+    preset: str = choice(
+        "compact",
+        of=("compact", "paper"),
+        doc="Where the numbers come from: sizes for two CPU cores, or the authors' configuration.",
+    )
 
-    window: Any
-    hidden: Any
-    dense: Any
-    n_flows: Any
-    n_steps: Any
-    n_samples: Any
-    pretrain_epochs: Any
-    epochs: Any
-    batch_size: Any
-    learning_rate: Any
-    stride: Any
-    validation: Any
+    window: int = integer(compact=40, paper=100, at_least=8)
+    hidden: int = integer(compact=32, paper=500, at_least=1, doc="Units of the GRU.")
+    dense: int = integer(compact=32, paper=500, at_least=1, doc="Units of the dense layers.")
+    latent: int = integer(3, at_least=2, doc="Latent variables of an instant in z1.")
+    n_flows: int = integer(compact=4, paper=20, at_least=1, doc="RealNVP layers of the posterior of z1.")
+    coupling: int = integer(compact=32, paper=100, at_least=1, doc="Units of the network inside each RealNVP layer.")
+    n_steps: int = integer(
+        compact=5,
+        paper=10,
+        at_least=0,
+        doc="Steps of the MCMC imputation of the last row; 0 embeds the window as it is.",
+    )
+    n_chains: int = integer(
+        compact=2, paper=10, at_least=1, doc="Chains, each with its own noise; the imputed row is their mean."
+    )
+    n_samples: int = integer(compact=4, paper=100, at_least=1, doc="Latent samples a window is scored with.")
+    pretrain_epochs: int = integer(
+        compact=10, paper=20, at_least=0, doc="Epochs of the first stage, which trains z2 alone (prefiltering)."
+    )
+    halve_every: int = integer(10, at_least=1, doc="Epochs after which the learning rate is halved, in both stages.")
+    weight_decay: float = 1e-4
+    epochs: int = integer(compact=20, paper=20, doc="Epochs of the second stage; 0 gives the untrained network.")
+    batch_size: int = integer(compact=64, paper=100)
+    learning_rate: float = real(compact=3e-3, paper=1e-3)
+    stride: int = integer(compact=2, paper=1)
+    validation: float = real(compact=0.1, paper=0.3)
+    patience: int = 5
+    gradient_clip: float | None = 10.0
 
-    def __init__(
-        self,
-        *,
-        preset: str = "compact",
-        window: int | None = None,
-        hidden: int | None = None,
-        dense: int | None = None,
-        latent: int = 3,
-        n_flows: int | None = None,
-        n_steps: int | None = None,
-        n_samples: int | None = None,
-        pretrain_epochs: int | None = None,
-        halve_every: int = 10,
-        weight_decay: float = 1e-4,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        stride: int | None = None,
-        validation: float | None = None,
-        patience: int = 5,
-        gradient_clip: float = 10.0,
-        device: str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        self.preset = preset
-        self.window = window
-        self.hidden = hidden
-        self.dense = dense
-        self.latent = latent
-        self.n_flows = n_flows
-        self.n_steps = n_steps
-        self.n_samples = n_samples
-        self.pretrain_epochs = pretrain_epochs
-        self.halve_every = halve_every
-        self.weight_decay = weight_decay
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.stride = stride
-        self.validation = validation
-        self.patience = patience
-        self.gradient_clip = gradient_clip
-        self.device = device
-        self.random_state = random_state
+    points_are_channels: ClassVar[bool] = True
+    rounding: ClassVar[float] = 1e-3
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
@@ -158,20 +92,7 @@ class InterFusion(PresetDetector):
             "pretrain_epochs": 2, "epochs": 2, "stride": 4, "learning_rate": 1e-2,
         }  # fmt: skip
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        whose = type(self).__name__
-        for name in ("hidden", "dense", "n_flows", "n_samples", "halve_every"):
-            check_integer(getattr(self, name), name, whose, minimum=1)
-        for name in ("n_steps", "pretrain_epochs"):
-            check_integer(getattr(self, name), name, whose, minimum=0)
-        check_integer(self.latent, "latent", whose, minimum=2)
-        check_integer(self.window, "window", whose, minimum=8)
-        check_real(self.weight_decay, "weight_decay", whose, at_least=0.0)
-
-    def _network(self, n_channels: int) -> torch.nn.Module:
-        from tisat.nn.interfusion import InterFusionNetwork
-
+    def _network(self, n_channels: int) -> InterFusionNetwork:
         return InterFusionNetwork(
             n_channels,
             window=self.window,
@@ -179,47 +100,36 @@ class InterFusion(PresetDetector):
             dense=self.dense,
             latent=self.latent,
             n_flows=self.n_flows,
-            pretrain_epochs=self.pretrain_epochs,
+            coupling=self.coupling,
         )
 
     # ------------------------------------------------------------------ the first stage
 
-    def _before_training(self, network: InterFusionNetwork, batches: Batches) -> None:  # type: ignore[override]
-        """The first stage: an autoencoder with z2 alone, so that d is a sensible window before z1 learns from it."""
-        rate = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
-        optimizer = torch.optim.Adam(network.first_stage_parameters(), **rate)
-        network.train()
-        for epoch in range(self.pretrain_epochs if self.epochs else 0):
-            total, seen = 0.0, 0
-            for batch in self._shuffled(batches()):
-                with torch.enable_grad():
-                    noise = torch.randn(len(batch), *network.shape, device=batch.device)
-                    loss = -network.first_stage_bound(batch, noise).mean() / batch.shape[1]
-                    self._descend(optimizer, loss)
-                total += len(batch) * self._finite(
-                    float(loss.detach()), f"loss in epoch {epoch + 1} of the first stage"
-                )
-                seen += len(batch)
-            network.pretraining_losses[epoch] = total / seen
-            self._halve(optimizer, epoch)
+    def _stages(self, network: InterFusionNetwork) -> Sequence[Stage]:
+        """First an autoencoder with z2 alone, so that d is a sensible window before z1 learns from it."""
+        learned = network.first_stage_parameters()
+        optimizer = torch.optim.Adam(learned, lr=self.learning_rate, weight_decay=self.weight_decay)
 
-    def _shuffled(self, batches: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
-        """The same windows, mixed within stretches of ``MIXED`` batches: neighbours in time are nearly equal."""
-        while stretch := list(islice(batches, MIXED)):
-            windows = torch.cat(stretch)
-            order = torch.randperm(len(windows), device=windows.device)
-            for first in range(0, len(windows), self.batch_size):
-                yield windows[order[first : first + self.batch_size]]
+        def step(batch: torch.Tensor, generator: torch.Generator) -> Losses:
+            noise = torch.randn(len(batch), *network.shape, generator=generator, device=batch.device)
+            loss = -network.first_stage_bound(batch, noise).mean() / batch.shape[1]
+            self._descend(optimizer, loss)
+            return {"loss": loss}
 
-    def _halve(self, optimizer: torch.optim.Optimizer, epoch: int) -> None:
+        def after_epoch(batches: Batches, done: int, epochs: int) -> None:
+            self._halve(optimizer, done)
+
+        epochs = self.pretrain_epochs if self.epochs else 0
+        return [
+            Stage("first stage", epochs, {"all": optimizer}, step, after_epoch=after_epoch),
+            self._main_stage(network),
+        ]
+
+    def _halve(self, optimizer: torch.optim.Optimizer, done: int) -> None:
         for group in optimizer.param_groups:
-            group["lr"] = self.learning_rate * 0.5 ** ((epoch + 1) // self.halve_every)
+            group["lr"] = self.learning_rate * 0.5 ** (done // self.halve_every)
 
     # ------------------------------------------------------------------ the second stage
-
-    def _optimizers(self, network: torch.nn.Module) -> Optimizers:
-        decay = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
-        return {"all": torch.optim.Adam(network.parameters(), **decay)}
 
     def _halves(
         self, network: InterFusionNetwork, batch: torch.Tensor, generator: torch.Generator
@@ -229,13 +139,11 @@ class InterFusion(PresetDetector):
         likelihood, divergence = network.evidence_bound(batch, noise)
         return likelihood / batch.shape[1], divergence / batch.shape[1]
 
-    def _loss(  # type: ignore[override]
-        self, network: InterFusionNetwork, batch: torch.Tensor, generator: torch.Generator
-    ) -> torch.Tensor:
+    def _loss(self, network: InterFusionNetwork, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         likelihood, divergence = self._halves(network, batch, generator)
         return (divergence - likelihood).mean()
 
-    def _training_step(  # type: ignore[override]
+    def _training_step(
         self, network: InterFusionNetwork, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
     ) -> dict[str, torch.Tensor]:
         likelihood, divergence = (half.mean() for half in self._halves(network, batch, generator))
@@ -243,10 +151,12 @@ class InterFusion(PresetDetector):
         self._descend(optimizers["all"], loss)
         return {"loss": loss, "likelihood": likelihood, "divergence": divergence}
 
-    def _after_epoch(self, network: torch.nn.Module, batches: Batches, optimizers: Optimizers, epoch: int) -> None:
-        self._halve(optimizers["all"], epoch)
+    def _after_epoch(
+        self, network: InterFusionNetwork, batches: Batches, optimizers: Optimizers, done: int, epochs: int
+    ) -> None:
+        self._halve(optimizers["all"], done)
 
-    def _after_training(self, network: InterFusionNetwork, batches: Batches) -> None:  # type: ignore[override]
+    def _after_training(self, network: InterFusionNetwork, batches: Batches) -> None:
         generator = torch.Generator(device=self._device).manual_seed(self.random_state)
         estimates = [self._halves(network, batch, generator)[1] for batch in islice(batches(), 8)]
         check_divergence(torch.cat(estimates), whose=type(self).__name__)
@@ -254,25 +164,25 @@ class InterFusion(PresetDetector):
     # ------------------------------------------------------------------ scoring
 
     def _imputed(self, network: InterFusionNetwork, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        """Windows whose last row is a draw of the model, given the rows before it."""
-        from tisat.nn.interfusion import impute
-
+        """Windows whose last row is the mean of what ``n_chains`` chains of the model end with, given the rows before it."""
         last = torch.zeros(batch.shape[1:], dtype=torch.bool, device=batch.device)
         last[-1] = True
 
-        def draw(windows: torch.Tensor) -> torch.Tensor:
-            noise = network.noise((1,), windows.shape[1], generator=generator)  # the same for every window
+        def draw(
+            windows: torch.Tensor,
+        ) -> torch.Tensor:  # (n, b, T, C): a chain has its own noise, the same for every window
+            noise = network.noise((self.n_chains, 1), windows.shape[-2], generator=generator)
             mean, deviation = network.decode(network.encode(windows, noise))
-            return mean + deviation * torch.randn(1, *mean.shape[1:], generator=generator, device=mean.device)
+            return mean + deviation * torch.randn(
+                self.n_chains, 1, *mean.shape[2:], generator=generator, device=mean.device
+            )
 
-        return impute(batch, last, draw, n_steps=self.n_steps)
+        chains = impute(batch.expand(self.n_chains, *batch.shape), last, draw, n_steps=self.n_steps)
+        return chains.mean(dim=0)
 
-    def _window_points(  # type: ignore[override]
+    def _window_points(
         self, network: InterFusionNetwork, batch: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        from tisat.nn.interfusion import SMALLEST
-        from tisat.nn.omni_anomaly import gaussian_log_density
-
         shown = self._imputed(network, batch, generator)
         noise = network.noise((self.n_samples, 1), batch.shape[1], generator=generator)
         mean, deviation = network.decode(network.encode(shown, noise))  # (n, b, T, C)

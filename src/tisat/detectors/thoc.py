@@ -10,7 +10,6 @@ Clusters mix all channels before anything is compared, so this detector does not
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,51 +17,24 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from tisat._extras import require
-from tisat._validation import check_flag, check_integer, check_real
-from tisat.detectors._neural import Batches, Optimizers
-from tisat.detectors._preset import PresetDetector
+from tisat.detectors._neural import Batches, NeuralDetector, Optimizers
 from tisat.errors import ParameterError
+from tisat.nn.thoc import THOCNetwork
+from tisat.parameters import choice, integer, integers, real
 
 if TYPE_CHECKING:
     import torch
-
-    from tisat.nn.thoc import THOCNetwork
 else:
     torch = require("torch", whose="THOC")
 
 CENTRE_BATCHES = 20  # batches whose features the first centres are means of
 STILL, SMALLEST = 1e-6, 0.01  # movement of a channel that never moved; smallest unit, in training ranges
+ANNEAL_EVERY = 5  # epochs
 JITTER = 1e-2  # keeps two centres of the same features apart
 
 
-class THOC(PresetDetector):
+class THOC(NeuralDetector[THOCNetwork]):
     """Cosine distance of the newest row's multiscale summary from the centres that answer for it.
-
-    Parameters
-    ----------
-    preset : {"compact", "paper"}
-        Where the numbers left at None come from. The paper chooses widths, dilations, clusters and weights by grid search for
-        each data set; ``"paper"`` is one point of that grid. ``"compact"``: the same network, narrower, on every third window.
-    window : int
-        Rows the network sees.
-    hidden : int
-        Width of every layer.
-    dilations : tuple of int
-        s(l): the step of each layer's memory, and the horizon of its forecast.
-    n_clusters : tuple of int
-        K(l): centres of each scale.
-    temperature : float
-        Of the soft assignment, eq. (5): towards 0 each feature goes to its nearest centre alone.
-    anchored : bool
-        Subtract each window's own mean first, so that a level outside the training range is not a fault in itself.
-    orthogonality : float
-        Weight of L_orth.
-    self_supervision : float
-        Weight of L_TSS.
-    weight_decay : float
-        Weight of the squared weights in eq. (9).
-    epochs, batch_size, learning_rate, stride, validation, patience, device, random_state
-        Of training; see ``docs/detectors/thoc.md``. 0 epochs give the untrained network.
 
     Notes
     -----
@@ -78,59 +50,40 @@ class THOC(PresetDetector):
     ['epoch', 'loss', 'one_class', 'orthogonality', 'self_supervision', 'validation']
     """
 
-    rounding = 1e-3
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "compact": {"window": 64, "hidden": 32, "n_clusters": (6, 4, 2), "epochs": 6, "learning_rate": 2e-3, "stride": 3},
-        "paper": {"window": 100, "hidden": 64, "n_clusters": (12, 6, 4), "epochs": 100, "learning_rate": 1e-3, "stride": 1},
-    }  # fmt: skip
+    preset: str = choice(
+        "compact",
+        of=("compact", "paper"),
+        doc="Where the numbers come from: sizes for two CPU cores, or one point of the grid the paper searches for each data set.",
+    )
 
-    window: Any
-    hidden: Any
-    n_clusters: Any
-    epochs: Any
-    stride: Any
-    learning_rate: Any
+    window: int = integer(compact=64, paper=100)
+    hidden: int = integer(compact=32, paper=64, at_least=1, doc="Width of every layer.")
+    dilations: tuple[int, ...] = integers(
+        (1, 4, 8), at_least=1, doc="s(l): the step of each layer's memory, and the horizon of its forecast."
+    )
+    n_clusters: tuple[int, ...] = integers(
+        compact=(6, 4, 2), paper=(6, 6, 6), at_least=1, doc="K(l): centres of each scale."
+    )
+    temperature: float = real(
+        compact=0.1,
+        paper=200.0,
+        above=0.0,
+        doc="Of the soft assignment, eq. (5), at the start of training: towards 0 each feature goes to its nearest centre alone.",
+    )
+    annealing: float = real(
+        compact=1.0, paper=2 / 3, above=0.0, at_most=1.0, doc="What the temperature is multiplied by every 5 epochs."
+    )
+    orthogonality: float = real(1.0, at_least=0.0, doc="Weight of L_orth.")
+    self_supervision: float = real(1.0, at_least=0.0, doc="Weight of L_TSS.")
+    weight_decay: float = 1e-6
+    epochs: int = integer(compact=6, paper=100)
+    learning_rate: float = real(compact=2e-3, paper=1e-3)
+    stride: int = integer(compact=3, paper=1)
+    patience: int = 5
+    gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
+    anchor: str = choice(compact="mean", paper="none")
 
-    def __init__(
-        self,
-        *,
-        preset: str = "compact",
-        window: int | None = None,
-        hidden: int | None = None,
-        dilations: tuple[int, ...] = (1, 4, 8),
-        n_clusters: tuple[int, ...] | None = None,
-        temperature: float = 0.1,
-        anchored: bool = True,
-        orthogonality: float = 1.0,
-        self_supervision: float = 1.0,
-        weight_decay: float = 1e-6,
-        epochs: int | None = None,
-        batch_size: int = 64,
-        learning_rate: float | None = None,
-        stride: int | None = None,
-        validation: float = 0.1,
-        patience: int = 5,
-        device: str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        self.preset = preset
-        self.window = window
-        self.hidden = hidden
-        self.dilations = dilations
-        self.n_clusters = n_clusters
-        self.temperature = temperature
-        self.anchored = anchored
-        self.orthogonality = orthogonality
-        self.self_supervision = self_supervision
-        self.weight_decay = weight_decay
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.stride = stride
-        self.validation = validation
-        self.patience = patience
-        self.device = device
-        self.random_state = random_state
+    rounding: ClassVar[float] = 1e-3
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
@@ -142,44 +95,42 @@ class THOC(PresetDetector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         whose = type(self).__name__
-        check_integer(self.hidden, "hidden", whose, minimum=1)
-        for name in ("temperature", "orthogonality", "self_supervision", "weight_decay"):
-            check_real(getattr(self, name), name, whose, at_least=0.0)
-        check_real(self.temperature, "temperature", whose, above=0.0)
-        check_flag(self.anchored, "anchored", whose)
-        if not self.dilations or len(self.dilations) != len(self.n_clusters):
+        if len(self.dilations) != len(self.n_clusters):
             raise ParameterError(
                 f"The 'n_clusters' parameter of {whose} must have one number for each of the dilations "
                 f"{self.dilations!r}. Got {self.n_clusters!r} instead."
             )
-        for value in self.n_clusters:
-            check_integer(value, "n_clusters", whose, minimum=1)
-        for value in self.dilations:
-            check_integer(value, "dilations", whose, minimum=1, maximum=self.window - 1)
+        if max(self.dilations) >= self.window:
+            raise ParameterError(
+                f"The 'dilations' parameter of {whose} must be below the window ({self.window}). Got {self.dilations!r} instead."
+            )
 
-    def _network(self, n_channels: int) -> torch.nn.Module:
-        from tisat.nn.thoc import THOCNetwork
-
+    def _network(self, n_channels: int) -> THOCNetwork:
         return THOCNetwork(
             n_channels,
             hidden=self.hidden,
             dilations=self.dilations,
             n_clusters=self.n_clusters,
             temperature=self.temperature,
-            anchored=self.anchored,
         )
 
-    def _optimizers(self, network: torch.nn.Module) -> Optimizers:
-        decay = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
-        return {"all": torch.optim.Adam(network.parameters(), **decay)}
-
-    def _before_training(self, network: THOCNetwork, batches: Batches) -> None:  # type: ignore[override]
-        if self.anchored:
+    def _before_training(self, network: THOCNetwork, batches: Batches) -> None:
+        if self.anchor == "mean":
             squares = torch.stack([(network.prepared(batch) ** 2).mean(dim=(0, 1)) for batch in batches()])
             movement = squares.mean(dim=0).sqrt()
             still = torch.ones_like(movement)
             network.scale.copy_(torch.where(movement < STILL, still, movement.clamp(min=SMALLEST)))
         self._place_centres(network, batches)
+
+    def _anchored_windows(self, windows: torch.Tensor) -> torch.Tensor:
+        return windows - windows.mean(dim=1, keepdim=True) if self.anchor == "mean" else windows
+
+    def _after_epoch(
+        self, network: THOCNetwork, batches: Batches, optimizers: Optimizers, done: int, epochs: int
+    ) -> None:
+        super()._after_epoch(network, batches, optimizers, done, epochs)
+        if done % ANNEAL_EVERY == 0:
+            network.temperature.mul_(self.annealing)
 
     def _place_centres(self, network: THOCNetwork, batches: Batches) -> None:
         """Centres where the features are: k-means of every scale, from the bottom up."""
@@ -208,20 +159,16 @@ class THOC(PresetDetector):
         loss = one_class + self.orthogonality * orthogonality + self.self_supervision * forecast  # eq. (13)
         return {"loss": loss, "one_class": one_class, "orthogonality": orthogonality, "self_supervision": forecast}
 
-    def _loss(  # type: ignore[override]
-        self, network: THOCNetwork, batch: torch.Tensor, generator: torch.Generator
-    ) -> torch.Tensor:
+    def _loss(self, network: THOCNetwork, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         return self._parts(network, batch)["loss"]
 
-    def _training_step(  # type: ignore[override]
+    def _training_step(
         self, network: THOCNetwork, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
     ) -> dict[str, torch.Tensor]:
         parts = self._parts(network, batch)
         self._descend(optimizers["all"], parts["loss"])
         return parts
 
-    def _window_points(  # type: ignore[override]
-        self, network: THOCNetwork, batch: torch.Tensor, generator: torch.Generator
-    ) -> torch.Tensor:
+    def _window_points(self, network: THOCNetwork, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         scales = [features[:, -1:] for features in network.scales(network.prepared(batch))]
         return network.distances(network.summary(scales))  # (b, 1)

@@ -20,7 +20,8 @@ References
 ----------
 Zhou, Zhang, Peng, Zhang, Li, Xiong, Zhang: Informer: Beyond Efficient Transformer for Long Sequence Time-Series
 Forecasting, AAAI 2021. We differ: one key sample shared by all queries (theirs draws one a query), the measure with
-log-sum-exp as in equation (2) (theirs bounds it by a maximum), a running mean in the masked form (theirs a running sum).
+log-sum-exp as in equation (2) (theirs bounds it by a maximum), masked too (theirs is not), a running mean in the masked form
+(theirs a running sum). ``informer_attention`` does as theirs.
 """
 
 from __future__ import annotations
@@ -130,6 +131,33 @@ def probsparse_attention(
     return rest.scatter(2, where, focused)
 
 
+def keys_per_query(queries: int, keys: int, *, factor: int, seed: int = 0) -> Tensor:
+    """Positions ``(l, U)`` of the keys each query is measured on: a draw of its own, with repetition, for each."""
+    rng = np.random.default_rng([seed, queries, keys])
+    return torch.from_numpy(rng.integers(0, keys, (queries, n_chosen(keys, factor=factor))))
+
+
+def informer_attention(query: Tensor, key: Tensor, value: Tensor, *, factor: int, causal: bool = False) -> Tensor:
+    """ProbSparse attention ``(b, h, l, d)`` as the authors of Informer released it.
+
+    Every query is measured on its own sample of keys, by the largest product less the sum over the sample divided by the
+    number of *all* keys; the measure is not masked; the rest get the mean of the values or, masked, their running **sum**.
+    Their program draws the sample anew in every pass; here it is drawn once for each length, so that scores repeat.
+    """
+    batch, heads, queries, width = query.shape
+    keys, chosen = int(key.shape[2]), n_chosen(int(queries), factor=factor)
+    with torch.no_grad():
+        sample = keys_per_query(int(queries), keys, factor=factor).to(key.device)  # (l, U)
+        products = torch.einsum("bhld,bhlud->bhlu", query, key[:, :, sample])
+        measure = products.amax(dim=-1) - products.sum(dim=-1) / keys  # (b, h, l)
+        top = measure.topk(chosen, dim=-1, sorted=False).indices
+    where = top[..., None].expand(batch, heads, chosen, width)
+    picked = query.gather(2, where)
+    seen = torch.arange(keys, device=key.device) <= top[..., None] if causal else None
+    rest = value.cumsum(dim=2) if causal else value.mean(dim=2, keepdim=True).expand(batch, heads, queries, width)
+    return rest.scatter(2, where, functional.scaled_dot_product_attention(picked, key, value, attn_mask=seen))
+
+
 class MultiHeadAttention(nn.Module):
     """Several heads of attention between linear maps.
 
@@ -137,8 +165,9 @@ class MultiHeadAttention(nn.Module):
     ----------
     d_model, n_heads : int
         Width, and how many heads share it.
-    kind : {"auto", "dense", "probsparse"}
-        ``"auto"`` is dense up to ``crossover`` keys, where the fused kernel is quicker, and ProbSparse beyond.
+    kind : {"auto", "dense", "probsparse", "informer"}
+        ``"auto"`` is dense up to ``crossover`` keys, where the fused kernel is quicker, and ProbSparse beyond;
+        ``"informer"`` is :func:`informer_attention`.
     factor : int
         Of ProbSparse.
     causal : bool
@@ -165,7 +194,7 @@ class MultiHeadAttention(nn.Module):
 
     def sparse(self, length: int) -> bool:
         """Whether ``length`` keys are attended to sparsely."""
-        return self.kind == "probsparse" or (self.kind == "auto" and length > self.crossover)
+        return self.kind in ("probsparse", "informer") or (self.kind == "auto" and length > self.crossover)
 
     def _heads(self, x: Tensor, parts: int) -> Tensor:
         batch, length, _ = x.shape
@@ -185,7 +214,12 @@ class MultiHeadAttention(nn.Module):
         if self.sparse(key.shape[2]) and memory is None:
             length = int(key.shape[2])  # a plain number also while the graph is traced
             sample = sampled_keys(length, factor=self.factor) if length > EXACT_LENGTH else None
-            attended = probsparse_attention(query, key, value, factor=self.factor, causal=self.causal, sample=sample)
+            if self.kind == "informer":
+                attended = informer_attention(query, key, value, factor=self.factor, causal=self.causal)
+            else:
+                attended = probsparse_attention(
+                    query, key, value, factor=self.factor, causal=self.causal, sample=sample
+                )
             attended = attended if last is None else attended[:, :, -last:]
         else:
             attended = dense_attention(query, key, value, causal=self.causal)

@@ -1,7 +1,7 @@
 """The encoder: a deep stack on the whole window beside a shallow one on its last quarter.
 
 Between the layers of a stack :mod:`~tisat.nn.distilling` halves the rows (100 -> 50 -> 25), so that both stacks end with
-about as many, and their outputs are concatenated along time (Zhou et al. 2021, section 3.2; Doshi et al., section V).
+about as many, and their outputs are concatenated along time (Zhou et al. 2021; Doshi et al., section IV-B).
 
 Legend: b batch, t time, D model width. The encoder does not know channels.
 """
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tisat.nn.attention import MultiHeadAttention
-from tisat.nn.distilling import Distilling, distilled_length
+from tisat.nn.distilling import Distilling
 from tisat.nn.dropout import Dropout
 
 
@@ -84,23 +84,28 @@ def quarter(length: int) -> int:
 
 
 class Encoder(nn.Module):
-    """One stack of ``n_layers`` on the window, one layer on its last quarter, side by side."""
+    """One stack of ``n_layers`` on the window and, if asked for, one layer on its last quarter, side by side."""
 
     def __init__(
-        self, n_layers: int, d_model: int, n_heads: int, d_ff: int, *, dropout: float, attention: str, factor: int
+        self,
+        n_layers: int,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float,
+        attention: str,
+        factor: int,
+        quarter_stack: bool = True,
     ) -> None:
         super().__init__()
         self.deep = Stack(n_layers, d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor)
-        self.shallow = Stack(1, d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor)
-
-    @staticmethod
-    def output_length(length: int, n_layers: int) -> int:
-        """Rows of the output for a window of ``length``."""
-        deep = length
-        for _ in range(n_layers - 1):
-            deep = distilled_length(deep)
-        return deep + quarter(length)
+        shallow = Stack(1, d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor)
+        self.shallow = shallow if quarter_stack else None
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to ``(b, t', D)``, both stacks along time."""
+        if self.shallow is None:
+            alone: Tensor = self.deep(x)
+            return alone
         return torch.cat([self.deep(x), self.shallow(x[:, -quarter(x.shape[1]) :])], dim=1)

@@ -4,11 +4,12 @@ Legend: b batch, L window, H horizon, C channels, D model width. Scaling, anchor
 
 References
 ----------
-Zhou et al.: Informer, AAAI 2021; Doshi, Abudalou, Yilmaz: Reward Once, Penalize Once, section V (TiSAT).
+Zhou et al.: Informer, AAAI 2021; Doshi, Abudalou, Yilmaz: Reward Once, Penalize Once, section IV-B (TiSAT).
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from tisat.nn.decoder import Decoder
@@ -28,10 +29,12 @@ class SparseTransformer(nn.Module):
         Width, heads, width of the feed-forward layers.
     encoder_layers, decoder_layers : int
         Layers of the deep encoder stack and of the decoder.
+    quarter_stack : bool
+        A one-layer encoder stack on the last quarter of the window, beside the deep one.
     token : int
         Last rows of the window given to the decoder as its start.
     dropout : float
-    attention : {"auto", "dense", "probsparse"}
+    attention : {"auto", "dense", "probsparse", "informer"}
     factor : int
         Of ProbSparse attention.
     linear_skip : bool
@@ -45,6 +48,8 @@ class SparseTransformer(nn.Module):
     torch.Size([5, 2, 3])
     """
 
+    used: Tensor  # ()
+
     def __init__(
         self,
         n_channels: int,
@@ -55,6 +60,7 @@ class SparseTransformer(nn.Module):
         n_heads: int = 8,
         d_ff: int = 2048,
         encoder_layers: int = 3,
+        quarter_stack: bool = True,
         decoder_layers: int = 2,
         token: int = 50,
         dropout: float = 0.05,
@@ -67,19 +73,24 @@ class SparseTransformer(nn.Module):
         self.encoder_embedding = Embedding(n_channels, d_model, length=window, dropout=dropout)
         self.decoder_embedding = Embedding(n_channels, d_model, length=self.token + horizon, dropout=dropout)
         self.encoder = Encoder(
-            encoder_layers, d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor
-        )
+            encoder_layers, d_model, n_heads, d_ff,
+            dropout=dropout, attention=attention, factor=factor, quarter_stack=quarter_stack,
+        )  # fmt: skip
         self.decoder = Decoder(
             decoder_layers, d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor
         )
         self.projection = nn.Linear(d_model, n_channels)
         self.linear_skip = LinearSkip(n_channels, window=window, horizon=horizon) if linear_skip else None
+        self.register_buffer("used", torch.ones(()))  # 0: the line alone forecasts
         if linear_skip:  # start from the linear forecast
             nn.init.zeros_(self.projection.weight)
             nn.init.zeros_(self.projection.bias)
 
     def forward(self, window: Tensor) -> Tensor:
         """The next rows ``(b, H, C)`` of windows ``(b, L, C)``."""
+        if self.linear_skip is not None and not self.training and not bool(self.used):
+            alone: Tensor = self.linear_skip(window)
+            return alone
         memory = self.encoder(self.encoder_embedding(window))  # (b, L', D)
         start = nn.functional.pad(window[:, -self.token :], (0, 0, 0, self.horizon))  # (b, token + H, C)
         target = self.decoder(self.decoder_embedding(start), memory, self.horizon)  # (b, H, D)

@@ -120,15 +120,10 @@ class Latent(NamedTuple):
 
 
 class InterFusionNetwork(nn.Module):
-    """Windows ``(b, T, C)`` and noise -> both views -> the Gaussian of every value.
-
-    ``pretraining_losses`` is a buffer in which training leaves the mean loss of each epoch of the first stage.
-    """
-
-    pretraining_losses: Tensor
+    """Windows ``(b, T, C)`` and noise -> both views -> the Gaussian of every value."""
 
     def __init__(
-        self, n_channels: int, *, window: int, hidden: int, dense: int, latent: int, n_flows: int, pretrain_epochs: int
+        self, n_channels: int, *, window: int, hidden: int, dense: int, latent: int, n_flows: int, coupling: int
     ) -> None:
         super().__init__()
         self.shape = (squeezed_lengths(window)[-1], n_channels)  # of z2
@@ -139,16 +134,15 @@ class InterFusionNetwork(nn.Module):
         self.backwards = nn.GRU(n_channels, hidden, batch_first=True)
         self.feature = nn.Sequential(nn.Linear(hidden, dense), nn.ReLU(), nn.Linear(dense, dense), nn.ReLU())
         self.posterior = Gaussian(dense + latent, latent)  # q(z1_t | a_t, z1_{t-1})
-        self.flow = CouplingFlow(latent, n_layers=n_flows, hidden=dense)
+        self.flow = CouplingFlow(latent, n_layers=n_flows, hidden=coupling)
         self.prior = Gaussian(n_channels + latent, latent)  # p(z1_t | d_t, z1_{t-1})
         self.widen = nn.Linear(latent, n_channels)
         self.body = nn.Sequential(nn.Linear(2 * n_channels, dense), nn.ReLU(), nn.Linear(dense, dense), nn.ReLU())
         self.value = Gaussian(dense, n_channels)  # p(x_t | z1_t, d_t)
-        self.register_buffer("pretraining_losses", torch.zeros(max(1, pretrain_epochs)))
 
     def noise(self, leading: tuple[int, ...], window: int, *, generator: torch.Generator) -> Noise:
         """Draws for windows with these leading axes; ``(n, 1)`` gives n samples, the same for every window."""
-        device = self.pretraining_losses.device
+        device = self.widen.weight.device
         z2 = torch.randn(*leading, *self.shape, generator=generator, device=device)
         return Noise(z2, torch.randn(*leading, window, self.latent, generator=generator, device=device))
 

@@ -45,11 +45,12 @@ class OmniAnomalyNetwork(nn.Module):
         self.encoder = nn.GRU(n_channels, hidden, batch_first=True)
         self.posterior_input = nn.Linear(hidden, dense)  # f_phi([z_{t-1}, e_t]): its part in e_t
         self.posterior_memory = nn.Linear(latent, dense, bias=False)  # and its part in z_{t-1}
+        self.posterior_second = nn.Linear(dense, dense)  # f_phi has two dense layers in the authors' program
         self.z_mean_and_deviation = nn.Linear(dense, 2 * latent)
         self.flow = PlanarFlow(latent, n_layers=n_flows)
         self.prior = LinearGaussianStateSpace(latent)
         self.decoder = nn.GRU(latent, hidden, batch_first=True)
-        self.decoder_dense = nn.Linear(hidden, dense)  # f_theta
+        self.decoder_dense = nn.Sequential(nn.Linear(hidden, dense), nn.ReLU(), nn.Linear(dense, dense))  # f_theta
         self.x_mean = nn.Linear(dense, n_channels)
         self.x_deviation = nn.Linear(dense, n_channels)
 
@@ -63,6 +64,7 @@ class OmniAnomalyNetwork(nn.Module):
         samples, deviations = [], []
         for t in range(windows.shape[1]):
             both = torch.relu(told[..., t, :] + self.posterior_memory(z))  # f_phi([z_{t-1}, e_t])
+            both = torch.relu(self.posterior_second(both))
             mean, raw = self.z_mean_and_deviation(both).chunk(2, dim=-1)  # eq. (2)
             deviation = functional.softplus(raw) + self.floor  # eq. (2)
             z = mean + deviation * noise[..., t, :]  # z_t^0

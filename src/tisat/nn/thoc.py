@@ -57,6 +57,7 @@ class THOCNetwork(nn.Module):
     """
 
     scale: Tensor  # (C,)
+    temperature: Tensor  # (), a buffer: training anneals it
 
     def __init__(
         self,
@@ -66,13 +67,11 @@ class THOCNetwork(nn.Module):
         dilations: Sequence[int],
         n_clusters: Sequence[int],
         temperature: float,
-        anchored: bool,
     ) -> None:
         super().__init__()
-        self.anchored = anchored
         self.register_buffer("scale", torch.ones(n_channels))
         self.dilations = tuple(dilations)
-        self.temperature = temperature
+        self.register_buffer("temperature", torch.tensor(float(temperature)))
         widths = [n_channels, *[hidden] * len(dilations)]
         pairs = zip(widths, dilations, strict=False)
         self.layers = nn.ModuleList(DilatedLayer(width, hidden, dilation=dilation) for width, dilation in pairs)
@@ -86,8 +85,8 @@ class THOCNetwork(nn.Module):
             nn.init.zeros_(transform.bias)
 
     def prepared(self, windows: Tensor) -> Tensor:
-        """Windows in units of the channels' movement, without their own mean where they are anchored."""
-        return (windows - windows.mean(dim=1, keepdim=True) if self.anchored else windows) / self.scale
+        """Windows in units of the channels' movement."""
+        return windows / self.scale
 
     def scales(self, windows: Tensor) -> list[Tensor]:
         """Features ``(b, T, h)`` of every layer, each fed by the one below: eq. (4)."""
