@@ -3,6 +3,7 @@
     python benchmarks/bench_online.py layer     everything but the network, beside River's HalfSpaceTrees (38 channels)
     python benchmarks/bench_online.py tisat     a TiSAT monitor's update, beside the plain inference_mode forward pass
     python benchmarks/bench_online.py fleet     256 entities in one fleet, beside 256 single monitors
+    python benchmarks/bench_online.py linear --reference CHECKOUT   1,000 x 8 through a fleet of linear-last
 
 Every figure is processor time, the best of several rounds, the contestants taking turns, on one thread. Only the ratios
 mean something.
@@ -20,9 +21,7 @@ import numpy as np
 
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
-from tisat.online.fleet import Fleet
-from tisat.online.monitor import Monitor
-from tisat.online.plan import plan_alarms
+from tisat.watch import Watch
 
 CHANNELS = 38
 ENTITIES = 256
@@ -49,7 +48,7 @@ def residuals(length, seed):
 class Recorded:
     """Stands for a detector whose network has already answered: the stream hands out recorded points."""
 
-    points_are_channels = True
+    points_are_channels, partial = True, False
 
     def __init__(self, nominal, points):
         self.nominal_, self._recorded = nominal, points
@@ -59,7 +58,10 @@ class Recorded:
     def aggregate(self, points):
         return np.mean(points**2, axis=1)
 
-    def _stream(self):
+    def views(self, points):
+        return self.aggregate(points)[:, None]
+
+    def stream(self):
         recorded = self._recorded
 
         class Stream:
@@ -98,8 +100,7 @@ def layer(options):
         scalar = settings.pop("scalar", False)
         detector = Recorded(*((a[:, :1] if scalar else a) for a in (nominal, points)))
         detector.points_are_channels = not scalar
-        plan = plan_alarms(detector, false_alarms="1/500 instants", method="bootstrap", **settings)
-        monitor = Monitor(detector, false_alarms=plan)
+        monitor = Watch(detector, budget="1/500 instants", method="bootstrap", **settings).monitor()
 
         def update(monitor=monitor):
             for second, row in enumerate(rows):
@@ -152,16 +153,16 @@ def tisat(options):
 
 def fleet(options):
     detector, values = fitted_tisat()
-    plan = plan_alarms(detector, false_alarms="1/50 instants")
+    watch = Watch(detector, budget="1/50 instants").calibrate()
     names = [f"entity {number}" for number in range(ENTITIES)]
-    together = Fleet(detector, entities=names, false_alarms=plan)
-    apart = {name: Monitor(detector, false_alarms=plan, name=name) for name in names}
+    together = watch.fleet(names)
+    apart = {name: watch.monitor(name=name) for name in names}
     rng = np.random.default_rng(1)
     for row in values[: detector.window + 1]:
         rows = {name: row + 0.01 * rng.standard_normal(CHANNELS) for name in names}
         for name in names:  # warm both up without the network
             for monitor in (together.monitors[name], apart[name]):
-                monitor.window(monitor._carry(rows[name]))
+                monitor._stream.window(monitor._carry(rows[name]))
     rows = {name: values[500] + 0.01 * rng.standard_normal(CHANNELS) for name in names}
     best = best_of(
         {
@@ -176,15 +177,63 @@ def fleet(options):
     print(f"| ratio | {best['single monitors'] / best['fleet']:.1f} |")
 
 
+# Both versions in processes of their own: rows of 1,000 entities x 8 channels through a fleet of linear-last.
+LINEAR_FLEET = """
+import time, warnings, numpy as np
+warnings.simplefilter("ignore")
+from tisat.detectors import make
+rng = np.random.default_rng(0)
+detector = make("linear-last").fit(rng.standard_normal((3000, 8)).cumsum(axis=0))
+names = [str(n) for n in range(1000)]
+try:
+    from tisat.watch import Watch
+    fleet = Watch(detector, budget="1/500 instants").fleet(names)
+except ImportError:
+    from tisat.online.fleet import Fleet
+    fleet = Fleet(detector, entities=names, false_alarms="1/500 instants")
+rows = rng.standard_normal((130, 1000, 8)).cumsum(axis=0)
+for row in rows[:105]:
+    fleet.update(dict(zip(names, row)))
+best = 1e9
+for row in rows[105:]:
+    start = time.process_time()
+    fleet.update(dict(zip(names, row)))
+    best = min(best, time.process_time() - start)
+print(best)
+"""
+
+
+def linear(options):
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    trees = {"this tree": Path(__file__).parents[1]} | ({"reference": options.reference} if options.reference else {})
+    best = dict.fromkeys(trees, float("inf"))
+    for _ in range(3):
+        for name, tree in trees.items():
+            environment = {**os.environ, "PYTHONPATH": str(Path(tree) / "src")}
+            told = subprocess.run(
+                [sys.executable, "-c", LINEAR_FLEET], env=environment, capture_output=True, check=True
+            )
+            best[name] = min(best[name], float(told.stdout))
+    print("1,000 entities x 8 channels, linear-last, one thread\n\n| | rows per processor second |\n|---|---|")
+    for name, seconds in best.items():
+        print(f"| {name} | {1000 / seconds:.0f} |")
+    if "reference" in best:
+        print(f"| ratio | {best['reference'] / best['this tree']:.1f} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["layer", "tisat", "fleet"])
+    parser.add_argument("what", choices=["layer", "tisat", "fleet", "linear"])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--nominal", type=int, default=5000)
+    parser.add_argument("--reference", help="for linear: a checkout of an older version, measured side by side")
     options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        {"layer": layer, "tisat": tisat, "fleet": fleet}[options.what](options)
+        {"layer": layer, "tisat": tisat, "fleet": fleet, "linear": linear}[options.what](options)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ The flow, and the rooms it passes through::
       -> scores      tisat.detectors                  fit, decision_function; higher = more anomalous
       -> evidence    tisat.sequential                 distance to nominal points, less its nominal level
       -> statistic   tisat.sequential                 evidence accumulated over time
-      -> alarms      tisat.sequential, tisat.online   raised at a threshold that follows from a false-alarm budget
+      -> alarms      tisat.watch                      raised at a threshold that follows from a false-alarm budget
       -> evaluation  tisat.metrics                    each event rewarded once, each false alarm penalised once
 
 Names are imported when they are first used, so ``import tisat`` is quick and never loads torch.

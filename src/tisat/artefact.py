@@ -51,8 +51,8 @@ def _checksum(document: str, tensors: Mapping[str, npt.NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def write_artefact(path: str | Path, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write ``document`` (JSON values) and ``tensors`` to one file, atomically.
+def pack_artefact(document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """``document`` (JSON values) and ``tensors`` as the bytes of one file.
 
     Raises
     ------
@@ -67,7 +67,13 @@ def write_artefact(path: str | Path, document: Mapping[str, Any], tensors: Mappi
         raise ArtefactError(f"The model must consist of plain values and arrays to be saved. {error}.") from None
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     metadata = {"format": FORMAT, "document": text, "checksum": _checksum(text, arrays)}
-    write_bytes(path, save(arrays, metadata=metadata))
+    content: bytes = save(arrays, metadata=metadata)
+    return content
+
+
+def write_artefact(path: str | Path, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write ``document`` (JSON values) and ``tensors`` to one file, atomically; errors as :func:`pack_artefact`."""
+    write_bytes(path, pack_artefact(document, tensors))
 
 
 def read_artefact(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -78,34 +84,39 @@ def read_artefact(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArr
     ArtefactError
         When the file is missing, truncated, foreign, tampered with or written by a newer version.
     """
-    from safetensors import SafetensorError, safe_open
-
     file = Path(path)
     if not file.is_file():
         raise ArtefactError(f"The model file {str(file)!r} must exist. There is no such file.")
+    return unpack_artefact(file.read_bytes(), where=str(file))
+
+
+def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The document and the tensors of what :func:`pack_artefact` made; errors as :func:`read_artefact`."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     try:
-        with safe_open(file, framework="numpy") as opened:
-            metadata = opened.metadata() or {}
-            if metadata.get("format") != FORMAT:
-                raise ArtefactError(
-                    f"The model file {str(file)!r} must be written by tisat. Got a foreign safetensors file."
-                )
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, TypeError, ValueError) as error:
-        if isinstance(error, ArtefactError):
-            raise
+        tensors: dict[str, npt.NDArray[Any]] = load(content)
+        size = int.from_bytes(content[:8], "little")  # within the content: load has checked it
+        metadata = json.loads(content[8 : 8 + size]).get("__metadata__") or {}
+    except (SafetensorError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise ArtefactError(
-            f"The model file {str(file)!r} must be a whole tisat file. Got a truncated or foreign one ({error})."
+            f"The model file {where!r} must be a whole tisat file. Got a truncated or foreign one ({error})."
         ) from None
+    if metadata.get("format") != FORMAT:
+        raise ArtefactError(f"The model file {where!r} must be written by tisat. Got a foreign safetensors file.")
     text = metadata.get("document", "")
     if metadata.get("checksum") != _checksum(text, tensors):
         raise ArtefactError(
-            f"The model file {str(file)!r} must match its checksum. Its content was changed after it was written."
+            f"The model file {where!r} must match its checksum. Its content was changed after it was written."
         )
-    document: dict[str, Any] = json.loads(text)
-    version = document.pop("format_version", None)
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    version = document.pop("format_version", None) if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(version, int) or version > FORMAT_VERSION:
         raise ArtefactError(
-            f"The model file {str(file)!r} must have format version <= {FORMAT_VERSION}. Got {version} instead: update tisat."
+            f"The model file {where!r} must have format version <= {FORMAT_VERSION}. Got {version} instead: update tisat."
         )
     return document, tensors

@@ -15,7 +15,7 @@ unusable, and so is the span of a jump in time longer than ``MAX_GAP`` sampling 
 **parts**; windows never reach across a cut, warm-up starts again after it, and unusable rows score NaN. Shorter jumps in
 time are read as if the rows were adjacent. Nothing is ever replaced by 0.
 
-This module does not know alarms, labels or any particular detector.
+Alarms are the business of :mod:`tisat.watch`; this module does not know labels or any particular detector.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +41,12 @@ from tisat.missing import carry_forward as carry_forward
 from tisat.missing import usable_parts
 from tisat.parameters import FROM_PRESET, Parametrized, learned, rebuild
 from tisat.series import Series, as_many, as_series
+from tisat.watch.contract import Stream as Stream
 
 if TYPE_CHECKING:
-    from tisat.online.monitor import Monitor
-    from tisat.sequential import Alarms
+    from tisat.sequential.alarms import Alarms
+    from tisat.sequential.rules import AlarmRule
+    from tisat.watch.monitor import Monitor
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -52,24 +54,10 @@ MAX_NOMINAL = 50_000  # nominal points kept with the model: 15 MB at 38 channels
 NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
 
 
-class Stream(Protocol):
-    """Row-by-row scoring of one entity: clean rows in, points out, equal to the batch call's."""
-
-    def push(self, row: Array) -> Array:
-        """The point ``(m,)`` of the next row ``(C,)``; NaN while warming up."""
-
-    def reset(self) -> None:
-        """Forget the past: a gap was too long to bridge."""
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart, as arrays."""
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
-
-
 class WindowStream:
     """The stream of a detector whose points depend on a bounded number of rows: a buffer of exactly those."""
+
+    one_at_a_time: ClassVar[bool] = False  # True: the answer about a row must be taken in before the next row is
 
     def __init__(self, detector: Detector, context: int) -> None:
         self._detector = detector
@@ -112,6 +100,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
+    partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
     rounding: ClassVar[float] = 1e-9  # relative; how far batch, prefix and stream may differ (float32 nets: more)
     law_exemptions: ClassVar[Mapping[str, str]] = {}  # law name -> the reason this class is exempt
 
@@ -168,7 +157,13 @@ class Detector(Parametrized, BaseEstimator, ABC):
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)`` of points ``(T, m)``: the mean of squares where points are channels, else the point itself."""
-        return np.asarray(np.mean(points**2, axis=1)) if self.points_are_channels else points[:, 0]
+        if not self.points_are_channels:
+            return points[:, 0]
+        if not self.partial:
+            return np.asarray(np.mean(points**2, axis=1))
+        known = ~np.isnan(points)
+        count = known.sum(axis=1)
+        return np.where(count > 0, np.where(known, points**2, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
 
     @property
     def n_views(self) -> int:
@@ -243,11 +238,20 @@ class Detector(Parametrized, BaseEstimator, ABC):
         """Scores ``(T,)``: higher = more anomalous, NaN in warm-up and at unusable rows."""
         return self.aggregate(self.points(series))
 
-    def points(self, series: Any) -> Array:
-        """Points ``(T, m)``, what the alarm layer measures distances between; NaN where there is no score."""
-        checked = self._check_scoring(series)
+    def points(self, series: Any, *, period: float | None = None) -> Array:
+        """Points ``(T, m)``, what the alarm layer measures distances between; NaN where there is no score.
+
+        Parameters
+        ----------
+        series : Series, array, dataframe or file path
+            Channels go by name where both sides have names.
+        period : float, optional
+            Seconds between two rows, in which jumps in time are measured; that of the training data unless given.
+        """
+        checked = self.check_series(series)
         points = np.full((len(checked), self.n_points_), np.nan)
-        for rows, part in usable_parts(checked):
+        step = self.trained_on_.get("period_seconds") if period is None else period
+        for rows, part in usable_parts(checked, period=step, partial=self.partial):
             points[rows] = self._points(part)
         return points
 
@@ -266,17 +270,25 @@ class Detector(Parametrized, BaseEstimator, ABC):
         share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
         return float(np.quantile(self.aggregate(self.nominal_), share))
 
-    def alarms(self, series: Any, *, false_alarms: Any, **options: Any) -> Alarms:
-        """The alarms of a series within a false-alarm budget.
+    def alarms(
+        self,
+        series: Any,
+        *,
+        false_alarms: Any,
+        rule: str | AlarmRule = "excess",
+        method: str = "auto",
+        period: Any = None,
+        random_state: int = 0,
+    ) -> Alarms:
+        """The alarms of a series within a false-alarm budget: short for ``Watch(self, budget=...).alarms(series)``.
 
         Parameters
         ----------
         series : Series, array, dataframe or file path
         false_alarms : str, float or timedelta
             The budget: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per instant, or the time between two.
-        **options
-            ``rule`` (``excess``, ``threshold`` or ``paper``), ``method``, ``period`` (the sampling period, where the
-            series has no timestamps), ``random_state``, and the rule's own: see :func:`tisat.online.plan.plan_alarms`.
+        rule, method, period, random_state
+            Of :class:`tisat.watch.Watch`.
 
         Examples
         --------
@@ -285,13 +297,22 @@ class Detector(Parametrized, BaseEstimator, ABC):
         >>> detector.alarms(np.zeros((2000, 1)), false_alarms="1/250 instants", rule="threshold").calibration.target
         250.0
         """
-        checked = self._check_scoring(series)
-        from tisat.online.plan import alarms_of_series
+        from tisat.watch.watch import Watch
 
-        return alarms_of_series(self, checked, self.points(checked), false_alarms=false_alarms, **options)
+        options = {"rule": rule, "method": method, "period": period, "random_state": random_state}
+        return Watch(self, budget=false_alarms, **options).alarms(series)
 
-    def monitor(self, *, false_alarms: Any, **options: Any) -> Monitor:
-        """An online monitor that keeps a false-alarm budget: see :class:`tisat.online.monitor.Monitor`; options as :meth:`alarms`.
+    def monitor(
+        self,
+        *,
+        false_alarms: Any,
+        rule: str | AlarmRule = "excess",
+        method: str = "auto",
+        period: Any = None,
+        random_state: int = 0,
+        name: str = "",
+    ) -> Monitor:
+        """An online monitor within a false-alarm budget: short for ``Watch(self, budget=...).monitor()``; as :meth:`alarms`.
 
         Examples
         --------
@@ -301,45 +322,73 @@ class Detector(Parametrized, BaseEstimator, ABC):
         >>> monitor.update([0.0]).active
         False
         """
-        self._check_fitted()
-        from tisat.online.monitor import Monitor
+        from tisat.watch.watch import Watch
 
-        return Monitor(self, false_alarms=false_alarms, **options)
+        options = {"rule": rule, "method": method, "period": period, "random_state": random_state}
+        return Watch(self, budget=false_alarms, **options).monitor(name=name)
+
+    # ------------------------------------------------------------------ what a watch asks for
+
+    def check_series(self, series: Any, *, ignore_extra: bool = False) -> Series:
+        """The series with this detector's channels in its order, by name where both have names; refused otherwise."""
+        self._check_fitted()
+        whose = type(self).__name__
+        return as_series(series, whose=whose).in_order(self.channels_, whose=whose, ignore_extra=ignore_extra)
+
+    def stream(self) -> Stream:
+        """Row-by-row scoring of one entity: clean rows in, points out, equal to :meth:`points`."""
+        self._check_fitted()
+        return self._stream()
+
+    def answers(self, windows: Array) -> Array:
+        """What streams of :class:`WindowStream` are told about their windows, many at once."""
+        return self._answers(windows)
+
+    # ------------------------------------------------------------------ one file
+
+    def document(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What is kept on disk, as plain values and arrays."""
+        self._check_fitted()
+        plain, tensors = self._state()
+        given = self.get_params(deep=False)
+        return {
+            "kind": "detector",
+            "detector": registry.name_of(type(self)),
+            "params": {k: v for k, v in given.items() if v is not FROM_PRESET},
+            "presets": {k: getattr(self, k) for k, v in given.items() if v is FROM_PRESET},
+            "state": plain,
+        }, tensors
+
+    @classmethod
+    def from_document(
+        cls, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], *, path: object
+    ) -> Self:
+        """The fitted detector whose file holds these."""
+        try:
+            detector: Self = rebuild(cls, _from_json(document["params"]), _from_json(document.get("presets", {})))
+            detector._restore(_from_json(document["state"]), tensors)
+        except (KeyError, TypeError, AttributeError, RuntimeError, InputError) as error:
+            raise ArtefactError(f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {error}") from None
+        return detector
 
     def save(self, path: str | Path) -> None:
         """Write the fitted detector to one file, atomically; see :mod:`tisat.artefact`."""
-        self._check_fitted()
-        plain, tensors = self._state()
-        document = {
-            "kind": "detector",
-            "detector": registry.name_of(type(self)),
-            "params": {k: v for k, v in self.get_params(deep=False).items() if v is not FROM_PRESET},
-            "presets": {k: getattr(self, k) for k, v in self.get_params(deep=False).items() if v is FROM_PRESET},
-            "state": plain,
-        }
-        write_artefact(path, document, tensors)
+        write_artefact(path, *self.document())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a fitted detector back; on a subclass, refuse a file of another one."""
+        """Read a fitted detector back, also from the file of a watch; on a subclass, refuse a file of another one."""
         document, tensors = read_artefact(path)
-        if document.get("kind") != "detector" or document.get("detector") not in registry.DETECTORS:
+        if document.get("kind") not in ("detector", "watch"):
             raise ArtefactError(
-                f"The model file {str(path)!r} must hold a registered detector. Got {document.get('detector')!r} instead."
+                f"The model file {str(path)!r} must hold a detector. Got {document.get('kind')!r} instead."
             )
-        found = registry.resolve(document["detector"])
-        if not issubclass(found, cls):
+        found = registry.from_document(document, tensors, path=path)
+        if not isinstance(found, cls):
             raise ArtefactError(
-                f"The model file {str(path)!r} must hold a {cls.__name__}. Got {found.__name__} instead."
+                f"The model file {str(path)!r} must hold a {cls.__name__}. Got {type(found).__name__} instead."
             )
-        try:
-            detector: Self = rebuild(found, _from_json(document["params"]), _from_json(document.get("presets", {})))
-            detector._restore(_from_json(document["state"]), tensors)
-        except (KeyError, TypeError, AttributeError, RuntimeError, InputError) as error:
-            raise ArtefactError(
-                f"The model file {str(path)!r} must fit {found.__name__}. It does not: {error}"
-            ) from None
-        return detector
+        return found
 
     # ------------------------------------------------------------------ what both share
 
@@ -388,11 +437,6 @@ class Detector(Parametrized, BaseEstimator, ABC):
             )
         return many
 
-    def _check_scoring(self, series: Any) -> Series:
-        self._check_fitted()
-        checked = as_series(series, whose=type(self).__name__)
-        return checked.in_order(self.channels_, whose=type(self).__name__)
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "nominal_"):
             raise NotFittedError(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
@@ -416,7 +460,7 @@ def _from_json(value: Any) -> Any:
 
 
 def load(path: str | Path) -> Detector:
-    """Read any fitted detector from its file.
+    """Read any fitted detector from its file, or from that of a watch.
 
     Examples
     --------

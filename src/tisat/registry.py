@@ -8,10 +8,11 @@ To add a detector, write one file in ``tisat/detectors/`` and one line here. Thi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from tisat.errors import ParameterError
+from tisat.errors import ArtefactError, ParameterError
 
 # One line a detector, in the order of the documentation: floors, simple, classical, forecasters, deep.
 DETECTORS: dict[str, str] = {
@@ -44,6 +45,9 @@ DETECTORS: dict[str, str] = {
     "thoc": "tisat.detectors.thoc:THOC",
     "anomaly-transformer": "tisat.detectors.anomaly_transformer:AnomalyTransformer",
 }
+
+
+DEFAULT = "prism" if "prism" in DETECTORS else "linear-last"  # what users meet first
 
 
 def names() -> list[str]:
@@ -89,3 +93,11 @@ def register(name: str, cls: type[Any]) -> None:
     if "<locals>" in target:
         raise ParameterError(f"The class {cls.__qualname__} must be importable: define it at the top of a module.")
     DETECTORS[name] = target
+
+
+def from_document(document: Mapping[str, Any], tensors: Mapping[str, Any], *, path: object) -> Any:
+    """The fitted detector whose file holds these; only registered classes are made."""
+    name = document.get("detector")
+    if not isinstance(name, str) or name not in DETECTORS:
+        raise ArtefactError(f"The model file {str(path)!r} must hold a registered detector. Got {name!r} instead.")
+    return resolve(name).from_document(document, tensors, path=path)

@@ -235,7 +235,9 @@ class Series:
     def in_order(self, channels: Sequence[str], *, whose: str, ignore_extra: bool = False) -> Series:
         """The same series with the channels of a model, by name where both have names; see :mod:`tisat.reading.columns`."""
         order = order_of(self.channels, channels, whose=whose, ignore_extra=ignore_extra)
-        return self if order is None else replace(self, values=self.values[:, order], channels=tuple(channels))
+        if order is None:  # by position, under the model's names: offline and online call a channel the same
+            return self if self.channels == tuple(channels) else replace(self, channels=tuple(channels))
+        return replace(self, values=self.values[:, order], channels=tuple(channels))
 
     def select(self, channels: Sequence[str]) -> Series:
         """The same series with only these channels, in this order."""

@@ -64,7 +64,7 @@ def test_watch_says_what_alarm_says_and_goes_on_from_its_state(folder):
     assert again.exit_code == 0
     assert "going on after line 200" in again.stderr
     verdicts = [json.loads(line) for line in (folder / "o").read_text().splitlines()]
-    assert [one["line"] for one in verdicts] == list(range(1, 601))
+    assert [one["line"] for one in verdicts] == list(range(2, 602))
     batch = json.loads(
         run("alarm", "--model", folder / "model.tisat", "--budget", "12/day", folder / "new.csv", "--json").stdout
     )
@@ -74,7 +74,7 @@ def test_watch_says_what_alarm_says_and_goes_on_from_its_state(folder):
 def test_watch_refuses_a_line_and_goes_on(folder):
     told = run("watch", "--model", folder / "model.tisat", "--budget", "12/day", input="1,2\nx,y\n1,2\n")
     assert [json.loads(line)["status"] for line in told.stdout.splitlines()] == ["warming up", "refused", "warming up"]
-    assert "refused, line 2" in told.stderr
+    assert "line 2 refused" in told.stderr
 
 
 def test_far_counts_on_the_end_of_a_file(folder):

@@ -18,7 +18,7 @@ from tisat.base import load  # noqa: E402
 from tisat.detectors import TiSAT  # noqa: E402
 from tisat.detectors._forecast import nominal_spread  # noqa: E402
 from tisat.errors import ArtefactError, ParameterError, SeriesError  # noqa: E402
-from tisat.online.fleet import Fleet  # noqa: E402
+from tisat.watch import Watch  # noqa: E402
 
 TINY = TiSAT._test_params()
 
@@ -218,7 +218,7 @@ def test_a_change_that_stays_is_seen_for_longer_with_a_lookahead():
 def test_a_fleet_says_what_single_monitors_say(rows, leads):
     detector = TiSAT(**{**ONE_STEP, "epochs": 1, **leads}).fit(rows)
     series = {name: waves(60, seed=seed) for seed, name in enumerate(("one", "two"), start=5)}
-    fleet = Fleet(detector, entities=list(series), false_alarms="1/50 instants")
+    fleet = Watch(detector, budget="1/50 instants").fleet(list(series))
     single = {name: detector.monitor(false_alarms="1/50 instants") for name in series}
     for t in range(60):
         together = fleet.update({name: values[t] for name, values in series.items() if t % 7 or name == "one"})

@@ -70,7 +70,13 @@ def test_shares_name_the_channel_that_moved_and_add_up_to_one():
     for name in ("paper", "excess", "threshold"):
         rule = make_rule(name)
         calibration = calibrate(rule, nominal, "1/1000 instants")
-        alarms = alarms_of(Scored.of(points), rule=rule, calibration=calibration, channels=("a", "b", "c"))
+        alarms = alarms_of(
+            Scored.of(points),
+            rule=rule,
+            calibration=calibration,
+            series=tisat.Series(points, channels=("a", "b", "c")),
+            blame=True,
+        )
         hit = next(alarm for alarm in alarms if alarm.raised >= 100)
         assert next(iter(hit.channels)) == "b"
         assert sum(hit.channels.values()) == pytest.approx(1.0)
@@ -85,8 +91,8 @@ class TestTables:
         calibration = calibrate(rule, nominal, "1/5000 instants")
         dates = np.datetime64("2026-01-01") + np.arange(2000) * np.timedelta64(60, "s")
         return alarms_of(
-            Scored.of(scores), rule=rule, calibration=calibration, channels=("x",),
-            timestamps=dates.astype("datetime64[ns]"), name="pump",
+            Scored.of(scores), rule=rule, calibration=calibration, blame=True,
+            series=tisat.Series(scores, timestamps=dates, channels=("x",), name="pump"),
         )  # fmt: skip
 
     def test_the_three_tables_say_the_same(self, alarms, tmp_path):

@@ -8,7 +8,6 @@ A later row of the same task replaces an earlier one in what is read, but both s
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._lock import locked
 from tisat.artefact import write_bytes
 from tisat.benchmark.run import Outcome
 from tisat.errors import InputError
@@ -57,13 +57,10 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the store for writing; a second writer is told so instead of mixing its rows in."""
-        with (self.folder / LOCK).open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise InputError(
-                    f"The store {str(self.folder)!r} must have one writer at a time. Another run is writing to it."
-                ) from None
+        refusal = InputError(
+            f"The store {str(self.folder)!r} must have one writer at a time. Another run is writing to it."
+        )
+        with locked(self.folder / LOCK, refusal):
             yield
 
     def put(self, outcome: Outcome) -> None:

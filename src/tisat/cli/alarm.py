@@ -4,69 +4,113 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tisat.cli._options import (
+    AnyPeriod,
+    Budget,
+    Channels,
+    Drop,
+    IgnoreExtra,
+    Label,
+    Method,
+    Model,
+    Period,
+    Rule,
+    Time,
+    open_watch,
+    reading,
+)
 from tisat.cli._output import JsonFlag, print_json, print_table
+
+if TYPE_CHECKING:
+    from tisat.missing import Silence
+    from tisat.sequential import Alarm
+
+PICTURES = (".png", ".svg", ".pdf")
+LEAST = 0.005  # a share below it is not worth a word
 
 
 def alarm(
     file: Annotated[Path, typer.Argument(help="A csv or parquet file.", metavar="FILE")],
-    model: Annotated[Path, typer.Option(help="A fitted detector, as written by tisat fit.")],
-    budget: Annotated[str, typer.Option(help="False alarms you can bear: 1/day, 3/week, '1/1000 instants', 0.001.")],
-    rule: Annotated[str, typer.Option(help="excess, threshold or paper.")] = "excess",
-    method: Annotated[str, typer.Option(help="auto, bootstrap, empirical, weibull, exact or paper.")] = "auto",
-    period: Annotated[
-        str | None, typer.Option(help="Sampling period, such as '1 min', if there are no timestamps.")
-    ] = None,
+    model: Model,
+    budget: Budget = None,
+    rule: Rule = None,
+    method: Method = None,
+    period: Period = None,
+    time: Time = None,
+    label: Label = None,
+    channels: Channels = None,
+    drop: Drop = None,
+    any_period: AnyPeriod = False,
+    ignore_extra: IgnoreExtra = False,
     out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw them here: .png or .svg.")] = None,
-    channels: Annotated[int, typer.Option(help="Channels to draw and to name.", min=0)] = 3,
+    picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
+    shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3,
     json: JsonFlag = False,
 ) -> None:
     """Raise the alarms of a file: when, since when, until when, which channels, and what the budget was worth."""
-    from tisat.base import load
-    from tisat.errors import CalibrationWarning
-    from tisat.series import Series
+    from tisat.errors import CalibrationWarning, ParameterError
 
-    detector = load(model)
-    series = Series.read(file)
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        found = detector.alarms(series, false_alarms=budget, rule=rule, method=method, period=period)
+        watch = open_watch(model, budget=budget, rule=rule, method=method, period=period)
+        series = watch.read(file, **reading(time, label, channels, drop))
+        found = watch.alarms(series, any_period=any_period, ignore_extra=ignore_extra)
     if out is not None:
         found.write(out)
     if picture is not None:
-        found.plot(series, channels=channels).savefig(picture, dpi=120)
+        found.plot(series, channels=shown).savefig(picture, dpi=120)
     if json:
-        print_json({"calibration": found.calibration.to_json(), "alarms": found.to_rows()})
+        document = {
+            "calibration": found.calibration.to_json(),
+            "rows": vars(found.tally),
+            "alarms": found.to_rows(),
+            "data": [one.to_json() for one in found.silences],
+        }
+        print_json(document)
         return
-    rows = []
-    for one in found:
-        blamed = ", ".join(f"{channel} {share:.0%}" for channel, share in list(one.channels.items())[:channels])
-        moments = (
-            instant if stamp is None else stamp
-            for instant, stamp in (
-                (one.raised, one.raised_time),
-                (one.onset, one.onset_time),
-                (one.cleared, one.cleared_time),
-            )
-        )
-        rows.append(
-            [
-                *(
-                    ("still on" if moment is None else str(moment).removesuffix(".000000000").replace("T", " "))
-                    for moment in moments
-                ),
-                one.peak / one.threshold,
-                blamed,
-            ]
-        )
-    note = "\n".join([str(found.calibration), *(f"note: {warning.message}" for warning in caught)])
+    notes = [*series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
     print_table(
-        f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)} in {len(series)} instants",
+        f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)}; {found.tally}",
         ["raised", "onset", "cleared", "peak / h", "channels"],
-        rows,
-        note=note,
+        [_row(one, shown) for one in found],
+        note="\n".join([str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
     )
+    if found.silences:
+        print_table(
+            f"{series.name}: channels that fell silent (alarms about the data, outside the budget)",
+            ["channel", "since", "noticed", "back"],
+            [[one.channel, *_moments(one)] for one in found.silences],
+        )
+
+
+def _moment(instant: int | None, stamp: str | float | None, otherwise: str) -> str:
+    if stamp is None:
+        return otherwise if instant is None else str(instant)
+    return str(stamp).replace("T", " ")
+
+
+def _moments(one: Silence) -> list[str]:
+    return [
+        _moment(one.since, one.since_time, ""),
+        _moment(one.noticed, one.noticed_time, ""),
+        _moment(one.until, one.until_time, "still silent"),
+    ]
+
+
+def _row(one: Alarm, shown: int) -> list[str | float]:
+    blamed = ", ".join(
+        f"{channel} {share:.0%}" for channel, share in list(one.channels.items())[:shown] if share >= LEAST
+    )
+    return [
+        _moment(one.raised, one.raised_time, ""),
+        _moment(one.onset, one.onset_time, ""),
+        _moment(one.cleared, one.cleared_time, "still on"),
+        one.peak / one.threshold,
+        blamed,
+    ]

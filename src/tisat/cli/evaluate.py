@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tisat.cli._options import DeltaMax, instants_or_duration
+from tisat.cli._options import Channels, DeltaMax, Drop, Time, instants_or_duration, reading
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 
@@ -16,6 +16,9 @@ def evaluate(
     alarms: Annotated[Path, typer.Argument(help="Alarms as written by `tisat alarm --out`.", metavar="ALARMS")],
     delta_max: DeltaMax = "100",
     label: Annotated[str | None, typer.Option(help="The label column, where it is not called like one.")] = None,
+    time: Time = None,
+    channels: Channels = None,
+    drop: Drop = None,
     json: JsonFlag = False,
 ) -> None:
     """Count alarms against labelled events: detected, delays, false alarms, beside what fools get. For scores: audit."""
@@ -24,7 +27,7 @@ def evaluate(
     from tisat.sequential.alarm_files import read_active
     from tisat.series import Series
 
-    series = Series.read(file, label=label)
+    series = Series.read(file, **reading(time, label, channels, drop))
     if series.labels is None:
         raise SeriesError(f"The file {str(file)!r} must have a label column. Got {', '.join(series.channels)}.")
     active = read_active(alarms, length=len(series))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tisat.cli._options import Channels, Drop, Label, Period, Time, reading
 from tisat.cli._output import JsonFlag, print_json
 
 
@@ -37,46 +39,67 @@ def fit(
         list[Path], typer.Option(help="A csv or parquet file of nominal rows; give it again for more.", metavar="FILE")
     ],
     out: Annotated[Path, typer.Option(help="Write the fitted detector here.")],
-    detector: Annotated[str, typer.Option(help="A name of `tisat detectors`.")] = "tisat",
+    detector: Annotated[
+        str | None, typer.Option(help="A name of `tisat detectors`; the default one sees most kinds of faults.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter of the detector, name=value; give it again for more.")
     ] = None,
     holdout: Annotated[
         float, typer.Option(help="Tail of each file kept from the model, to calibrate alarms on.", min=0.0, max=0.5)
     ] = 0.2,
-    time: Annotated[str | None, typer.Option(help="The column that holds the time.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column that holds labels; it is not looked at.")] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="False alarms you can bear: 1/day (the default), 3/week, '1/1000 instants', 0.001."),
+    ] = None,
+    rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
+    method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
+    period: Period = None,
+    time: Time = None,
+    label: Label = None,
+    channels: Channels = None,
+    drop: Drop = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="For neural detectors: say after every epoch where training stands.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint if it exists.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Fit a detector on nominal data and save it to one file."""
+    """Learn what is nominal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
-    from tisat.errors import InputError, ParameterError
+    from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.series import Series
+    from tisat.watch import Watch
 
-    cls = registry.resolve(detector)
+    cls = registry.resolve(registry.DEFAULT if detector is None else detector)
     values = read_settings(settings or [])
     known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
     for name in values:
         if name not in known:
             raise ParameterError(
-                f"The detector {detector!r} must be given parameters it has: {', '.join(known)}. Got {name!r} instead."
+                f"The detector {registry.name_of(cls)!r} must be given parameters it has: {', '.join(known)}. Got {name!r} instead."
             )
     if not out.resolve().parent.is_dir():
         raise InputError(f"The folder of --out must exist. There is no {str(out.resolve().parent)!r}.")
     options: dict[str, Any] = {}
     if checkpoint is not None or resume:
         if "checkpoint" not in inspect.signature(cls.fit).parameters:
-            raise ParameterError(f"The detector {detector!r} must be a neural one to keep checkpoints.")
+            raise ParameterError(f"The detector {registry.name_of(cls)!r} must be a neural one to keep checkpoints.")
         if checkpoint is None:
             raise ParameterError("--resume must come with --checkpoint: the file to go on from.")
         options = {"checkpoint": checkpoint, "resume": resume}
-    series = [Series.read(file, time=time, label=label) for file in train]
-    fitted = cls(**values).fit(series, holdout=holdout, **options)
-    fitted.save(out)
+    how = reading(time, label, channels, drop)
+    series = [Series.read(file, **how) for file in train]
+    watch = Watch(cls(**values), budget=budget, rule=rule, method=method, period=period)
+    watch.reading = how
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrationWarning)
+        watch.fit(series, holdout=holdout, **options)
+    watch.save(out)
+    fitted, calibration = watch.detector, watch.calibration
+    notes = [note for one in series for note in one.notes] + [
+        str(warning.message) for warning in caught if issubclass(warning.category, CalibrationWarning)
+    ]
     summary = {
         "model": str(out),
         "detector": repr(fitted),
@@ -85,11 +108,18 @@ def fit(
         "nominal_points": len(fitted.nominal_),
         "nominal_source": fitted.nominal_source_,
         "bytes": out.stat().st_size,
+        "budget": calibration.budget,
+        "calibration": calibration.to_json(),
+        "notes": notes,
     }
     if json:
         print_json(summary)
-    else:
-        typer.echo(
-            f"{summary['detector']} fitted on {summary['rows']:,} rows of {summary['channels']} channels; "
-            f"written to {out} ({summary['bytes']:,} bytes)"
-        )
+        return
+    for note in dict.fromkeys(notes):
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(
+        f"{summary['detector']} fitted on {summary['rows']:,} rows of {summary['channels']} channels; "
+        f"written to {out} ({summary['bytes']:,} bytes)"
+    )
+    said = "" if budget is not None else " (the default; --budget says another)"
+    typer.echo(f"budget {calibration.budget}{said}: {calibration}")

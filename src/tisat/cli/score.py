@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from tisat.cli._options import Channels, Drop, IgnoreExtra, Label, Model, Time, reading
 from tisat.cli._output import JsonFlag, print_json
 
 
@@ -31,23 +32,29 @@ def _write(columns: dict[str, Any], out: Path) -> None:
 
 def score(
     file: Annotated[Path, typer.Argument(help="A csv or parquet file.", metavar="FILE")],
-    model: Annotated[Path, typer.Option(help="A fitted detector, as written by tisat fit.")],
+    model: Model,
     out: Annotated[Path, typer.Option(help="Write the scores here: .parquet or .csv.")],
     points: Annotated[
         bool, typer.Option("--points", help="Write what the score is made of, too: one column a channel or point.")
     ] = False,
-    time: Annotated[str | None, typer.Option(help="The column that holds the time.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column that holds labels; it is copied, not used.")] = None,
+    time: Time = None,
+    label: Label = None,
+    channels: Channels = None,
+    drop: Drop = None,
+    ignore_extra: IgnoreExtra = False,
     json: JsonFlag = False,
 ) -> None:
     """Score every row of a file: higher is more anomalous; empty while warming up and at unusable rows."""
     import pyarrow as pa
 
-    from tisat.base import load
-    from tisat.series import Series
+    from tisat.watch import Watch
 
-    detector = load(model)
-    series = Series.read(file, time=time, label=label)
+    watch = Watch.load(model)
+    detector = watch.detector
+    read = watch.read(file, **reading(time, label, channels, drop))
+    for note in read.notes:
+        typer.echo(f"note: {note}", err=True)
+    series = detector.check_series(read, ignore_extra=ignore_extra)
     found = detector.points(series)
     scores = detector.aggregate(found)
     columns: dict[str, Any] = {}

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from contextlib import nullcontext
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Period, Rule, Time, open_watch
+
+if TYPE_CHECKING:
+    from tisat.watch import Monitor, Watch
+    from tisat.watch.lines import Note
+
 
 def watch(
-    model: Annotated[Path, typer.Option(help="A fitted detector, as written by tisat fit.")],
-    budget: Annotated[str, typer.Option(help="False alarms you can bear: 1/day, 3/week, '1/1000 instants', 0.001.")],
-    rule: Annotated[str, typer.Option(help="excess, threshold or paper.")] = "excess",
-    method: Annotated[str, typer.Option(help="auto, bootstrap, empirical, weibull, exact or paper.")] = "auto",
-    period: Annotated[
-        str | None, typer.Option(help="Sampling period, such as '1 min', if the model's data had no timestamps.")
-    ] = None,
+    model: Model,
+    budget: Budget = None,
+    rule: Rule = None,
+    method: Method = None,
+    period: Period = None,
+    time: Time = None,
     state: Annotated[Path | None, typer.Option(help="Keep the state here, and go on from it if it is there.")] = None,
     every: Annotated[int, typer.Option(help="Lines between two states.", min=1)] = 100,
     output: Annotated[
@@ -31,44 +36,105 @@ def watch(
     live: Annotated[
         bool, typer.Option("--live", help="The input does not begin again after a restart: pass over nothing.")
     ] = False,
-    name: Annotated[str, typer.Option(help="The entity, as alarms call it.")] = "",
+    alarms_only: Annotated[
+        bool, typer.Option("--alarms-only", help="Write only what raises or clears an alarm, or falls silent.")
+    ] = False,
+    recalibrate: Annotated[
+        bool, typer.Option("--recalibrate", help="Go on from a state that was kept at another threshold.")
+    ] = False,
+    any_period: AnyPeriod = False,
+    ignore_extra: IgnoreExtra = False,
+    name: Annotated[str | None, typer.Option(help="The entity, as alarms call it.")] = None,
 ) -> None:
-    """Judge rows as they come: csv or JSON lines in, one verdict a row as JSON lines out.
+    """Judge rows as they come: csv or JSON lines in, one verdict per row as JSON lines out.
 
-    `tail -n +1 -F telemetry.csv | tisat watch --model m.tisat --budget 1/day --state m.state --output verdicts.jsonl`
+    `tail -n +1 -F telemetry.csv | tisat watch --model m.tisat --state m.state --output verdicts.jsonl`
     """
-    from tisat.base import load
-    from tisat.errors import CalibrationWarning
-    from tisat.online.monitor import Monitor
-    from tisat.online.watching import watch as run
+    from tisat._lock import locked
+    from tisat.errors import CalibrationWarning, InputError, SeriesError
+    from tisat.watch.lines import LineReader, Switch, after, watch_lines
 
-    detector = load(model)
-    note: dict[str, Any] = {"lines": 0, "bytes": 0, "header": None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        if state is not None and state.is_file():
-            monitor, note = Monitor.restore_with_note(detector, state)
-            typer.echo(f"going on after line {note['lines']} ({monitor.rows} rows)", err=True)
-        else:
-            monitor = Monitor(detector, false_alarms=budget, rule=rule, method=method, period=period, name=name)
+        kept = open_watch(model, budget=budget, rule=rule, method=method, period=period)
     for warning in caught:
-        typer.echo(f"note: {warning.message}", err=True)
-    typer.echo(str(monitor.calibration), err=True)
-    if output is not None:
-        if note["lines"] == 0 or not output.exists():
-            output.write_bytes(b"")
-        with output.open("r+b") as file:
-            file.truncate(note["bytes"])
-    with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
-        lines = iter(sys.stdin) if live else islice(sys.stdin, note["lines"], None)
-        run(
-            monitor,
-            lines,
-            target,
-            state=state,
-            every=every,
-            header=note["header"],
-            seen=note["lines"],
-            written=note["bytes"],
-            report=lambda sentence: typer.echo(f"refused, {sentence}", err=True),
+        _say(f"note: {warning.message}")
+    guard: Any = nullcontext()
+    if state is not None:
+        refusal = InputError(f"The state {str(state)!r} must have one watcher at a time. Another one holds it.")
+        guard = locked(state.with_name(state.name + ".lock"), refusal)
+    with guard:
+        monitor, note = _begin(kept, state, name, recalibrate=recalibrate)
+        _say(str(monitor.calibration))
+        if output is not None:
+            _cut(output, note)
+        switch = Switch()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, switch)
+        reader = LineReader(
+            kept.channels,
+            header=note.header,
+            time=time or kept.reading.get("time"),
+            ignore=kept.reading.get("drop", ()),
+            ignore_extra=ignore_extra or "channels" in kept.reading,
         )
+        with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
+            lines: IO[bytes] = sys.stdin.buffer
+            watch_lines(
+                monitor,
+                lines if live else after(lines, note),
+                target,
+                reader=reader,
+                state=state,
+                every=every,
+                note=note,
+                alarms_only=alarms_only,
+                any_period=any_period,
+                report=_say,
+                switch=switch,
+            )
+    tally = monitor.tally
+    _say(
+        f"{tally}; {'an alarm is on' if monitor.alarm else 'no alarm is on'}"
+        + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else "")
+    )
+    if switch.off:
+        raise typer.Exit(130)
+    if tally.rows and tally.refused + tally.unusable + tally.late == tally.rows:
+        raise SeriesError(f"Not one row could be judged: {tally}. The lines above say why.")
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
+def _begin(kept: Watch, state: Path | None, name: str | None, *, recalibrate: bool) -> tuple[Monitor, Note]:
+    """The monitor, afresh or from its state, and where input and output stood."""
+    from tisat.errors import InputError
+    from tisat.watch import Monitor
+    from tisat.watch.lines import Note
+
+    if state is None or not state.is_file():
+        return kept.monitor(name=name or ""), Note()
+    monitor, document = Monitor.restore_with_note(kept, state, recalibrate=recalibrate)
+    if name is not None and name != monitor.name:
+        raise InputError(
+            f"The state {str(state)!r} must be that of {name!r}. It is that of {monitor.name!r}; give another --state, or leave --name out."
+        )
+    note = Note.of(document)
+    _say(f"going on after line {note.lines} ({monitor.rows} rows)")
+    return monitor, note
+
+
+def _cut(output: Path, note: Note) -> None:
+    """Cut the output back to where the state stood; refuse one that is not the file it was."""
+    from tisat.errors import InputError
+
+    size = output.stat().st_size if output.exists() else 0
+    if size < note.bytes:
+        raise InputError(
+            f"The output {str(output)!r} must hold the {note.bytes} bytes the state has written. Got {size}: it was cut, moved or "
+            "rotated. Put it back, or begin anew with another --state."
+        )
+    with output.open("ab") as file:
+        file.truncate(note.bytes)

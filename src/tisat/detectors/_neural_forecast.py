@@ -93,6 +93,8 @@ class BlockStream:
 class LookaheadStream(WindowStream):
     """The stream of a forecaster with a lookahead: one pass a row, whose far forecasts wait for their rows."""
 
+    one_at_a_time: ClassVar[bool] = True
+
     def __init__(self, detector: NeuralForecaster[Any], context: int) -> None:
         super().__init__(detector, context)
         self._forecaster = detector

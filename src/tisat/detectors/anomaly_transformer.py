@@ -102,7 +102,7 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
         raise alarms: it is here to compare with other implementations. The last rows, where no whole window is left, are
         scored in the window that ends with the series; stretches shorter than a window score NaN.
         """
-        checked = self._check_scoring(series)
+        checked = self.check_series(series)
         scores = np.full(len(checked), np.nan)
         for rows, part in usable_parts(checked):
             if len(part) < self.window:

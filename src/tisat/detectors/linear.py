@@ -60,7 +60,7 @@ class Linear(ForecastDetector):
 
     def _anchors(self, part: Array) -> Array:
         """The anchor of each window of ``part[:-1]``, ``(T - window, C)``."""
-        return np.broadcast_to(self.level_, (len(part) - self.window, part.shape[1]))
+        return np.broadcast_to(self.level_, (len(part) - self.window, *part.shape[1:]))
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         whose = type(self).__name__
@@ -95,6 +95,10 @@ class Linear(ForecastDetector):
             total += self.weights_[lag] * (part[lag : lag + length] - anchor)
         forecast[self.window :] = total + anchor
         return forecast
+
+    def _points_of_windows(self, windows: Array) -> Array:
+        side_by_side = windows.transpose(1, 0, 2)  # (window + 1, n, C): one part with n times C channels
+        return np.asarray((windows[:, -1] - self._forecast(side_by_side)[-1]) / self.spread_)
 
     def _context(self) -> int:
         return check_integer(self.window, "window", type(self).__name__, minimum=1)
@@ -160,7 +164,7 @@ class LinearMean(Linear):
     def _anchors(self, part: Array) -> Array:
         # Summed lag by lag, not by a running sum: a huge value must not leave rounding errors in later windows.
         length = len(part) - self.window
-        total = np.zeros((length, part.shape[1]))
+        total = np.zeros((length, *part.shape[1:]))
         for lag in range(self.window):
             total += part[lag : lag + length]
         return total / self.window

@@ -10,10 +10,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,11 @@ import numpy.typing as npt
 from tisat.artefact import write_bytes
 from tisat.errors import InputError
 from tisat.events import events_from_labels
+from tisat.missing import Silence
 from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
 from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
-
-if TYPE_CHECKING:
-    from tisat.series import Series
+from tisat.series import Series
 
 COLUMNS = (
     "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
@@ -55,12 +54,39 @@ class Alarm:
         """Plain values, in the order of the tables."""
         return {column: getattr(self, column) for column in COLUMNS}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Alarm:
+        """Back from :meth:`to_json`."""
+        return cls(**{column: document[column] for column in COLUMNS})
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many rows were judged, and how many were not, and why."""
+
+    rows: int
+    judged: int
+    warming_up: int = 0  # the detector needs rows before it can say anything
+    unusable: int = 0  # a value was missing for too long
+    late: int = 0  # at or before the time of a row that came earlier
+    refused: int = 0  # could not be read, or its time could not be believed
+
+    def __str__(self) -> str:
+        reasons = (
+            (self.warming_up, "to warm up"),
+            (self.unusable, "with missing values"),
+            (self.late, "late or repeated"),
+            (self.refused, "refused"),
+        )
+        why = ", ".join(f"{count} {word}" for count, word in reasons if count)
+        return f"{self.judged} of {self.rows} rows judged" + (f" ({why})" if why else "")
+
 
 def shares_between(contributions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Shares ``(m,)`` of contributions ``(n, m)``, added up row after row as a monitor does; equal if all are 0."""
     total = np.zeros(contributions.shape[1])
     for row in contributions:
-        total += row
+        total += np.nan_to_num(row)
     return shares_of(total)
 
 
@@ -74,14 +100,6 @@ def named_shares(shares: npt.NDArray[np.float64], channels: Sequence[str]) -> di
     """Channel -> share, largest first; ties in the order of the channels."""
     order = np.argsort(-shares, kind="stable")
     return {channels[c]: float(shares[c]) for c in order}
-
-
-def stamp(timestamps: npt.NDArray[Any] | None, instant: int | None) -> str | float | None:
-    """The timestamp of an instant as text (dates) or seconds."""
-    if timestamps is None or instant is None or not 0 <= instant < len(timestamps):
-        return None
-    value = timestamps[instant]
-    return str(value) if timestamps.dtype.kind == "M" else float(value)
 
 
 @dataclass(frozen=True)
@@ -104,6 +122,8 @@ class Alarms(Sequence[Alarm]):
     statistic: npt.NDArray[np.float64]  # (T,)
     active: npt.NDArray[np.bool_]  # (T,)
     calibration: Calibration
+    tally: Tally  # rows judged and not judged
+    silences: tuple[Silence, ...] = ()  # channels that fell silent: alarms about the data, outside the budget
 
     @overload
     def __getitem__(self, index: int) -> Alarm: ...
@@ -195,19 +215,33 @@ def alarms_of(
     *,
     rule: AlarmRule,
     calibration: Calibration,
-    channels: Sequence[str] = (),
-    timestamps: npt.NDArray[Any] | None = None,
-    name: str = "",
+    series: Series | None = None,
+    blame: bool = False,
+    tally: Tally | None = None,
+    silences: tuple[Silence, ...] = (),
 ) -> Alarms:
-    """The alarms of scored rows by a fitted rule at a calibrated threshold."""
+    """The alarms of scored rows by a fitted rule at a calibrated threshold.
+
+    Parameters
+    ----------
+    scored : Scored
+    rule, calibration
+    series : Series, optional
+        What was scored: for times, channel names and the entity.
+    blame : bool
+        Points are the channels of the series, so that alarms can name them.
+    tally : Tally, optional
+        Rows judged and not judged; counted from the scores unless given.
+    silences : tuple of Silence
+    """
     evidence, trace = rule.start(threshold=calibration.threshold).extend(scored)
     found = []
     for start, stop in events_from_labels(trace.active):
         onset = int(trace.onset[start])
         shares: dict[str, float] = {}
-        if len(channels):
+        if blame and series is not None:
             rows = slice(min(onset + 1, start), start + 1)
-            shares = named_shares(shares_between(rule.contributions(scored.points[rows])), channels)
+            shares = named_shares(shares_between(rule.contributions(scored.points[rows])), series.channels)
         cleared = int(stop) if stop < len(scored) else None
         found.append(
             Alarm(
@@ -219,13 +253,15 @@ def alarms_of(
                 rule=rule.name,
                 budget=calibration.budget,
                 channels=shares,
-                raised_time=stamp(timestamps, int(start)),
-                onset_time=stamp(timestamps, onset),
-                cleared_time=stamp(timestamps, cleared),
-                series=name,
+                raised_time=None if series is None else series.stamp(int(start)),
+                onset_time=None if series is None else series.stamp(onset),
+                cleared_time=None if series is None else series.stamp(cleared),
+                series="" if series is None else series.name,
             )
         )
-    return Alarms(tuple(found), scored.scores, evidence, trace.statistic, trace.active, calibration)
+    judged = int(scored.known.sum())
+    counted = Tally(rows=len(scored), judged=judged, warming_up=len(scored) - judged) if tally is None else tally
+    return Alarms(tuple(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences)
 
 
 def raise_alarms(

@@ -25,9 +25,10 @@ class Lines:
 
     def __init__(self, path, last):
         self.path, self.last = path, last
+        self.buffer = self  # as sys.stdin has it: the lines as bytes
 
     def __iter__(self):
-        with open(self.path) as file:
+        with open(self.path, "rb") as file:
             for number, line in enumerate(file):
                 if number == self.last:
                     os.kill(os.getpid(), signal.SIGKILL)

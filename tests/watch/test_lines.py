@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tisat
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning, SeriesError
-from tisat.online.watching import LineReader, judge_line, watch
+from tisat.watch.lines import LineReader, judge_line, watch_lines
 
 CHANNELS = ("cpu", "disk")
 
@@ -60,18 +60,18 @@ def as_json(values):
 
 def judged(monitor, lines, **options):
     output = io.BytesIO()
-    watch(monitor, lines, output, **options)
+    watch_lines(monitor, [line.encode() for line in lines], output, any_period=True, **options)
     return [json.loads(line) for line in output.getvalue().splitlines()]
 
 
 def test_csv_and_json_lines_give_the_verdicts_of_the_rows(detector, monitor):
     values = table(300, 2)
-    plan = monitor.plan
     expected = [monitor.update(row, time=60.0 * t).to_json() for t, row in enumerate(values)]
     for lines in (as_csv(values), as_json(values)):
-        fresh = type(monitor)(detector, false_alarms=plan)
-        found = judged(fresh, lines)
-        assert [{**one, "line": None} for one in found] == [{"line": None, **one} for one in expected]
+        found = judged(monitor.watch.monitor(), lines)
+        assert [{**one, "line": None, "time": None} for one in found] == [
+            {"line": None, **one, "time": None} for one in expected
+        ]
     assert any(one["raised"] for one in expected)
 
 
@@ -79,7 +79,7 @@ def test_csv_and_json_lines_give_the_verdicts_of_the_rows(detector, monitor):
     ("lines", "row", "time"),
     [
         (["1.5,2"], [1.5, 2.0], None),
-        (["7,1.5,2"], [1.5, 2.0], 7.0),
+        (["7,1.5,2"], [1.5, 2.0], "7"),
         (["2026-01-01T00:00,1.5,2"], [1.5, 2.0], "2026-01-01T00:00"),
         (["\ufeffcpu,disk,label\n", "1.5,2,0\n"], {"cpu": 1.5, "disk": 2.0}, None),
         (["disk,cpu\n", "\n", "2,1.5\n"], {"cpu": 1.5, "disk": 2.0}, None),
@@ -93,15 +93,35 @@ def test_the_ways_to_write_a_row(lines, row, time):
     assert answers == [(row, time)]
 
 
-@pytest.mark.parametrize("line", ["1", "1,2,3,4", "a,b", "{", '{"cpu": "x"}', '{"gpu": 1}', "[1]", "inf,1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1",
+        "1,2,3,4",
+        "a,b",
+        "{",
+        '{"cpu": "x"}',
+        '{"gpu": 1}',
+        "[1]",
+        "inf,1",
+        '{"cpu": 1' + "0" * 400 + "}",
+        '{"cpu": 1' + "0" * 9000 + "}",
+        '{"cpu": 1, "time": 1' + "0" * 400 + "}",
+        '{"cpu": 1, "time": "0001-01-01T00:00+14:00"}',
+        "[" * 100_000,
+        "1_000,2",
+        "١,2",
+    ],
+)
 def test_a_line_that_cannot_be_read_is_refused_and_changes_nothing(monitor, line):
     reader = LineReader(CHANNELS)
-    judge_line(monitor, reader, "0.5,0.5", 0)
+    judge_line(monitor, reader, b"0.5,0.5", 0)
     before = monitor.state()
-    answer = json.loads(judge_line(monitor, reader, line, 1))
+    answer = judge_line(monitor, reader, line.encode(), 1)
     assert (answer["line"], answer["row"], answer["status"]) == (1, None, "refused")
     assert answer["reason"]
-    assert monitor.state()[0] == before[0]
+    assert {**monitor.state()[0], "counts": None} == {**before[0], "counts": None}
+    assert monitor.tally.refused == 1
 
 
 @given(st.text(max_size=40))
@@ -113,7 +133,7 @@ def test_no_text_makes_the_reader_fall_over(text):
 
 
 def test_a_header_without_the_channels_is_refused():
-    with pytest.raises(SeriesError, match=r"must name the channels cpu, disk\. Got gpu besides, and disk missing"):
+    with pytest.raises(SeriesError, match=r"Missing: disk; not known to it: gpu"):
         LineReader(CHANNELS)("cpu,gpu")
 
 
@@ -133,5 +153,5 @@ def test_killed_again_and_again_it_loses_nothing_and_repeats_nothing(detector, t
         warnings.simplefilter("ignore", CalibrationWarning)
         monitor = detector.monitor(false_alarms="1/50 instants")
     expected = io.BytesIO()
-    watch(monitor, lines, expected)
+    watch_lines(monitor, [line.encode() for line in lines], expected)
     assert Path(files[3]).read_bytes() == expected.getvalue()

@@ -12,10 +12,9 @@ import tisat
 from tisat.detectors import make
 from tisat.errors import ArtefactError, CalibrationWarning, InputError, ParameterError, SeriesError
 from tisat.missing import MAX_GAP, CarryForward, carry_forward
-from tisat.online.fleet import Fleet
-from tisat.online.monitor import Monitor
-from tisat.online.rowclock import read_time
-from tisat.sequential.rules import Scored
+from tisat.reading.clock import read_time
+from tisat.sequential.rules import Scored, make_rule
+from tisat.watch import Fleet, Monitor, Watch
 
 RULES = [
     ("excess", {}),
@@ -62,8 +61,8 @@ def assert_same_verdicts(found, expected):
 @pytest.mark.parametrize(("rule", "options"), RULES)
 def test_rows_one_by_one_give_the_alarms_of_the_whole_series(detector, rule, options):
     series = troubled()
-    batch = quietly(detector.alarms, series, false_alarms="1/100 instants", rule=rule, **options)
-    monitor = quietly(detector.monitor, false_alarms="1/100 instants", rule=rule, name="machine", **options)
+    batch = quietly(detector.alarms, series, false_alarms="1/100 instants", rule=make_rule(rule, **options))
+    monitor = quietly(detector.monitor, false_alarms="1/100 instants", rule=make_rule(rule, **options), name="machine")
     verdicts = [monitor.update(row, time=time) for row, time in zip(series.values, series.timestamps, strict=True)]
     scores = np.array([verdict.score for verdict in verdicts])
     bound = max(detector.rounding, 1e-12)
@@ -71,7 +70,7 @@ def test_rows_one_by_one_give_the_alarms_of_the_whole_series(detector, rule, opt
     # From the same points the rest is identical to the bit.
     points = np.array([verdict.score for verdict in verdicts])
     if not detector.points_are_channels:
-        evidence, trace = monitor.plan.rule.start(threshold=batch.threshold).extend(Scored.of(points))
+        evidence, trace = monitor.watch.rule.start(threshold=batch.threshold).extend(Scored.of(points))
         np.testing.assert_array_equal([verdict.evidence for verdict in verdicts], evidence)
         np.testing.assert_array_equal([verdict.statistic for verdict in verdicts], trace.statistic)
     np.testing.assert_allclose([verdict.statistic for verdict in verdicts], batch.statistic, rtol=1e-9, atol=1e-9)
@@ -106,15 +105,15 @@ def test_a_forecaster_notices_the_event_and_names_the_channel():
 def test_a_monitor_restored_between_any_two_rows_gives_identical_verdicts(detector, rule, options, tmp_path):
     series = troubled(420)
     rows = list(zip(series.values, series.timestamps, strict=True))
-    through = quietly(detector.monitor, false_alarms="1/60 instants", rule=rule, **options)
+    through = quietly(detector.monitor, false_alarms="1/60 instants", rule=make_rule(rule, **options))
     expected = [through.update(row, time=time) for row, time in rows]
-    monitor = quietly(detector.monitor, false_alarms="1/60 instants", rule=rule, **options)
+    monitor = quietly(detector.monitor, false_alarms="1/60 instants", rule=make_rule(rule, **options))
     found = []
     stops = set(np.random.default_rng(0).choice(len(rows), 12, replace=False).tolist()) | {62, 105, 305}
     for number, (row, time) in enumerate(rows):
         if number in stops:
             monitor.snapshot(tmp_path / "state", note={"row": number})
-            monitor, note = Monitor.restore_with_note(detector, tmp_path / "state")
+            monitor, note = Monitor.restore_with_note(monitor.watch, tmp_path / "state")
             assert note == {"row": number}
         found.append(monitor.update(row, time=time))
     assert_same_verdicts(found, expected)
@@ -124,10 +123,15 @@ def test_a_monitor_restored_between_any_two_rows_gives_identical_verdicts(detect
 def test_a_snapshot_of_another_detector_is_refused(tmp_path):
     first, second = (make("linear-mean", window=5).fit(wave(400, seed=seed)) for seed in (1, 2))
     quietly(first.monitor, false_alarms=0.05).snapshot(tmp_path / "state")
+    mine, other = (quietly(Watch(one, budget=0.05).calibrate) for one in (first, second))
     with pytest.raises(ArtefactError, match="written with another one"):
-        Monitor.restore(second, tmp_path / "state")
+        Monitor.restore(other, tmp_path / "state")
     with pytest.raises(ArtefactError, match="must hold a fleet"):
-        Fleet.restore(first, tmp_path / "state")
+        Fleet.restore(mine, tmp_path / "state")
+    with pytest.raises(ArtefactError, match=r"for 0\.05/instant instead.*--recalibrate"):
+        Monitor.restore(quietly(mine.recalibrated, 0.01), tmp_path / "state")
+    gone_on = Monitor.restore(quietly(mine.recalibrated, 0.01), tmp_path / "state", recalibrate=True)
+    assert gone_on.update([0.0, 0.0, 0.0]).threshold > mine.calibration.threshold
 
 
 @given(
@@ -136,7 +140,7 @@ def test_a_snapshot_of_another_detector_is_refused(tmp_path):
 @settings(max_examples=100, deadline=None)
 def test_carrying_forward_row_by_row_is_carrying_forward(rows):
     values = np.array(rows)
-    carry = CarryForward(2)
+    carry = CarryForward(["a", "b"])
     np.testing.assert_array_equal([carry(row) for row in values], carry_forward(values))
 
 
@@ -147,14 +151,14 @@ class TestWhatCanHappenToARow:
 
     def test_late_and_duplicate_rows_change_nothing(self, monitor):
         rows = wave(60, seed=3)
-        expected = quietly(monitor.detector.monitor, false_alarms=0.02, period=60.0)
+        expected = monitor.watch.monitor()
         for t, row in enumerate(rows):
             verdict = monitor.update(row, time=60.0 * t)
             twin = expected.update(row, time=60.0 * t)
             assert repr(verdict) == repr(twin)
             assert monitor.update(row + 9, time=60.0 * t).status == "duplicate"
             assert monitor.update(row + 9, time=60.0 * t - 1).status == "late"
-        assert (monitor.rows, monitor.refused) == (60, 120)
+        assert (monitor.rows, monitor.tally.late) == (60, 120)
 
     def test_a_jump_in_time_starts_the_warm_up_again(self, monitor):
         rows = wave(30, seed=3)
@@ -172,7 +176,7 @@ class TestWhatCanHappenToARow:
         assert statuses[12 + MAX_GAP] == "warming up"
 
     def test_rows_by_name_are_rows_by_position(self, monitor):
-        twin = quietly(monitor.detector.monitor, false_alarms=0.02, period=60.0)
+        twin = monitor.watch.monitor()
         for row in wave(10, seed=3):
             named = {"2": row[2], "0": row[0], "1": row[1]}
             assert repr(monitor.update(named)) == repr(twin.update(row))
@@ -184,8 +188,15 @@ class TestWhatCanHappenToARow:
             ([1.0, 2.0], None, "must have the 3 channels"),
             ([1.0, 2.0, np.inf], None, "finite or NaN.*channel '2'"),
             (["a", "b", "c"], None, "must be 3 numbers"),
+            ([1.0, 2.0, 10**400], None, "'2' must be a number"),
+            ([1.0, 2.0, 1j], None, "must be 3 numbers"),
+            ({"0": "1"}, None, "'0' must be a number. Got '1'"),
+            ({"0": True}, None, "'0' must be a number. Got 'True'"),
+            ([1.0, 2.0, 3.0], "2300-01-01", "between the years 1678 and 2261"),
+            ([1.0, 2.0, 3.0], "0001-01-01T00:00+14:00", "between the years"),
+            ([1.0, 2.0, 3.0], 10**400, "between the years"),
             ({"4": 1.0}, None, "channels among 0, 1, 2"),
-            ([1.0, 2.0, 3.0], "yesterday", "date or a number"),
+            ([1.0, 2.0, 3.0], "yesterday", "must be a date such as"),
             ([1.0, 2.0, 3.0], float("nan"), "must be known"),
         ],
     )
@@ -224,8 +235,8 @@ def test_times_of_every_kind_are_read():
         "2026-01-01", "2026-01-01T00:00:00Z", "2026-01-01T02:00:00+02:00", np.datetime64("2026-01-01"),
         datetime.datetime(2026, 1, 1), datetime.datetime(2026, 1, 1, 2, tzinfo=zone),
     ):  # fmt: skip
-        assert read_time(time) == (True, midnight)
-    assert read_time(7) == (False, 7.0)
+        assert read_time(time)[:2] == (True, midnight)
+    assert read_time(7) == (False, 7.0, None)
     with pytest.raises(SeriesError):
         read_time(True)
 
@@ -242,13 +253,14 @@ class TestFleet:
         names = ["a", "b", "c"]
         series = {name: troubled() for name in names}
         rows = {name: series[name].values + 0.05 * number for number, name in enumerate(names)}
-        fleet = quietly(Fleet, detector, entities=names, false_alarms="1/100 instants")
-        singles = {name: Monitor(detector, false_alarms=fleet.plan, name=name) for name in names}
+        watch = quietly(Watch(detector, budget="1/100 instants").calibrate)
+        fleet = watch.fleet(names)
+        singles = {name: watch.monitor(name=name) for name in names}
         for t in range(400):
             due = [name for number, name in enumerate(names) if t % (number + 1) == 0]  # not all at once
             if t == 200:
                 fleet.snapshot(tmp_path / "fleet")
-                fleet = Fleet.restore(detector, tmp_path / "fleet")
+                fleet = Fleet.restore(watch, tmp_path / "fleet")
             found = fleet.update({name: rows[name][t] for name in due}, times=60.0 * t)
             assert list(found) == due
             for name in due:
@@ -264,13 +276,119 @@ class TestFleet:
                     [one.score, one.statistic], [expected.score, expected.statistic], rtol=1e-6, atol=1e-9
                 )
 
-    def test_a_bad_row_leaves_the_whole_fleet_as_it_was(self):
-        detector = make("linear-mean", window=4).fit(wave(400, seed=1))
-        fleet = quietly(Fleet, detector, entities=["a", "b"], false_alarms=0.05)
-        with pytest.raises(SeriesError):
-            fleet.update({"a": [0.0, 0.0, 0.0], "b": [0.0]})
-        assert fleet.monitors["a"].rows == 0
-        with pytest.raises(InputError, match="Got 'c'"):
-            fleet.update({"c": [0.0, 0.0, 0.0]})
+    @pytest.fixture
+    def watch(self):
+        return quietly(Watch(make("linear-mean", window=4), budget=0.05, period=60.0).fit, wave(400, seed=1))
+
+    def test_a_bad_row_or_time_is_that_rows_outcome_and_touches_nobody_else(self, watch):
+        fleet, alone = watch.fleet(["a", "b"]), watch.monitor(name="a")
+        rows = wave(40, seed=4)
+        bad = [([0.0], 0.0), (rows[0], "garbage"), (["x"] * 3, None), ({"9": 1.0}, None), ([np.inf, 0.0, 0.0], None)]
+        for t, row in enumerate(rows):
+            wrong, when = bad[t % len(bad)]
+            found = fleet.update({"b": wrong, "a": row}, times={"a": 60.0 * t, "b": when})
+            assert found["b"].status == "refused"
+            assert found["b"].reason
+            assert repr(found["a"]) == repr(alone.update(row, time=60.0 * t))
+        assert fleet["b"].rows == 0
+        assert fleet["b"].tally.refused == 40
+
+    def test_many_rows_in_one_call_are_the_rows_one_by_one(self, watch):
+        rows = wave(300, seed=4)
+        rows[100:103] += 4.0
+        one, many = watch.monitor(name="m"), watch.fleet(["m", "other"])
+        expected = [one.update(row, time=60.0 * t) for t, row in enumerate(rows)]
+        items = [(name, row, 60.0 * t) for t, row in enumerate(rows) for name in ("m", "other")]
+        found = [verdict for verdict in many.judge(items) if verdict.entity == "m"]
+        assert_same_verdicts(found, expected)
+        assert_same_verdicts(watch.monitor(name="m").extend(rows, (60.0 * np.arange(300)).tolist()), expected)
+        assert any(verdict.raised for verdict in expected)
+
+    def test_entities_enrol_and_retire_and_go_on_from_their_own_state(self, watch):
+        rows = wave(60, seed=4)
+        through = watch.fleet(["a"])
+        expected = [through.update({"a": row})["a"] for row in rows]
+        fleet = watch.fleet(enrol=True)
+        found = [fleet.update({"a": row})["a"] for row in rows[:30]]
+        blob = fleet.retire("a")
+        assert len(fleet) == 0
+        assert fleet.judge([("b", rows[0], None)])[0].status == "warming up"
+        fleet.enrol("a", blob)
+        found += [fleet.update({"a": row})["a"] for row in rows[30:]]
+        assert_same_verdicts(found, expected)
+        with pytest.raises(ArtefactError, match="must be its own"):
+            fleet.enrol("c", blob)
         with pytest.raises(InputError, match="distinct names"):
-            Fleet(detector, entities=["a", "a"], false_alarms=0.05)
+            fleet.enrol("a")
+
+    def test_an_unknown_entity_is_refused_unless_entities_enrol(self, watch):
+        fleet = watch.fleet(["a"])
+        assert (
+            fleet.update({"c": [0.0, 0.0, 0.0]})["c"].reason
+            == "The fleet must know the entity of every row. Got 'c' instead."
+        )
+        with pytest.raises(InputError, match="distinct names"):
+            watch.fleet(["a", "a"])
+
+
+class TestTheClock:
+    @pytest.fixture
+    def monitor(self):
+        return quietly(Watch(make("last-value"), budget=0.05, period=60.0).fit, wave(400, seed=1)).monitor()
+
+    def test_one_row_from_the_future_does_not_make_every_later_row_late(self, monitor):
+        times = [0, 60, 120, 4_000_000_000.0, 180, 240, 300]
+        statuses = [monitor.update([0.0] * 3, time=time).status for time in times]
+        assert statuses == ["warming up", "ok", "ok", "unconfirmed", "ok", "ok", "ok"]
+
+    def test_a_second_row_confirms_a_far_jump(self, monitor):
+        times = [0, 60, 10_000_000, 10_000_060, 10_000_120, 10_000_180]
+        statuses = [monitor.update([0.0] * 3, time=time).status for time in times]
+        assert statuses == ["warming up", "ok", "unconfirmed", "warming up", "ok", "ok"]
+
+    def test_a_first_row_from_the_future_is_given_up(self, monitor):
+        statuses = [monitor.update([0.0] * 3, time=time).status for time in (90_000_000, 60, 120, 180)]
+        assert statuses == ["warming up", "warming up", "ok", "ok"]
+
+    def test_many_late_rows_are_told(self, monitor):
+        for time in (0, 60, 120):
+            monitor.update([0.0] * 3, time=time)
+        assert monitor.trouble is None
+        for _ in range(25):
+            monitor.update([0.0] * 3, time=60)
+        assert "25 rows in a row came late" in monitor.trouble
+
+    def test_another_pace_is_told(self, monitor):
+        for t in range(40):
+            monitor.update([0.0] * 3, time=300.0 * t)
+        assert "every 60 seconds, as in training. Got one every 300" in monitor.trouble
+
+    def test_the_same_rows_are_left_out_in_a_whole_series(self, monitor):
+        seconds = np.array([0, 60, 120, 1e7, 1e7 + 60, 1e7 + 120, 3e7, 6e7, 6e7 + 60, 6e7 + 120])
+        values = wave(len(seconds), seed=6)
+        scores = [monitor.update(row, time=time).score for row, time in zip(values, seconds, strict=True)]
+        series = tisat.Series(values, timestamps=seconds, channels=monitor.watch.channels)
+        batch = monitor.watch.alarms(series, any_period=True)
+        np.testing.assert_array_equal(np.isnan(scores), np.isnan(batch.scores))
+
+
+def test_a_dead_sensor_is_an_alarm_of_its_own_and_never_zero_alarms():
+    names = ("flow", "heat", "power")
+    watch = quietly(
+        Watch(make("linear-mean", window=8), budget=0.01).fit, tisat.Series(wave(600, seed=1), channels=names)
+    )
+    values = wave(60, seed=2)
+    values[20:45, 1] = np.nan
+    series = tisat.Series(values, timestamps=60.0 * np.arange(60), channels=names, name="pump")
+    monitor = watch.monitor(name="pump")
+    changes = [
+        one for row, time in zip(values, series.timestamps, strict=True) for one in monitor.update(row, time).silences
+    ]
+    (silence,) = watch.alarms(series).silences
+    assert (silence.channel, silence.since, silence.noticed, silence.until) == ("heat", 20, 20 + MAX_GAP, 45)
+    assert changes[-1] == silence  # the same, online
+    assert changes[0].until is None
+    values[:, 1] = np.nan
+    if not watch.detector.partial:
+        with pytest.raises(SeriesError, match=r"None of its 60 could be.*heat \(since row 0\)"):
+            watch.alarms(tisat.Series(values, channels=names, name="pump"))

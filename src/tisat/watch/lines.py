@@ -1,0 +1,349 @@
+"""Rows as text in, verdicts as JSON lines out, with a state file from which a killed process goes on.
+
+Lines are csv (with or without a header) or JSON (an object by channel, or a list). Each line gets exactly one verdict; a
+line that cannot be read gets one too, with status ``refused`` and the reason, and changes nothing. A header that does not
+fit the model ends the watch: what follows could only be judged wrongly. A last line without its newline is still being
+written, and waits.
+
+Exactly once. The state file, replaced whole every ``every`` lines and when the watch ends, holds the monitor, the number of
+input lines it has seen and the number of output bytes written before it. A process that finds one cuts its output back to
+that many bytes, passes over that many lines of input, and goes on: what was done after the last state is done again,
+identically. So nothing is lost and nothing is doubled, whenever the process is killed, provided the input can be read
+again from its beginning and the output is a file of its own. Without such an output (a pipe) the verdicts since the last
+state are written again; each carries its line number, counted from 1. This module does not know where the lines come from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from tisat._validation import check_integer
+from tisat.errors import InputError, SeriesError
+from tisat.reading.columns import LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of
+from tisat.reading.words import is_number, read_number
+from tisat.watch.monitor import Monitor
+
+LONGEST_LINE = 1 << 20  # bytes; a longer line is refused unread
+SHOWN = 80  # characters of a line that a sentence repeats
+
+
+class HeaderError(SeriesError):
+    """The names of the columns do not fit the model: no row after them could be judged."""
+
+
+class LineReader:
+    """Turns a line of text into a row and its time, for a model with these channels.
+
+    Parameters
+    ----------
+    channels : sequence of str
+    header : list of str, optional
+        The csv header, where it has been read before.
+    time : str, optional
+        The column that holds the time, where it is not called like one.
+    ignore : sequence of str
+        Columns to leave out.
+    ignore_extra : bool
+        Leave out whatever the model does not know.
+
+    Examples
+    --------
+    >>> reader = LineReader(["cpu", "disk"])
+    >>> reader("time,disk,cpu"), reader("60,2.5,")
+    (None, ({'cpu': nan, 'disk': 2.5}, '60'))
+    >>> reader('{"cpu": 1, "time": 120, "disk": 2}')
+    ({'cpu': 1, 'disk': 2}, 120)
+    """
+
+    def __init__(
+        self,
+        channels: Sequence[str],
+        *,
+        header: Sequence[str] | None = None,
+        time: str | None = None,
+        ignore: Sequence[str] = (),
+        ignore_extra: bool = False,
+    ) -> None:
+        self.channels = tuple(channels)
+        self.header = None if header is None else list(header)
+        self._time = time
+        self._ignore = frozenset(ignore)
+        self._ignore_extra = ignore_extra
+        self._begun = header is not None
+
+    def __call__(self, line: str) -> tuple[Any, Any] | None:
+        """Row and time; None for an empty line or a csv header."""
+        text = line.strip().lstrip("\ufeff")
+        if not text:
+            return None
+        if text[0] in "{[":
+            return self._json(text)
+        try:
+            cells = next(csv.reader([text]))
+        except csv.Error as error:
+            raise SeriesError(f"A row must be one line of csv. Got {text[:SHOWN]!r} instead ({error}).") from None
+        if not self._begun:
+            self._begun = True
+            if not all(is_number(cell) for cell in cells[1:]) or (len(cells) == 1 and not is_number(cells[0])):
+                self.header = self._check_names([cell.strip() for cell in cells])
+                return None
+        return self._cells(cells)
+
+    def _is_other(self, name: str) -> bool:
+        """Whether a name is the time's, the labels' or one to leave out, and not a channel's."""
+        if name in self.channels:
+            return False
+        return name == self._time or name in self._ignore or name.lower() in (*TIME_NAMES, *LABEL_NAMES)
+
+    def _check_names(self, header: list[str]) -> list[str]:
+        try:
+            if self._time is not None:
+                choose(header, self._time, ())
+            names = [name for name in header if not self._is_other(name)]
+            order_of(
+                names, self.channels, whose="this model", what="header of the rows", ignore_extra=self._ignore_extra
+            )
+        except SeriesError as error:
+            raise HeaderError(str(error)) from None
+        return header
+
+    def _cells(self, cells: list[str]) -> tuple[Any, Any]:
+        try:
+            if self.header is None:
+                extra = len(cells) - len(self.channels)
+                if extra not in (0, 1):
+                    raise SeriesError(
+                        f"A row must have {len(self.channels)} values, or a time and as many. Got {len(cells)} instead."
+                    )
+                return [read_number(cell) for cell in cells[extra:]], (cells[0].strip() or None) if extra else None
+            if len(cells) != len(self.header):
+                raise SeriesError(
+                    f"A row must have the {len(self.header)} cells of the header. Got {len(cells)} instead."
+                )
+            named = dict(zip(self.header, cells, strict=True))
+            time = self._time_of(self.header)
+            row = {name: read_number(named[name]) for name in self.channels}
+            return row, None if time is None else named[time].strip() or None
+        except SeriesError:
+            raise
+        except ValueError:
+            raise SeriesError(f"A row must hold numbers. Got {','.join(cells)[:SHOWN]!r} instead.") from None
+
+    def _time_of(self, names: Iterable[str]) -> str | None:
+        if self._time is not None:
+            return self._time
+        return next((name for name in names if name.lower() in TIME_NAMES and name not in self.channels), None)
+
+    def _json(self, text: str) -> tuple[Any, Any]:
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:  # also integers of thousands of digits
+            raise SeriesError(
+                f"A row in JSON must be whole. Got {text[:SHOWN]!r} instead ({str(error)[:SHOWN]})."
+            ) from None
+        if isinstance(row, list):
+            return row, None
+        time = self._time_of(row)
+        values = {name: value for name, value in row.items() if name != time and not self._is_other(name)}
+        unknown = [name for name in values if name not in self.channels]
+        if self._ignore_extra:
+            values = {name: value for name, value in values.items() if name in self.channels}
+        elif unknown and not self._begun:  # the first object is a header too: it shows what the rows will look like
+            raise HeaderError(
+                f"The rows given to this model must have channels among {listed(self.channels)}. Got {listed(unknown)} besides."
+                f"{meant(unknown[0], self.channels)} Extra columns can be left out: --ignore-extra."
+            )
+        self._begun = True
+        return values, None if time is None else row[time]
+
+
+def judge_line(monitor: Monitor, reader: LineReader, line: bytes, number: int) -> dict[str, Any] | None:
+    """The verdict on one line as plain values; None for an empty line or a header."""
+    try:
+        if len(line) > LONGEST_LINE:
+            raise SeriesError(f"A row must be at most {LONGEST_LINE} bytes long. Got {len(line)} instead.")
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise SeriesError(f"A row must be text in UTF-8. Got {line[:20]!r} instead.") from None
+        read = reader(text)
+        if read is None:
+            return None
+        answer = monitor.update(*read).to_json()
+    except HeaderError:
+        raise
+    except InputError as error:
+        answer = monitor.refuse(str(error)).to_json()
+    return {"line": number, **answer}
+
+
+@dataclass
+class Note:
+    """What is kept beside the monitor in the state file: where the input and the output stood."""
+
+    lines: int = 0  # seen
+    bytes: int = 0  # written
+    header: list[str] | None = None
+    first: str = ""  # hash of the first line, by which another input is told
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Note:
+        """From what a state file holds."""
+        header = document.get("header")
+        return cls(
+            int(document.get("lines", 0)),
+            int(document.get("bytes", 0)),
+            None if header is None else [str(name) for name in header],
+            str(document.get("first", "")),
+        )
+
+
+def fingerprint(line: bytes) -> str:
+    """A short hash of a line."""
+    return hashlib.sha256(line).hexdigest()[:16]
+
+
+def after(lines: Iterable[bytes], note: Note) -> Iterator[bytes]:
+    """The lines not yet seen; an error where the input is not the one the note is about."""
+    passed = 0
+    for line in lines:
+        if passed == 0 and note.first and fingerprint(line) != note.first:
+            raise InputError(
+                f"The input must be the one the state file remembers, from its beginning. Its first line is another: {line[:SHOWN]!r}. "
+                "If rows only go on here (a pipe, a rotated file), say --live; to begin anew, give another --state."
+            )
+        passed += 1
+        if passed > note.lines:
+            yield line
+    if passed < note.lines:
+        raise InputError(
+            f"The input must have the {note.lines} lines the state file has seen. Got only {passed}: it was cut or rotated. "
+            "If rows only go on here, say --live; to begin anew, give another --state."
+        )
+
+
+class Interrupted(BaseException):
+    """Somebody wants the watch to end; raised between two lines only."""
+
+
+class Switch:
+    """Ends a watch between two lines: a signal that comes while a line is judged waits for its verdict."""
+
+    def __init__(self) -> None:
+        self.busy = False
+        self.off = False
+
+    def __call__(self, *_: Any) -> None:
+        """Turn it off; as a signal handler."""
+        self.off = True
+        if not self.busy:
+            raise Interrupted
+
+
+def watch_lines(
+    monitor: Monitor,
+    lines: Iterable[bytes],
+    output: IO[bytes],
+    *,
+    reader: LineReader | None = None,
+    state: str | Path | None = None,
+    every: int = 100,
+    note: Note | None = None,
+    alarms_only: bool = False,
+    any_period: bool = False,
+    report: Callable[[str], None] = lambda _: None,
+    switch: Switch | None = None,
+) -> Note:
+    """Judge every line until there are no more or somebody turns the switch; where input and output stand then.
+
+    Parameters
+    ----------
+    monitor : Monitor
+    lines : iterable of bytes
+        Those not yet seen, each with its newline.
+    output : binary file
+    reader : LineReader, optional
+    state : path, optional
+        Where the state is kept; nowhere unless given.
+    every : int
+        Lines between two states.
+    note : Note, optional
+        Where input and output stood before these lines.
+    alarms_only : bool
+        Write only verdicts that raise or clear an alarm, or that say that a channel fell silent or came back.
+    any_period : bool
+        Go on where rows come at another pace than in training.
+    report : callable
+        Gets a sentence when somebody should know something.
+    switch : Switch, optional
+    """
+    check_integer(every, "every", "watch_lines", minimum=1)
+    at = Note() if note is None else note
+    read = LineReader(monitor.watch.channels, header=at.header) if reader is None else reader
+    off = Switch() if switch is None else switch
+    saved, troubled = at.lines, False
+
+    def save() -> None:
+        at.header = read.header
+        if state is not None:
+            if output.seekable():
+                os.fsync(output.fileno())
+            monitor.snapshot(state, note=vars(at))
+
+    def judge() -> None:
+        nonlocal saved, troubled
+        for line in lines:
+            if not line.endswith(b"\n"):
+                report(f"line {at.lines + 1} has no end yet and waits; add a newline to have it judged")
+                break
+            off.busy = True
+            if at.lines == 0:
+                at.first = fingerprint(line)
+            answer = judge_line(monitor, read, line, at.lines + 1)
+            at.lines += 1
+            if answer is not None:
+                at.bytes += _write(output, answer, at.lines, report, alarms_only=alarms_only)
+                trouble = None if troubled else monitor.trouble
+                if trouble is not None:
+                    troubled = True
+                    if "must come every" in trouble and not any_period:
+                        raise SeriesError(trouble)
+                    report(trouble)
+            if at.lines - saved >= every:
+                save()
+                saved = at.lines
+            off.busy = False
+            if off.off:
+                return
+
+    with contextlib.suppress(Interrupted):
+        judge()
+    off.busy = True  # nothing may come between the last line and its state
+    save()
+    return at
+
+
+def _write(
+    output: IO[bytes], answer: dict[str, Any], number: int, report: Callable[[str], None], *, alarms_only: bool
+) -> int:
+    if answer["status"] == "refused":
+        report(f"line {number} refused: {answer['reason']}")
+    for one in answer.get("data", ()):
+        if one["until"] is None:
+            report(f"{one['channel']} is silent since {one['since_time'] or 'row ' + str(one['since'])}")
+        else:
+            report(f"{one['channel']} is back at {one['until_time'] or 'row ' + str(one['until'])}")
+    if alarms_only and not (answer["raised"] or answer["cleared"] or "data" in answer):
+        return 0
+    content = (json.dumps(answer, allow_nan=False) + "\n").encode()
+    output.write(content)
+    output.flush()
+    return len(content)

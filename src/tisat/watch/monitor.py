@@ -1,0 +1,462 @@
+"""Online: rows in, verdicts out, within a false-alarm budget; bounded memory, and a file to go on from after a crash.
+
+Pushing rows one by one gives what the batch call gives: the points up to the rounding of a network's arithmetic, and
+from the same points the same evidence, statistic and alarms to the bit, because both run the same loops.
+
+What can happen to a row, and what is done about it:
+
+* a missing value is carried forward for at most ``MAX_GAP`` instants, as :mod:`tisat.missing` says; beyond it the channel is
+  **silent**, which is said once. A detector that can do without single channels goes on with the rest; otherwise the row is
+  ``unusable``, its score is NaN, an alarm that was on ends, and warm-up begins again;
+* a time not after the last one is ``late`` or ``duplicate``, one far ahead of all others is ``unconfirmed`` until a second
+  one confirms it: the row is left out and nothing changes, because the scores that depended on it have been given;
+* a jump in time of more than ``MAX_GAP`` sampling periods: the past is forgotten and warm-up begins again;
+* infinity or a wrong number of values is an error, and nothing changes either.
+
+Several entities at once are the business of :mod:`tisat.watch.fleet`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.artefact import pack_artefact, read_artefact, unpack_artefact, write_artefact
+from tisat.errors import ArtefactError, InputError, SeriesError
+from tisat.missing import CarryForward, Stamp
+from tisat.reading.clock import say
+from tisat.reading.columns import listed, meant
+from tisat.sequential.alarms import Alarm, Tally, named_shares, shares_of
+from tisat.sequential.calibration import Calibration
+from tisat.sequential.rules import Scored
+from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
+from tisat.watch.contract import Array, Stream, WindowedStream
+from tisat.watch.verdict import Verdict
+from tisat.watch.watch import Watch
+
+BATCH = 1024  # windows the detector is asked about at once
+
+
+class Taken(NamedTuple):
+    """A row that was taken in: what is to be pushed, and what became of its time."""
+
+    status: str
+    filled: Array | None  # (C,); None: nothing to push
+    time: Any  # as it was given
+    stamp: Stamp  # as alarms carry it
+
+
+class Monitor:
+    """A watch over one entity.
+
+    Parameters
+    ----------
+    watch : Watch
+        Fitted.
+    name : str
+        The entity, as it appears in alarms.
+
+    Examples
+    --------
+    >>> watch = Watch("random-guess", budget="1/250 instants", rule="threshold").fit(np.zeros((5000, 2)))
+    >>> monitor = watch.monitor(name="pump")
+    >>> verdict = monitor.update([1.0, 2.0], time="2026-01-01T00:00")
+    >>> verdict.row, verdict.status, verdict.active
+    (0, 'ok', False)
+    >>> monitor.update([1.0, 2.0], time="2025-12-31T23:59").status
+    'late'
+    """
+
+    def __init__(self, watch: Watch, *, name: str = "") -> None:
+        self.watch = watch
+        self.name = name
+        self.counts = dict.fromkeys(("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused"), 0)
+        self._detector = watch.detector
+        self._channels = watch.channels
+        self._index = {channel: c for c, channel in enumerate(self._channels)}
+        self._stream: Stream = watch.detector.stream()
+        self._windowed: WindowedStream | None = self._stream if hasattr(self._stream, "window") else None
+        self._carry = CarryForward(self._channels, series=name)
+        self._clock = RowClock(watch.period)
+        self._threshold = watch.calibration.threshold
+        self._run = watch.rule.start(threshold=self._threshold)
+        self.rows = 0  # accepted
+        m = watch.detector.nominal_.shape[1]
+        self._no_point = np.full(m, np.nan)
+        self._since_onset = np.zeros(m)  # contributions of each coordinate
+        self._onset = 0  # the present onset estimate, and its time
+        self._onset_time: Stamp = None
+        self._last_stamp: Stamp = None  # time of the last row
+        self._alarm: Alarm | None = None  # the one that is on
+
+    def __repr__(self) -> str:
+        return f"Monitor({self.watch!r}, name={self.name!r})"
+
+    @property
+    def calibration(self) -> Calibration:
+        """The threshold, the budget behind it and how it was kept on nominal data."""
+        return self.watch.calibration
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """The alarm that is on, if one is."""
+        return self._alarm
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The channels that say nothing now."""
+        return self._carry.silent
+
+    @property
+    def tally(self) -> Tally:
+        """How many rows were judged so far, and how many were not, and why."""
+        counts = self.counts
+        return Tally(
+            rows=sum(counts.values()),
+            judged=counts["ok"],
+            warming_up=counts["warming up"],
+            unusable=counts["unusable"],
+            late=counts["late"] + counts["duplicate"],
+            refused=counts["refused"] + counts["unconfirmed"],
+        )
+
+    @property
+    def trouble(self) -> str | None:
+        """What somebody should know of how the rows come in; None where all is well."""
+        if self._clock.late >= MANY_LATE:
+            return f"{self._clock.late} rows in a row came late: the clock stands at {self._last_stamp}. Is the time of the rows right?"
+        return wrong_pace(self._clock.pace, self.watch.period, whose=self.name or "this monitor")
+
+    # ------------------------------------------------------------------ rows in, verdicts out
+
+    def update(self, row: Any, time: Any = None) -> Verdict:
+        """The verdict on the next row.
+
+        Parameters
+        ----------
+        row : sequence of C numbers, or mapping from channel to number
+            NaN, None or an absent channel is a missing value.
+        time : date or number of seconds, optional
+        """
+        taken = self.take(row, time)
+        point = self._no_point if taken.filled is None else self._stream.push(taken.filled)
+        return self.judge(taken, self.watch.scored(point[None]))
+
+    def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[Verdict]:
+        """The verdicts on many rows, in order; a row that cannot be read is refused with its reason."""
+        items = list(rows)
+        stamps = [None] * len(items) if times is None else list(times)
+        return judge_all([(self, row, time) for row, time in zip(items, stamps, strict=True)])
+
+    def take(self, row: Any, time: Any) -> Taken:
+        """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
+        values = self.check_row(row)
+        stamp: Stamp = None
+        if time is not None:
+            moment = self._clock.read(time)
+            stamp = say(moment.value, moment.offset, dates=moment.dates)
+            passed = self._clock.advance(moment)
+            if passed in ("late", "duplicate", "unconfirmed"):
+                return Taken(passed, None, time, stamp)
+            if passed == "gap":
+                self._stream.reset()
+        filled = self._carry(values)
+        missing = np.isnan(filled)
+        if missing.any() and (not self._detector.partial or missing.all()):
+            self._stream.reset()
+            return Taken("unusable", None, time, stamp)
+        return Taken("ok", filled, time, stamp)
+
+    def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
+        """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
+        if taken.filled is None:
+            return self._no_point, None
+        if self._windowed is None:
+            return self._stream.push(taken.filled), None  # a detector without windows of bounded length: one at a time
+        window = self._windowed.window(taken.filled)
+        return (self._no_point, None) if window is None else (None, window.copy())
+
+    def point(self, answer: Array) -> Array:
+        """The point ``(m,)`` of a row that was gathered, from the detector's answer about its window."""
+        assert self._windowed is not None, "only a stream with windows is answered"
+        return self._windowed.point(answer)
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether a row must be judged before the next one is gathered."""
+        return self._windowed is None or self._windowed.one_at_a_time
+
+    def check_row(self, row: Any) -> Array:
+        """A row as ``(C,)`` floats; an error where it cannot be one, and nothing has changed."""
+        if isinstance(row, Mapping):
+            values = np.full(len(self._channels), np.nan)
+            for channel, value in row.items():
+                if channel not in self._index:
+                    raise SeriesError(
+                        f"The row must have channels among {listed(self._channels)}. Got {channel!r} instead.{meant(str(channel), self._channels)}"
+                    )
+                values[self._index[channel]] = _number(value, channel)
+        else:
+            values = self._positional(row)
+        if np.isinf(values).any():
+            channel = int(np.argmax(np.isinf(values)))
+            raise SeriesError(
+                f"The row must be finite or NaN (missing). Got {values[channel]} in channel {self._channels[channel]!r} instead."
+            )
+        return values
+
+    def _positional(self, row: Any) -> Array:
+        if isinstance(row, np.ma.MaskedArray):
+            row = np.ma.filled(row.astype(np.float64), np.nan)
+        try:
+            values = np.asarray(row)
+            if values.dtype != np.float64:
+                if values.dtype.kind not in "biufO":
+                    raise TypeError
+                values = np.array(
+                    [_number(value, str(c)) for c, value in enumerate(row)] if values.dtype.kind == "O" else values,
+                    dtype=np.float64,
+                )
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise SeriesError(f"The row must be {len(self._channels)} numbers. Got {str(row)[:80]} instead.") from None
+        if values.shape != (len(self._channels),):
+            raise SeriesError(
+                f"The row must have the {len(self._channels)} channels the detector was fitted on. Got shape {values.shape} instead."
+            )
+        return values
+
+    def refuse(self, reason: str, time: Any = None) -> Verdict:
+        """The verdict on a row that could not be read."""
+        self.counts["refused"] += 1
+        return self._left_out("refused", time, reason=reason)
+
+    def _left_out(self, status: str, time: Any, *, reason: str = "") -> Verdict:
+        return Verdict(
+            row=-1, status=status, threshold=self._threshold, active=self._alarm is not None, time=time, reason=reason,
+            entity=self.name,
+        )  # fmt: skip
+
+    def judge(self, taken: Taken, scored: Scored) -> Verdict:
+        """The verdict on a row that was taken in, from what the detector says of it."""
+        status = taken.status
+        if status in ("late", "duplicate", "unconfirmed"):
+            self.counts[status] += 1
+            return self._left_out(status, taken.time)
+        now = self.rows
+        self.rows = now + 1
+        score = float(scored.scores[0])
+        evidence, statistic, active, onset = self._run.update(scored)
+        if score != score and status == "ok":
+            status = "warming up"
+        self.counts[status] += 1
+        before = self._alarm
+        self._trace_onset(
+            now, onset, active=active, point=scored.points[0] if status == "ok" else None, stamp=taken.stamp
+        )
+        raised = active and before is None
+        cleared = before is not None and not active
+        changed = None
+        if raised:
+            changed = self._alarm = self._raise(now, onset, statistic, taken.stamp)
+        elif before is not None and cleared:
+            changed = replace(before, cleared=now, cleared_time=taken.stamp)
+            self._alarm = None
+        elif before is not None and statistic > before.peak:
+            self._alarm = replace(before, peak=statistic)
+        return Verdict(
+            row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._threshold,
+            active=active, raised=raised, cleared=cleared, alarm=changed, time=taken.time,
+            silences=self._carry.changes(now, taken.stamp), entity=self.name,
+        )  # fmt: skip
+
+    def _trace_onset(self, now: int, onset: int, *, active: bool, point: Array | None, stamp: Stamp) -> None:
+        """Keep the time of the onset estimate and add up what each channel contributed since."""
+        if onset == now:
+            self._onset_time = stamp
+        elif onset != self._onset:  # the statistic started again after the alarm of the row before
+            self._onset_time = self._last_stamp
+        if self._detector.points_are_channels:
+            if onset != self._onset or (onset == now and not active):
+                self._since_onset[:] = 0.0
+            if point is not None and (active or onset < now):
+                self._since_onset += np.nan_to_num(self._run.contribution(point))
+        self._onset, self._last_stamp = onset, stamp
+
+    def _raise(self, now: int, onset: int, statistic: float, stamp: Stamp) -> Alarm:
+        shares: dict[str, float] = {}
+        if self._detector.points_are_channels:
+            shares = named_shares(shares_of(self._since_onset), self._channels)
+        return Alarm(
+            raised=now,
+            onset=onset,
+            cleared=None,
+            peak=statistic,
+            threshold=self._threshold,
+            rule=self.watch.rule.name,
+            budget=self.calibration.budget,
+            channels=shares,
+            raised_time=stamp,
+            onset_time=self._onset_time,
+            series=self.name,
+        )
+
+    # ------------------------------------------------------------------ going on after a crash
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Everything that changes from row to row, as plain values and arrays."""
+        silence, carried = self._carry.state()
+        document = {
+            "name": self.name,
+            "rows": self.rows,
+            "counts": self.counts,
+            "clock": self._clock.state(),
+            "silence": silence,
+            "onset": self._onset,
+            "onset_time": self._onset_time,
+            "last_stamp": self._last_stamp,
+            "alarm": None if self._alarm is None else self._alarm.to_json(),
+            "threshold": self._threshold,
+            "budget": self.calibration.budget,
+        }
+        parts = {"carry": carried, "stream": self._stream.state(), "run": self._run.state()}
+        tensors = {
+            f"{part}.{name}": np.asarray(array) for part, arrays in parts.items() for name, array in arrays.items()
+        }
+        return document, tensors | {"since_onset": self._since_onset.copy()}
+
+    def set_state(
+        self, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], *, recalibrate: bool = False
+    ) -> None:
+        """Go on from what :meth:`state` returned.
+
+        ``recalibrate`` goes on at this watch's threshold, where the state was kept at another.
+        """
+        if document["threshold"] != self._threshold and not recalibrate:
+            raise ArtefactError(
+                f"The state must have been kept at this watch's threshold, {self._threshold:.6g} for {self.calibration.budget}. "
+                f"Got {document['threshold']:.6g} for {document['budget']} instead. To go on at the new one: --recalibrate (recalibrate=True)."
+            )
+        self.rows = int(document["rows"])
+        self.counts = {status: int(document["counts"][status]) for status in self.counts}
+        self._clock.restore(document["clock"])
+        self._onset, self._onset_time = int(document["onset"]), document["onset_time"]
+        self._last_stamp = document["last_stamp"]
+        self._alarm = None
+        if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
+            shares = sorted(document["alarm"]["channels"].items(), key=lambda item: (-item[1], self._index[item[0]]))
+            self._alarm = Alarm.from_json({**document["alarm"], "channels": dict(shares)})
+        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"carry": {}, "stream": {}, "run": {}}
+        for name, array in tensors.items():
+            part, dot, rest = name.partition(".")
+            if dot:
+                parts[part][rest] = array
+        self._since_onset[:] = tensors["since_onset"]
+        self._carry.restore(document["silence"], parts["carry"])
+        self._stream.restore(parts["stream"])
+        self._run.restore(parts["run"])
+
+    def _header(self, note: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        document, tensors = self.state()
+        header = {"kind": "monitor", "watch": self.watch.fingerprint(), "state": document, "note": dict(note or {})}
+        return header, tensors
+
+    def to_bytes(self) -> bytes:
+        """What is needed to go on, as bytes: one entity's share of a fleet."""
+        return pack_artefact(*self._header())
+
+    def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
+        """Write what is needed to go on to one file, whole or not at all; ``note`` is kept with it."""
+        write_artefact(path, *self._header(note))
+
+    @classmethod
+    def restore(cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False) -> Monitor:
+        """The monitor that :meth:`snapshot` or :meth:`to_bytes` kept, with the watch it had; it goes on with identical verdicts."""
+        return cls.restore_with_note(watch, source, recalibrate=recalibrate)[0]
+
+    @classmethod
+    def restore_with_note(
+        cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False
+    ) -> tuple[Monitor, dict[str, Any]]:
+        """Like :meth:`restore`, with the note kept in the file."""
+        where = "bytes" if isinstance(source, bytes) else str(source)
+        header, tensors = unpack_artefact(source) if isinstance(source, bytes) else read_artefact(source)
+        check_kind(header, watch, where, kind="monitor")
+        try:
+            monitor = cls(watch, name=header["state"]["name"])
+            monitor.set_state(header["state"], tensors, recalibrate=recalibrate)
+            return monitor, dict(header["note"])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise ArtefactError(f"The state file {where!r} must hold a whole monitor. It does not: {error}") from None
+
+
+def check_kind(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str) -> None:
+    """Refuse a state of something else or of another watch."""
+    if header.get("kind") != kind:
+        raise ArtefactError(f"The state file {where!r} must hold a {kind}. Got {header.get('kind')!r} instead.")
+    if header.get("watch") != watch.fingerprint():
+        raise ArtefactError(
+            f"The state file {where!r} must belong to this model and rule. It was written with another one; "
+            "give that one, or begin with a new state file."
+        )
+
+
+def _number(value: Any, channel: str) -> float:
+    if isinstance(value, str | bytes | bool | complex) or (value is not None and not hasattr(value, "__float__")):
+        raise SeriesError(f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead.")
+    try:
+        return float("nan") if value is None else float(value)
+    except (OverflowError, TypeError, ValueError):
+        raise SeriesError(
+            f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead."
+        ) from None
+
+
+def judge_all(items: Sequence[tuple[Monitor, Any, Any]]) -> list[Verdict]:
+    """The verdicts on rows of any monitors of one watch, in order; the detector is asked about many at once.
+
+    A row that cannot be read is that row's outcome (``refused``, with the reason) and touches nothing else.
+    """
+    verdicts: list[Verdict] = []
+    wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
+    windows: list[Array] = []
+    waiting: set[int] = set()  # monitors with a row in the wave
+
+    def flush() -> None:
+        if not wave:
+            return
+        watch = wave[0][0].watch
+        answers = iter(watch.detector.answers(np.stack(windows)) if windows else ())
+        points = [monitor.point(next(answers)) if point is None else point for monitor, _, point in wave]
+        scored = watch.scored(np.stack(points))
+        for i, (monitor, taken, _) in enumerate(wave):
+            row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
+            verdicts.append(monitor.judge(taken, row))
+        wave.clear()
+        windows.clear()
+        waiting.clear()
+
+    for monitor, row, time in items:
+        if len(wave) >= BATCH or (id(monitor) in waiting and monitor.one_at_a_time):
+            flush()
+        try:
+            taken = monitor.take(row, time)
+        except InputError as error:
+            flush()  # so that verdicts stay in order
+            verdicts.append(monitor.refuse(str(error), time))
+            continue
+        point, window = monitor.gather(taken)
+        if window is not None:
+            windows.append(window)
+        waiting.add(id(monitor))
+        wave.append((monitor, taken, point))
+    flush()
+    return verdicts
