@@ -58,18 +58,46 @@ def window_sum(evidence, threshold, length, hold):
     return out
 
 
-def excess(scores, *, level, centre, quantile, clip, lag, window, warm):
+def excess(scores, *, level, centre, quantile, clip, lag, window, warm, enter, gap, lasting):
     """Evidence of each score, from the definition."""
-    seen = []
+    past = []
+    raw = []
     out = []
+    above = []  # places, among the known scores, of this excess's scores above the reference
+    changed = None
     for score in scores:
         if math.isnan(score):
             out.append(math.nan)
             continue
-        old = sorted(seen[: max(0, len(seen) - lag)][-window:])
+        old = sorted(past[: max(0, len(past) - lag)][-window:])
         moving = old[math.ceil(quantile * len(old)) - 1] if len(old) >= min(warm, window) else -math.inf
         reference = max(level, moving)
         spread = reference - centre if reference > centre else 1.0
         out.append(max((score - reference) / spread, 0.0))
-        seen.append(min(score, centre + clip * spread))
+        entering = min(score, centre + clip * spread)
+        here = len(raw)
+        raw.append(score)
+        if score > reference:
+            if above and here - above[-1] - 1 > gap:
+                above = []
+            above.append(here)
+            if len(above) > enter:
+                entering = reference
+            if here - above[0] + 1 >= lasting:
+                past, above, changed = raw[-min(lasting, window + lag) :], [], len(raw)
+                continue
+        due = changed is not None and (len(raw) - changed) % lasting == 0
+        if due and sum(one > level for one in raw[-lasting:]) <= 0.05 * lasting:
+            past, above, changed = raw[-min(lasting, window + lag) :], [], None
+            continue
+        past.append(entering)
     return out
+
+
+def compressed_sum(rows, *, length, hold, unit):
+    """The statistic of rows of evidence, one number a view, none unknown."""
+    totals = []
+    for i in range(len(rows)):
+        last = rows[max(0, i - length + 1) : i + 1]
+        totals.append(sum(math.log(1.0 + math.fsum(row[v] for row in last) / unit) for v in range(len(rows[0]))))
+    return [max(totals[max(0, i - hold + 1) : i + 1]) for i in range(len(totals))]

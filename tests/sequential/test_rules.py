@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import naive_sequential as naive
 from tisat.errors import InputError, ParameterError
 from tisat.sequential import ExcessRule, make_rule
+from tisat.sequential.cusum import WindowSum
 from tisat.sequential.rules import RULES, Scored
 
 CASES = [
@@ -68,16 +69,39 @@ def test_an_alarm_at_a_higher_threshold_comes_no_sooner(name, options, threshold
 @given(
     st.lists(st.one_of(st.floats(-5, 50), st.just(float("nan"))), min_size=1, max_size=40),
     st.integers(2, 9), st.integers(0, 4), st.floats(1.0, 4.0), st.floats(0.3, 0.95), st.integers(1, 12),
-    st.integers(0, 99),
+    st.integers(0, 4), st.integers(1, 5), st.integers(2, 20), st.integers(0, 99),
 )  # fmt: skip
 @settings(max_examples=100, deadline=None)
-def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm, seed):
-    nominal = np.random.default_rng(seed).exponential(size=60)
-    rule = ExcessRule(window=window, lag=lag, clip=clip, quantile=quantile, warm=warm).fit(nominal)
-    expected = naive.excess(
-        scores, level=rule.level_, centre=rule.centre_, quantile=quantile, clip=clip, lag=lag, window=window, warm=warm
+def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm, enter, hold, lasting, seed):
+    nominal = np.random.default_rng(seed).exponential(size=(60, 2)) * [1.0, 3.0]
+    options = {"window": window, "lag": lag, "clip": clip, "quantile": quantile, "warm": warm, "enter": enter}
+    rule = ExcessRule(**options, hold=hold, lasting=lasting).fit(nominal, views=nominal)
+    values = np.column_stack([scores, scores[::-1]])
+    found = rule.evidence(values, scores=values[:, 0], views=values)
+    for v in range(2):
+        expected = naive.excess(
+            values[:, v], level=rule.level_[v], centre=rule.centre_[v], gap=hold, lasting=lasting, **options
+        )
+        known = ~np.isnan(values[:, v])
+        np.testing.assert_array_equal(found[known, v], np.array(expected)[known])
+        unknown = found[~known, v]  # a view that is missing says nothing, unless all are
+        np.testing.assert_array_equal(np.isnan(unknown), np.isnan(values[~known]).all(axis=1))
+    evidence = np.nan_to_num(found)
+    np.testing.assert_allclose(
+        rule.accumulate(evidence, threshold=1.0).statistic,
+        naive.compressed_sum(evidence.tolist(), length=rule.length, hold=hold, unit=rule.unit),
+        rtol=1e-12,
+        atol=1e-12,
     )
-    np.testing.assert_array_equal(rule.evidence(scores), expected)
+
+
+def test_one_view_orders_instants_as_the_plain_sum_does():
+    nominal, points = data(1)
+    rule = ExcessRule(window=50).fit(nominal)
+    evidence = rule.evidence(points)
+    plain = WindowSum(threshold=1.0, length=rule.length, hold=rule.hold).run(evidence).statistic
+    statistic = rule.accumulate(evidence, threshold=1.0).statistic
+    np.testing.assert_allclose(statistic, np.log1p(plain / rule.unit), rtol=1e-12)
 
 
 @given(st.floats(0.01, 1e4), st.floats(-1e3, 1e3))
@@ -94,7 +118,7 @@ def test_a_level_that_changes_for_good_is_forgiven_by_the_excess_and_never_by_an
     nominal, scores = rng.exponential(size=3000), rng.exponential(size=3000)
     scores[1000:] *= 4.0
     held = {}
-    cases = (("excess", 3.0, {"window": 300}), ("paper", 20.0, {"form": "weibull", "end": "recovery"}))
+    cases = (("excess", 3.0, {"window": 300, "lasting": 200}), ("paper", 20.0, {"form": "weibull", "end": "recovery"}))
     for name, threshold, options in cases:
         rule = make_rule(name, **options).fit(nominal)
         held[name] = rule.accumulate(rule.evidence(scores), threshold=threshold).active

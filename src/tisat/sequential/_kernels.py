@@ -22,6 +22,7 @@ RESTART, RECOVERY, COOLDOWN = 0, 1, 2
 
 # Fields of the integer state shared by the accumulators.
 NOW, QUIET, LEFT, ACTIVE, FILLED = 0, 1, 2, 3, 4
+LARGEST = 1e300  # of one excess, so that a sum of them is finite
 
 
 @numba.njit(cache=True)
@@ -137,53 +138,155 @@ def _place(ordered: Floats, size: int, value: float) -> int:
     return low
 
 
+# Fields of the integer state of one view's reference: scores in the past, scores above the reference in the present excess,
+# its rows, rows since its last score above, all known scores, all known scores at the last change of level (0: none is in force)
+SEEN, ABOVE, RUN, SINCE, ROWS, CHANGED = 0, 1, 2, 3, 4, 5
+BACK = 0.05  # share of scores above the nominal level at which that level is taken to be back
+
+
+@numba.njit(cache=True)
+def _begin_again(raw: Floats, rows: int, lag: int, past: Floats, ordered: Floats) -> int:
+    """The past becomes the last ``len(raw)`` scores, ``rows`` having been seen; how many of them there is room for."""
+    n = min(len(raw), len(past))
+    for j in range(n):
+        past[j] = raw[(rows - n + j) % len(raw)]
+    size = min(max(n - lag, 0), len(ordered))
+    ordered[:size] = np.sort(past[n - lag - size : n - lag])
+    return n
+
+
 @numba.njit(cache=True)
 def excess(
-    scores: Floats,
-    level: float,
-    centre: float,
+    views: Floats,  # (T, V)
+    level: Floats,  # (V,)
+    centre: Floats,  # (V,)
     quantile: float,
     clip: float,
     lag: int,
     warm: int,
-    past: Floats,  # (lag + window,): clipped scores, a ring
-    ordered: Floats,  # (window,): those older than the lag, sorted; as many as there are
-    count: Integers,  # (1,): scores taken in since the beginning
-    evidence: Floats,
-    reference: Floats,
+    enter: int,
+    gap: int,
+    past: Floats,  # (V, lag + window): what entered, a ring
+    ordered: Floats,  # (V, window): what is older than the lag, sorted; as many as there are
+    raw: Floats,  # (V, lasting): the last scores as they were, a ring
+    count: Integers,  # (V, 6)
+    evidence: Floats,  # (T, V)
+    reference: Floats,  # (T, V)
 ) -> None:
-    """Excess of each score over max(``level``, rolling quantile of the clipped past), in units of it above centre."""
-    window = len(ordered)
-    capacity = len(past)
-    for i in range(len(scores)):
-        if np.isnan(scores[i]):
-            evidence[i] = np.nan
-            reference[i] = np.nan
+    """What each view has above max(``level``, rolling quantile of its past), in units of that above its centre.
+
+    Of one excess (scores above the reference, at most ``gap`` rows apart) only the first ``enter`` enter the past as they
+    are; the others enter as the reference itself. Once it has gone on for ``lasting`` rows, those are the past; and again
+    once the nominal level is back for as long.
+    """
+    views_count = views.shape[1]
+    window = ordered.shape[1]
+    capacity = past.shape[1]
+    lasting = raw.shape[1]
+    for i in range(len(views)):
+        anything = False
+        for v in range(views_count):
+            anything = anything or not np.isnan(views[i, v])
+        for v in range(views_count):
+            score = views[i, v]
+            if np.isnan(score):
+                evidence[i, v] = 0.0 if anything else np.nan
+                reference[i, v] = np.nan
+                continue
+            seen = count[v, SEEN]
+            size = min(max(seen - lag, 0), window)
+            current = level[v]
+            if size >= warm:
+                current = max(current, ordered[v, int(np.ceil(quantile * size)) - 1])
+            spread = current - centre[v]
+            if spread <= 0.0:
+                spread = 1.0
+            reference[i, v] = current
+            evidence[i, v] = min(max((score - current) / spread, 0.0), LARGEST)
+            kept = min(score, centre[v] + clip * spread)
+            if score > current:
+                if count[v, SINCE] > gap or count[v, ABOVE] == 0:
+                    count[v, ABOVE] = 0
+                    count[v, RUN] = 0
+                count[v, ABOVE] += 1
+                count[v, SINCE] = 0
+            else:
+                count[v, SINCE] += 1
+            count[v, RUN] += 1
+            if score > current and count[v, ABOVE] > enter:
+                kept = current
+            rows = count[v, ROWS] + 1
+            count[v, ROWS] = rows
+            raw[v, (rows - 1) % lasting] = min(score, LARGEST)
+            if score > current and count[v, RUN] >= lasting:  # this is how it is now
+                count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v], ordered[v])
+                count[v, ABOVE] = 0
+                count[v, CHANGED] = rows
+                continue
+            due = count[v, CHANGED] > 0 and (rows - count[v, CHANGED]) % lasting == 0
+            if due and (raw[v] > level[v]).sum() <= BACK * lasting:  # and this is how it was
+                count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v], ordered[v])
+                count[v, ABOVE] = 0
+                count[v, CHANGED] = 0
+                continue
+            slot = seen % capacity
+            if seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window
+                entering = kept if lag == 0 else past[v, (seen - lag) % capacity]
+                if size == window:
+                    size -= 1
+                    for j in range(_place(ordered[v], window, past[v, slot]), size):
+                        ordered[v, j] = ordered[v, j + 1]
+                new = _place(ordered[v], size, entering)
+                for j in range(size, new, -1):
+                    ordered[v, j] = ordered[v, j - 1]
+                ordered[v, new] = entering
+            past[v, slot] = kept
+            count[v, SEEN] = seen + 1
+
+
+@numba.njit(cache=True)
+def compressed_sum(
+    evidence: Floats,  # (T, V)
+    threshold: float,
+    unit: float,
+    recent: Floats,  # (length, V): the last evidence values, a ring
+    held: Floats,  # (hold,): the last totals, a ring
+    clock: Integers,  # (5,): NOW, QUIET, unused, unused, FILLED (instants since the last reset)
+    statistic: Floats,
+    active: Flags,
+    onset: Integers,
+) -> None:
+    """Over views, the sum of ``log(1 + S / unit)``, S the sum of a view's last values; its maximum over some instants."""
+    length, views_count = recent.shape
+    hold = len(held)
+    for i in range(len(evidence)):
+        now = clock[NOW]
+        clock[NOW] = now + 1
+        if np.isnan(evidence[i, 0]):
+            clock[FILLED] = 0
+            clock[QUIET] = now
+            statistic[i] = np.nan
+            active[i] = False
+            onset[i] = now
             continue
-        seen = count[0]
-        size = min(max(seen - lag, 0), window)
-        current = level
-        if size >= warm:
-            current = max(level, ordered[int(np.ceil(quantile * size)) - 1])
-        spread = current - centre
-        if spread <= 0.0:
-            spread = 1.0
-        reference[i] = current
-        evidence[i] = max((scores[i] - current) / spread, 0.0)
-        kept = min(scores[i], centre + clip * spread)
-        slot = seen % capacity
-        if seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window
-            entering = kept if lag == 0 else past[(seen - lag) % capacity]
-            if size == window:
-                size -= 1
-                for j in range(_place(ordered, window, past[slot]), size):
-                    ordered[j] = ordered[j + 1]
-            new = _place(ordered, size, entering)
-            for j in range(size, new, -1):
-                ordered[j] = ordered[j - 1]
-            ordered[new] = entering
-        past[slot] = kept
-        count[0] = seen + 1
+        filled = clock[FILLED]
+        total = 0.0
+        for v in range(views_count):
+            recent[filled % length, v] = evidence[i, v]
+            summed = 0.0
+            for j in range(min(filled + 1, length)):  # summed afresh and in ring order: no drift, no history
+                summed += recent[j, v]
+            total += np.log1p(summed / unit)
+        if total <= 0.0:
+            clock[QUIET] = now
+        held[filled % hold] = total
+        highest = total
+        for j in range(min(filled + 1, hold)):
+            highest = max(highest, held[j])
+        clock[FILLED] = filled + 1
+        statistic[i] = highest
+        active[i] = highest >= threshold
+        onset[i] = clock[QUIET]
 
 
 @numba.njit(cache=True)

@@ -1,4 +1,8 @@
-"""The score over a reference that moves with the data, summed over a few instants and held."""
+"""The score over a reference that moves with the data, summed over a few instants, compressed and held.
+
+Each view of a series has a reference and a unit of its own. Two things make it usable by somebody who watches one entity
+for months: faults do not raise the reference that the next fault is measured by, and a level that changed for good does.
+"""
 
 from __future__ import annotations
 
@@ -9,48 +13,67 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._validation import check_integer, check_real
+from tisat.errors import InputError
 from tisat.sequential import _kernels
-from tisat.sequential.cusum import WindowSum
+from tisat.sequential.cusum import CompressedSum
 from tisat.sequential.rules.base import AlarmRule, Array, Evidence, Scored
 
 
 class _Excess:
     def __init__(self, rule: ExcessRule) -> None:
+        views = len(rule.level_)
         self._rule = rule
-        self._past = np.zeros(rule.window + rule.lag)
-        self._ordered = np.zeros(rule.window)
-        self._count = np.zeros(1, dtype=np.int64)
-        self.reference = np.empty(0)  # (T,) of the last call
+        self._past = np.zeros((views, rule.window + rule.lag))
+        self._ordered = np.zeros((views, rule.window))
+        self._raw = np.zeros((views, rule.lasting))
+        self._count = np.zeros((views, 6), dtype=np.int64)
+        self.reference = np.empty((0, views))  # (T, V) of the last call
 
     def __call__(self, scored: Scored) -> Array:
-        rule, scores = self._rule, scored.scores
-        evidence = np.empty(len(scores))
-        self.reference = np.empty(len(scores))
+        rule, views = self._rule, scored.views
+        if views.shape[1] != len(rule.level_):
+            raise InputError(
+                f"The rows given to ExcessRule must have the {len(rule.level_)} views it was fitted on. Got {views.shape[1]} instead."
+            )
+        evidence: Array = np.empty(views.shape)
+        self.reference = np.empty(views.shape)
         _kernels.excess(
-            scores, rule.level_, rule.centre_, rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window),
-            self._past, self._ordered, self._count, evidence, self.reference,
+            views, rule.level_, rule.centre_, rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window),
+            rule.enter, rule.hold, self._past, self._ordered, self._raw, self._count, evidence, self.reference,
         )  # fmt: skip
-        return evidence
+        return evidence[:, 0] if evidence.shape[1] == 1 else evidence
 
     def contribution(self, point: Array) -> Array:
         return point**2
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {"past": self._past.copy(), "ordered": self._ordered.copy(), "count": self._count.copy()}
+        state = {"past": self._past, "ordered": self._ordered, "raw": self._raw, "count": self._count}
+        return {name: array.copy() for name, array in state.items()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         self._past[:] = state["past"]
         self._ordered[:] = state["ordered"]
+        self._raw[:] = state["raw"]
         self._count[:] = state["count"]
 
 
 class ExcessRule(AlarmRule):
-    """Score over a reference that moves with the data, summed over the last instants, then held.
+    """Score over a reference that moves with the data, summed over the last instants, compressed, then held.
 
-    The reference is the larger of a quantile of the nominal scores and the same quantile of the past ``window`` scores,
-    older than ``lag`` instants and each cut off at ``clip`` times the reference of its time, so that an event cannot
-    hide the next one for long; the nominal quantile alone until there are ``warm`` such scores. The evidence is what the score has above it, in units of the reference's height over the nominal
-    median; it is never negative. A score multiplied by a constant or shifted gives the same evidence.
+    The reference of a view is the larger of a quantile of its nominal scores and the same quantile of its past ``window``
+    scores older than ``lag`` instants; the nominal quantile alone until there are ``warm`` such scores. The evidence is
+    what the score has above it, in units of the reference's height over the nominal median; it is never negative. A score
+    multiplied by a constant or shifted gives the same evidence.
+
+    **A fault does not hide the next one.** An excess is a run of scores above the reference, at most ``hold`` instants
+    apart. Of each excess only the first ``enter`` scores enter the past, cut off at ``clip`` units; the others enter as the
+    reference itself. It takes many excesses, not one long one, to raise the reference.
+
+    **A change for good ends its alarm.** An excess that has gone on for ``lasting`` instants is the new level: those scores
+    become the past, and the alarm ends ``length + hold`` instants later. Once the scores of as many instants are back at the
+    nominal level (1 in 20 above it at most), they become the past in turn.
+
+    The statistic is the sum over views of ``log(1 + S / unit)``, S the view's evidence over ``length`` instants.
 
     Parameters
     ----------
@@ -64,7 +87,13 @@ class ExcessRule(AlarmRule):
     length : int
         Instants of evidence summed: a finite memory, where a CUSUM's has no end.
     hold : int
-        The statistic is the maximum of the sum over this many instants.
+        The statistic is held at its maximum over this many instants.
+    enter : int
+        Scores of one excess that enter the past.
+    lasting : int
+        Instants after which an excess is taken for the new level.
+    unit : float
+        Summed evidence that counts as one unit.
 
     Examples
     --------
@@ -77,6 +106,9 @@ class ExcessRule(AlarmRule):
     name = "excess"
     title = "excess over a moving reference, summed and held"
 
+    level_: Array  # (V,)
+    centre_: Array  # (V,)
+
     def __init__(
         self,
         *,
@@ -86,7 +118,10 @@ class ExcessRule(AlarmRule):
         clip: float = 10.0,
         warm: int = 100,
         length: int = 20,
-        hold: int = 50,
+        hold: int = 30,
+        enter: int = 1,
+        lasting: int = 500,
+        unit: float = 0.2,
     ) -> None:
         self.quantile = quantile
         self.window = window
@@ -95,27 +130,37 @@ class ExcessRule(AlarmRule):
         self.warm = warm
         self.length = length
         self.hold = hold
+        self.enter = enter
+        self.lasting = lasting
+        self.unit = unit
 
     def _fit(self, nominal: Scored) -> None:
-        check_real(self.quantile, "quantile", "ExcessRule", above=0.0, below=1.0)
-        check_integer(self.window, "window", "ExcessRule", minimum=2)
-        check_integer(self.lag, "lag", "ExcessRule", minimum=0)
-        check_real(self.clip, "clip", "ExcessRule", at_least=1.0)
-        check_integer(self.warm, "warm", "ExcessRule", minimum=1)
-        check_integer(self.length, "length", "ExcessRule", minimum=2)
-        check_integer(self.hold, "hold", "ExcessRule", minimum=1)
-        scores = nominal.scores
-        self.centre_ = float(np.median(scores))
-        # Where rare jumps are all there is, the mean lies above the quantile, which is then the resting value and no unit at all:
-        # SMAP A-8 has q99 = 1e-8 and a maximum of 762. The mean is never below such a level (docs/log.md has what it changes).
-        self.level_ = max(float(np.quantile(scores, self.quantile)), float(np.mean(scores)))
+        whose = "ExcessRule"
+        check_real(self.quantile, "quantile", whose, above=0.0, below=1.0)
+        check_real(self.clip, "clip", whose, at_least=1.0)
+        check_real(self.unit, "unit", whose, above=0.0)
+        minima = {"window": 2, "lag": 0, "warm": 1, "length": 2, "hold": 1, "enter": 0, "lasting": 2}
+        for name, minimum in minima.items():
+            check_integer(getattr(self, name), name, whose, minimum=minimum)
+        views = nominal.views
+        self.centre_ = np.zeros(views.shape[1])
+        self.level_ = np.zeros(views.shape[1])
+        for v in range(views.shape[1]):
+            scores = views[~np.isnan(views[:, v]), v]
+            if len(scores) == 0:
+                raise InputError(f"Each view given to {whose}.fit must have nominal scores. View {v} has none.")
+            # Where rare jumps are all there is, the mean lies above the quantile, which is then the resting value and no unit at
+            # all: SMAP A-8 has q99 = 1e-8 and a maximum of 762. The mean is never below such a level (docs/log.md has what it changes).
+            self.centre_[v] = np.median(scores)
+            self.level_[v] = max(float(np.quantile(scores, self.quantile)), float(np.mean(scores)))
 
     def _evidence_step(self) -> Evidence:
         return _Excess(self)
 
-    def _accumulator(self, threshold: float) -> WindowSum:
-        return WindowSum(threshold=threshold, length=self.length, hold=self.hold)
+    def _accumulator(self, threshold: float) -> CompressedSum:
+        views = len(self.level_) if hasattr(self, "level_") else 1
+        return CompressedSum(threshold=threshold, length=self.length, hold=self.hold, unit=self.unit, views=views)
 
     def describe(self) -> dict[str, Any]:
-        """The nominal level and median."""
-        return {"level": self.level_, "centre": self.centre_}
+        """The nominal level and median of each view."""
+        return {"level": self.level_.tolist(), "centre": self.centre_.tolist()}

@@ -34,6 +34,7 @@ class PaperRule(AlarmRule):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> rule = PaperRule(form="weibull").fit(rng.normal(size=(2000, 2)))
     >>> rule.accumulate(rule.evidence(np.full((3, 2), 9.0)), threshold=900.0).active.tolist()
