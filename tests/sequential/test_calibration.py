@@ -8,9 +8,10 @@ import pytest
 from tisat.errors import CalibrationWarning, InputError, ParameterError
 from tisat.sequential import Calibration, PaperRule, ThresholdRule, calibrate, make_rule
 from tisat.sequential.bootstrap import block_length, period_curve, resample
-from tisat.sequential.calibration import independence, period_interval
+from tisat.sequential.calibration import period_interval
 from tisat.sequential.decay import exact_decay
 from tisat.sequential.far import count_alarms, ideal_evidence, ideal_rule
+from tisat.sequential.formulas import independence
 
 # Specification, section 5: simulated periods at the exact threshold, restart after each alarm.
 SIMULATED = {
@@ -93,10 +94,12 @@ def test_nominal_data_too_short_for_the_budget_is_said_with_the_rarest_honest_on
     scores = np.random.default_rng(0).exponential(size=3000)
     with pytest.warns(CalibrationWarning, match=r"cannot vouch for 1 in 100000 instants; .* 1 in 1000 instants"):
         calibration = calibrate(ThresholdRule(), scores, "1/100000 instants")
-    assert calibration.supported == 1000
-    assert calibration.threshold > scores.max()  # extrapolated, not the largest seen
+    assert calibration.vouched == 1000
+    assert calibration.extrapolated == pytest.approx(100.0)
+    assert calibration.largest == pytest.approx(scores.max())
+    assert scores.max() < calibration.threshold < 6 * scores.max()  # beyond the largest seen, and not out of sight
     future = np.random.default_rng(1).exponential(size=1_000_000)
-    assert 0 < count_alarms(ThresholdRule(), future, calibration.threshold) < 60
+    assert count_alarms(ThresholdRule(), future, calibration.threshold) < 60
 
 
 def test_a_rarer_budget_means_a_higher_threshold():

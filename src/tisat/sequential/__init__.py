@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tisat.sequential.budget import Budget as Budget
     from tisat.sequential.calibration import Calibration as Calibration
     from tisat.sequential.calibration import calibrate as calibrate
+    from tisat.sequential.cusum import CompressedSum as CompressedSum
     from tisat.sequential.cusum import Cusum as Cusum
     from tisat.sequential.cusum import WindowSum as WindowSum
     from tisat.sequential.evidence import KNNEvidence as KNNEvidence
@@ -32,6 +33,7 @@ _NAMES = {
     "Alarms": "alarms",
     "Budget": "budget",
     "Calibration": "calibration",
+    "CompressedSum": "cusum",
     "Cusum": "cusum",
     "ExcessRule": "rules",
     "KNNEvidence": "evidence",

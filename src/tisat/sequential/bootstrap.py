@@ -57,25 +57,29 @@ def block_length(evidence: npt.NDArray[np.float64]) -> int:
     return max(1, min(2 * lags, n // 5))
 
 
+def flat(evidence: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """One number an instant: evidence ``(T, V)`` of several views is added up."""
+    return evidence if evidence.ndim == 1 else np.asarray(evidence.sum(axis=1))
+
+
 @numba.njit(cache=True)
-def _string(evidence: _kernels.Floats, starts: _kernels.Integers, ends: _kernels.Flags, out: _kernels.Floats) -> None:
-    """Blocks of evidence, circular: a new start wherever ``ends`` says so."""
-    n = len(evidence)
+def _string(n: int, starts: _kernels.Integers, ends: _kernels.Flags, places: _kernels.Integers) -> None:
+    """Places of blocks of n values, circular: a new start wherever ``ends`` says so."""
     place = 0
-    for i in range(len(out)):
+    for i in range(len(places)):
         place = starts[i] if ends[i] else (place + 1) % n
-        out[i] = evidence[place]
+        places[i] = place
 
 
 def resample(
     evidence: npt.NDArray[np.float64], *, length: int, block: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     """A stationary-bootstrap resample of ``length`` instants."""
-    out = np.empty(length)
+    places = np.empty(length, dtype=np.int64)
     ends = rng.random(length) < 1.0 / block
     ends[0] = True
-    _string(evidence, rng.integers(0, len(evidence), length), ends, out)
-    return out
+    _string(len(evidence), rng.integers(0, len(evidence), length), ends, places)
+    return evidence[places]
 
 
 @dataclass(frozen=True)
@@ -127,9 +131,9 @@ def period_curve(
     rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], *, rng: np.random.Generator
 ) -> PeriodCurve:
     """Resample the nominal evidence ``segments`` and run ``rule`` over it at many thresholds."""
-    evidence = np.concatenate([segment[~np.isnan(segment)] for segment in segments])
+    evidence = np.concatenate([segment[~np.isnan(flat(segment))] for segment in segments])
     n = len(evidence)
-    block = block_length(evidence)
+    block = block_length(flat(evidence))
     length = int(np.clip(RESAMPLES * n, SHORTEST, LONGEST))
     sample = resample(evidence, length=length, block=block, rng=rng)
     statistic_at_rest = rule.accumulate(sample, threshold=1e300).statistic

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tisat._validation import check_choice, check_integer
 from tisat.errors import InputError
-from tisat.sequential import _kernels
+from tisat.sequential import _search_kernels
 
 METHODS = ("sorted", "pruned", "scan")
 LEADING = 8  # principal axes looked at before a point is measured in full
@@ -78,7 +78,7 @@ class Neighbours:
     def _search_sorted(
         self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
     ) -> None:
-        _kernels.nearest_sorted(queries[:, 0], self._ordered, self.k, distance, where)
+        _search_kernels.nearest_sorted(queries[:, 0], self._ordered, self.k, distance, where)
         where[:] = self._order[where]
 
     def _build_pruned(self) -> None:
@@ -88,7 +88,7 @@ class Neighbours:
         self._rotation = np.ascontiguousarray(axes[:, ::-1][:, : min(LEADING, m)])
         rotated = np.empty((len(self.points), self._rotation.shape[1]))
         for row in range(len(self.points)):
-            _kernels.rotate(self.points[row], self._rotation, rotated[row])
+            _search_kernels.rotate(self.points[row], self._rotation, rotated[row])
         self._order = np.argsort(rotated[:, 0], kind="stable")
         self._rotated = np.ascontiguousarray(rotated[self._order])
         self._ordered = np.ascontiguousarray(self.points[self._order])
@@ -98,7 +98,7 @@ class Neighbours:
     def _search_pruned(
         self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
     ) -> None:
-        _kernels.nearest_pruned(
+        _search_kernels.nearest_pruned(
             queries,
             self._ordered,
             self._rotated,
@@ -120,6 +120,6 @@ class Neighbours:
     def _search_scan(
         self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
     ) -> None:
-        _kernels.nearest_scanned(
+        _search_kernels.nearest_scanned(
             queries, self.points, self._centre, self._single, self._longest, self.k, distance, where
         )

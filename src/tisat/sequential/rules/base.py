@@ -242,6 +242,28 @@ class AlarmRule(ABC):
         """What each coordinate adds to the evidence ``(T, m)``, up to a factor: squares, for the mean of squares."""
         return np.asarray(points**2)
 
+    def tail(self, views: int) -> tuple[float, float]:
+        """What is known of nominal levels before any are seen: the scale of their tail, and the least threshold.
+
+        Both on the logarithmic scale of :attr:`compression`; see :mod:`tisat.sequential.episodes`.
+        """
+        return 1.0, 0.0
+
+    @property
+    def compression(self) -> tuple[float, float] | None:
+        """Centre and unit of a logarithmic scale for the statistic; None where it is on one already.
+
+        Levels are compared and extrapolated on that scale: ``log(1 + (s - centre) / unit)``, 0 below the centre.
+        """
+        return None
+
+    def compressed(self, statistic: Array) -> Array:
+        """The statistic on a logarithmic scale; NaN stays."""
+        if self.compression is None:
+            return statistic
+        centre, unit = self.compression
+        return np.asarray(np.log1p(np.maximum(statistic - centre, 0.0) / unit))
+
     @classmethod
     def options(cls) -> dict[str, Any]:
         """The constructor's arguments and their defaults."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tisat._validation import check_integer
 from tisat.sequential.cusum import WindowSum
 from tisat.sequential.rules.base import AlarmRule, Array, Evidence, Memoryless, Scored
+
+LEVEL = 0.99  # of nominal scores: one unit above their median
 
 
 class _Score(Memoryless):
@@ -37,6 +41,18 @@ class ThresholdRule(AlarmRule):
 
     def _fit(self, nominal: Scored) -> None:
         check_integer(self.hold, "hold", "ThresholdRule", minimum=1)
+        self.centre_ = float(np.median(nominal.scores))
+        level = max(float(np.quantile(nominal.scores, LEVEL)), float(np.mean(nominal.scores)))
+        self.unit_ = level - self.centre_ if level > self.centre_ else 1.0
+
+    def tail(self, views: int) -> tuple[float, float]:
+        """The median scale over six public data sets, and the level itself (``docs/4-alarms.md``)."""
+        return 0.4, 0.7
+
+    @property
+    def compression(self) -> tuple[float, float]:
+        """The nominal median, and what a high quantile of nominal scores lies above it."""
+        return self.centre_, self.unit_
 
     def _evidence_step(self) -> Evidence:
         return _Score()
