@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.base import Array, Detector
+from tisat.parameters import learned
 
 SPREAD_FLOOR = 0.01  # of the training range
 
@@ -34,7 +35,7 @@ class ForecastDetector(Detector):
     """
 
     points_are_channels: ClassVar[bool] = True
-    spread_: Array  # (C,)
+    spread_: Array = learned()  # (C,)
 
     @abstractmethod
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:

@@ -20,6 +20,7 @@ from tisat._validation import check_integer
 from tisat.base import Array
 from tisat.detectors._windows import StandardWindowDetector, blocks_of, training_windows, windows_of
 from tisat.errors import SeriesError
+from tisat.parameters import integer, learned
 
 Integers = npt.NDArray[np.int64]
 
@@ -146,15 +147,21 @@ def nearest(
 class NeighborDetector(StandardWindowDetector):
     """A windowed detector that compares each window with stored nominal ones.
 
-    A subclass has ``n_neighbors`` and ``max_windows`` parameters and writes ``_score_neighbors``. Scores of the training
+    A subclass writes ``_score_neighbors``. Scores of the training
     rows themselves (``nominal_`` without a held-out tail) leave out every stored window that shares a row with the one
     being scored; otherwise each would find itself.
     """
 
-    n_neighbors: int
-    max_windows: int | None
-    stored_: Array  # (N, d) standardised flat windows
-    when_: Integers  # (N,) first row of each stored window, parts numbered on with a gap of one window
+    n_neighbors: int = integer(1, at_least=1, doc="Neighbours: the score looks at this many nearest stored windows.")
+    max_windows: int | None = integer(
+        5_000,
+        at_least=2,
+        none="all of them, the exact method",
+        doc="Stored nominal windows, spread evenly over training.",
+    )
+
+    stored_: Array = learned()  # (N, d) standardised flat windows
+    when_: Integers = learned()  # (N,) first row of each stored window, parts numbered on with a gap of one window
 
     @abstractmethod
     def _score_neighbors(self, distances: Array, indices: Integers) -> Array:
@@ -165,7 +172,7 @@ class NeighborDetector(StandardWindowDetector):
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
         whose = type(self).__name__
-        k = check_integer(self.n_neighbors, "n_neighbors", whose, minimum=1)
+        k = self.n_neighbors
         if self.max_windows is not None:
             check_integer(self.max_windows, "max_windows", whose, minimum=k + 1)
         windows = training_windows(parts, window=self.window, limit=self.max_windows)

@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from tisat._validation import check_integer
 from tisat.base import Array, Detector
 from tisat.detectors._forecast import nominal_spread
 from tisat.errors import SeriesError
+from tisat.parameters import integer, learned
 
 BLOCK_VALUES = 4_000_000  # values copied at a time: 32 MB
 
@@ -62,17 +62,17 @@ def training_windows(parts: Sequence[Array], *, window: int, stride: int = 1, li
 class WindowedDetector(Detector):
     """A detector that sees, at instant t, the window of rows that ends at t.
 
-    A subclass has a ``window`` parameter and writes ``_fit`` and ``_window_points``.
+    A subclass writes ``_fit`` and ``_window_points``.
     """
 
-    window: int
+    window: int = integer(10, at_least=1, doc="Rows of a window, the newest included; 1 looks at single rows.")
 
     @abstractmethod
     def _window_points(self, windows: Array) -> Array:
         """Points ``(n, m)`` of windows ``(n, window, C)``: of their last instants."""
 
     def _context(self) -> int:
-        return check_integer(self.window, "window", type(self).__name__, minimum=1) - 1
+        return self.window - 1
 
     def _points(self, part: Array) -> Array:
         windows = windows_of(part, window=self.window)
@@ -95,8 +95,8 @@ class StandardWindowDetector(WindowedDetector):
     ``(n, window * C)``, oldest instant first.
     """
 
-    center_: Array  # (C,) training mean
-    scale_: Array  # (C,) floored training standard deviation
+    center_: Array = learned()  # (C,) training mean
+    scale_: Array = learned()  # (C,) floored training standard deviation
 
     @abstractmethod
     def _fit_windows(self, parts: Sequence[Array]) -> None:

@@ -27,10 +27,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from tisat._extras import require
-from tisat._validation import check_choice, check_flag, check_integer
+from tisat._validation import check_choice
 from tisat.base import Array
 from tisat.detectors._windows import StandardWindowDetector, training_windows
 from tisat.errors import ArtefactError, ParameterError
+from tisat.parameters import flag, integer, learned, value
 
 # The only classes a file can name: reading a model can build these and nothing else.
 ESTIMATORS: dict[str, str] = {
@@ -69,23 +70,6 @@ def _plain(value: object) -> bool:
 class Adapter(StandardWindowDetector):
     """A scikit-learn or PyOD outlier estimator under the contract of every detector.
 
-    Parameters
-    ----------
-    estimator : str or estimator
-        A name of ``ESTIMATORS``, such as ``"pyod:HBOS"``, or an unfitted estimator object of either library, or with the
-        methods of either. Objects work everywhere but cannot be saved; :func:`from_sklearn` and :func:`from_pyod` turn
-        them into names where they can.
-    params : mapping, optional
-        The estimator's parameters, where it is given by name.
-    window : int
-        Rows a window, the newest included.
-    standardise : bool
-        Whether channels are centred and scaled by the training rows first.
-    max_windows : int or None
-        Training windows given to the estimator, spread evenly; None gives all.
-    random_state : int
-        Given to an estimator that has a ``random_state`` and was not told one.
-
     Examples
     --------
     >>> import numpy as np
@@ -103,9 +87,26 @@ class Adapter(StandardWindowDetector):
     windows; reading it fits again. Pedregosa et al.: Scikit-learn, JMLR 2011; Zhao, Nasrullah, Li: PyOD, JMLR 2019.
     """
 
-    training_: Array  # (n, d) windows the estimator was fitted on
-    one_by_one_: bool  # the estimator's scores depend on the other rows of a batch
-    _fitted: Any  # the estimator, fitted; made again from training_ when a file is read
+    estimator: Any = value(
+        "sklearn:GaussianMixture",
+        doc="A name of ESTIMATORS, such as 'pyod:HBOS', or an unfitted estimator object of either library, or with the methods of "
+        "either. Objects work everywhere but cannot be saved; from_sklearn and from_pyod turn them into names where they can.",
+    )
+    params: Mapping[str, Any] | None = value(
+        None, none="its defaults", doc="The estimator's parameters, where it is given by name."
+    )
+    window: int = 1
+    standardise: bool = flag(True, doc="Whether channels are centred and scaled by the training rows first.")
+    max_windows: int | None = integer(
+        20_000, at_least=2, none="all of them", doc="Training windows given to the estimator, spread evenly."
+    )
+    random_state: int = integer(
+        0, at_least=0, at_most=2**32 - 1, doc="Given to an estimator that has a random_state and was not told one."
+    )
+
+    training_: Array = learned()  # (n, d) windows the estimator was fitted on
+    one_by_one_: bool = learned()  # the estimator's scores depend on the other rows of a batch
+    _fitted: Any = learned()  # the estimator, fitted; made again from training_ when a file is read
 
     def __init__(
         self,
@@ -173,10 +174,6 @@ class Adapter(StandardWindowDetector):
         return super()._standardise(rows) if self.standardise else rows
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
-        check_flag(self.standardise, "standardise", "Adapter")
-        check_integer(self.random_state, "random_state", "Adapter", minimum=0, maximum=2**32 - 1)
-        if self.max_windows is not None:
-            check_integer(self.max_windows, "max_windows", "Adapter", minimum=2)
         windows = training_windows(parts, window=self.window, limit=self.max_windows)
         self.training_ = windows.reshape(len(windows), -1)
         self._learn()

@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from tisat._extras import require
 from tisat._progress import progress
-from tisat._validation import check_choice, check_integer
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector, nominal_spread
 from tisat.detectors._windows import parts_longer_than
+from tisat.parameters import choice, integer, learned
 
 CRITERIA = ("aicc", "aic", "bic")
 LARGEST_ROOT = 0.99  # of the moving-average recursion: beyond 1 errors would feed on themselves
@@ -136,18 +136,6 @@ class _RecursionStream:
 class ARIMA(ForecastDetector):
     """ARIMA(p, d, q) per channel, scored by one-step forecast errors without refitting.
 
-    Parameters
-    ----------
-    max_order : int
-        Largest p and largest q tried.
-    criterion : {"aicc", "aic", "bic"}
-        What the stepwise search minimises.
-    max_rows : int
-        Newest training rows the orders are chosen on; the coefficients are fitted on the longest part.
-    n_jobs : int or None
-        Processes that share the channels; None takes one a core where there are enough channels to pay for starting
-        them, and one inside another process.
-
     Examples
     --------
     >>> import numpy as np
@@ -164,26 +152,30 @@ class ARIMA(ForecastDetector):
     Statistical Software 2008 (the search, as statsforecast does it).
     """
 
-    orders_: tuple[Orders, ...]  # (p, d, q) of each channel
-    center_: Array  # (C,)
-    scale_: Array  # (C,)
-    weights_: Array  # (K, C): error = x_t + weights . (x_{t-1}, ...) - feedback . (e_{t-1}, ...) - constant
-    feedback_: Array  # (Q, C)
-    constant_: Array  # (C,)
+    max_order: int = integer(5, at_least=0, doc="Largest p and largest q tried.")
+    criterion: str = choice("aicc", of=CRITERIA, doc="What the stepwise search minimises.")
+    max_rows: int = integer(
+        2000,
+        at_least=50,
+        doc="Newest training rows the orders are chosen on; the coefficients are fitted on the longest part.",
+    )
+    n_jobs: int | None = integer(
+        None,
+        at_least=1,
+        none="one for a core where there are enough channels to pay for starting them",
+        doc="Processes that share the channels.",
+    )
 
-    def __init__(
-        self, *, max_order: int = 5, criterion: str = "aicc", max_rows: int = 2000, n_jobs: int | None = None
-    ) -> None:
-        self.max_order = max_order
-        self.criterion = criterion
-        self.max_rows = max_rows
-        self.n_jobs = n_jobs
+    orders_: tuple[Orders, ...] = learned()  # (p, d, q) of each channel
+    center_: Array = learned()  # (C,)
+    scale_: Array = learned()  # (C,)
+    weights_: Array = learned()  # (K, C): error = x_t + weights . (x_{t-1}, ...) - feedback . (e_{t-1}, ...) - constant
+    feedback_: Array = learned()  # (Q, C)
+    constant_: Array = learned()  # (C,)
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         require("statsforecast", whose="ARIMA")
-        order = check_integer(self.max_order, "max_order", "ARIMA", minimum=0)
-        criterion = check_choice(self.criterion, "criterion", "ARIMA", choices=CRITERIA)
-        limit = check_integer(self.max_rows, "max_rows", "ARIMA", minimum=50)
+        order, criterion, limit = self.max_order, self.criterion, self.max_rows
         longest = max(parts_longer_than(self._minimum_rows() - 1, parts, whose="ARIMA"), key=len)
         rows = np.concatenate(parts)
         self.center_ = rows.mean(axis=0)
@@ -201,7 +193,6 @@ class ARIMA(ForecastDetector):
         if jobs is None:
             alone = multiprocessing.parent_process() is None
             jobs = max(1, min(cpu_count(), columns.shape[1] // 8)) if alone else 1
-        check_integer(jobs, "n_jobs", "ARIMA", minimum=1)
         tasks = (delayed(_estimate)(np.ascontiguousarray(column), limit, order, criterion) for column in columns.T)
         found = []
         with progress("ARIMA: choosing orders", total=columns.shape[1]) as bar:

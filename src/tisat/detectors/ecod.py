@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import skew
 
 from tisat.base import Array, Detector
+from tisat.parameters import learned
 
 MAX_ROWS = 20_000  # training rows kept, spread evenly: a tail probability of 1/20,000 is finer than any score needs
 
@@ -34,8 +35,8 @@ class Ecod(Detector):
     functions, TKDE 2022. Algorithm 1, with the tails of a new row taken from the training rows.
     """
 
-    sorted_: Array  # (n, C) training values, each channel ascending
-    left_tail_: Array  # (C,) 1 where the automatic score uses the left tail (negative skewness), else 0
+    sorted_: Array = learned()  # (n, C) training values, each channel ascending
+    left_tail_: Array = learned()  # (C,) 1 where the automatic score uses the left tail (negative skewness), else 0
 
     def _fit(self, parts: Sequence[Array]) -> None:
         rows = np.concatenate(parts)

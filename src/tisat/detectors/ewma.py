@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.signal import lfilter
 
-from tisat._validation import check_real
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector
+from tisat.parameters import real
 
 
 class _LevelStream:
@@ -47,12 +47,6 @@ class _LevelStream:
 class Ewma(ForecastDetector):
     """The exponentially weighted moving average as a forecaster.
 
-    Parameters
-    ----------
-    smoothing : float in (0, 1]
-        Weight of the newest row in the level. 1 is the last-value forecaster; small values remember longer: the mean
-        age of what is remembered is ``1 / smoothing`` instants.
-
     Examples
     --------
     >>> detector = Ewma(smoothing=0.5).fit([[0.0], [1.0], [0.0], [1.0], [0.0]], holdout=0)
@@ -64,11 +58,16 @@ class Ewma(ForecastDetector):
     Roberts: Control chart tests based on geometric moving averages, Technometrics 1959.
     """
 
-    def __init__(self, *, smoothing: float = 0.1) -> None:
-        self.smoothing = smoothing
+    smoothing: float = real(
+        0.1,
+        above=0.0,
+        at_most=1.0,
+        doc="Weight of the newest row in the level. 1 is the last-value forecaster; the mean age of what is remembered is "
+        "1 / smoothing instants.",
+    )
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
-        check_real(self.smoothing, "smoothing", "Ewma", above=0.0, at_most=1.0)
+        """Nothing: the level starts with the first row."""
 
     def _forecast(self, part: Array) -> Array:
         share = self.smoothing

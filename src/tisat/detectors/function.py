@@ -16,24 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat._validation import check_integer
 from tisat.base import Array, Detector, Stream
 from tisat.detectors._windows import windows_of
 from tisat.errors import ArtefactError, InputError, ParameterError
+from tisat.parameters import integer, value
 
 PROBE_ROWS = 500  # training rows a function without context is tried on
 
 
 class FunctionDetector(Detector):
     """A detector that is a function.
-
-    Parameters
-    ----------
-    function : callable
-        Values ``(T, C)`` to scores ``(T,)`` or points ``(T, m)``.
-    context : int or None
-        How many earlier rows the value at t depends on; None where all of them may matter. Needed for monitoring row by
-        row.
 
     Examples
     --------
@@ -42,6 +34,14 @@ class FunctionDetector(Detector):
     >>> detector.decision_function([[3.0], [-5.0]]).tolist()
     [3.0, 5.0]
     """
+
+    function: Callable[[Array], Any] = value(doc="Values (T, C) to scores (T,) or points (T, m).")
+    context: int | None = integer(
+        None,
+        at_least=0,
+        none="all of them may matter",
+        doc="How many earlier rows the value at t depends on; needed for monitoring row by row.",
+    )
 
     def __init__(self, function: Callable[[Array], Any], *, context: int | None = None) -> None:
         self.function = function
@@ -85,9 +85,7 @@ class FunctionDetector(Detector):
         return np.concatenate([np.full((self.context, points.shape[1]), np.nan), points])
 
     def _context(self) -> int | None:
-        if self.context is None:
-            return None
-        return check_integer(self.context, "context", "FunctionDetector", minimum=0)
+        return self.context
 
     def _stream(self) -> Stream:
         if self.context is None:

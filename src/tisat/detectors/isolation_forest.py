@@ -14,9 +14,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from tisat._validation import check_integer
 from tisat.base import Array
 from tisat.detectors._windows import WindowedDetector, parts_longer_than, training_windows
+from tisat.parameters import integer, learned
 
 MAX_TRAINING_WINDOWS = 100_000  # each tree draws its rows from these; at 256 rows a tree more would change nothing
 
@@ -45,17 +45,6 @@ def _path_lengths(
 class IsolationForest(WindowedDetector):
     """Isolation forest on flattened windows of raw values.
 
-    Parameters
-    ----------
-    window : int
-        Rows a window, the newest included; 1 looks at single rows.
-    n_estimators : int
-        Trees.
-    max_samples : int
-        Windows each tree is grown on.
-    random_state : int
-        The same seed gives the same forest.
-
     Examples
     --------
     >>> import numpy as np
@@ -69,21 +58,17 @@ class IsolationForest(WindowedDetector):
     Liu, Ting, Zhou: Isolation forest, ICDM 2008. Scores are those of its equation 2, in (0, 1).
     """
 
-    roots_: npt.NDArray[np.int32]  # (trees,) node number of each root
-    feature_: npt.NDArray[np.int32]  # (nodes,) which value of the flat window is cut
-    threshold_: Array  # (nodes,)
-    left_: npt.NDArray[np.int32]  # (nodes,) child where value <= threshold; -1 at a leaf
-    right_: npt.NDArray[np.int32]  # (nodes,)
-    length_: Array  # (nodes,) path length credited to a row that ends here
-    normalisation_: float  # expected sum of path lengths
+    n_estimators: int = integer(100, at_least=1, doc="Trees.")
+    max_samples: int = integer(256, at_least=2, doc="Windows each tree is grown on.")
+    random_state: int = integer(0, at_least=0, at_most=2**32 - 1, doc="The same seed gives the same forest.")
 
-    def __init__(
-        self, *, window: int = 10, n_estimators: int = 100, max_samples: int = 256, random_state: int = 0
-    ) -> None:
-        self.window = window
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.random_state = random_state
+    roots_: npt.NDArray[np.int32] = learned()  # (trees,) node number of each root
+    feature_: npt.NDArray[np.int32] = learned()  # (nodes,) which value of the flat window is cut
+    threshold_: Array = learned()  # (nodes,)
+    left_: npt.NDArray[np.int32] = learned()  # (nodes,) child where value <= threshold; -1 at a leaf
+    right_: npt.NDArray[np.int32] = learned()  # (nodes,)
+    length_: Array = learned()  # (nodes,) path length credited to a row that ends here
+    normalisation_: float = learned()  # expected sum of path lengths
 
     def _fit(self, parts: Sequence[Array]) -> None:
         from sklearn.ensemble import IsolationForest as Forest
@@ -93,9 +78,9 @@ class IsolationForest(WindowedDetector):
         windows = training_windows(long, window=self.window, limit=MAX_TRAINING_WINDOWS)
         flat = windows.reshape(len(windows), -1).astype(np.float32)
         forest = Forest(
-            n_estimators=check_integer(self.n_estimators, "n_estimators", whose, minimum=1),
-            max_samples=min(check_integer(self.max_samples, "max_samples", whose, minimum=2), len(flat)),
-            random_state=check_integer(self.random_state, "random_state", whose, minimum=0, maximum=2**32 - 1),
+            n_estimators=self.n_estimators,
+            max_samples=min(self.max_samples, len(flat)),
+            random_state=self.random_state,
         ).fit(flat)
         self._keep_trees([tree.tree_ for tree in forest.estimators_], forest.max_samples_)
 

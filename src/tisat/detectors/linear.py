@@ -17,24 +17,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tisat._validation import check_integer, check_real
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector
 from tisat.detectors._ridge import RidgeMoments
 from tisat.detectors._windows import blocks_of, parts_longer_than, windows_of
+from tisat.parameters import integer, learned, real
 
 
 class Linear(ForecastDetector):
     """A linear forecaster whose windows are measured from the channel's mean in training.
-
-    Parameters
-    ----------
-    window : int
-        How many past values the forecast is made from.
-    ridge : float
-        Penalty on the weights, as a share of the variance of the inputs. The default keeps the
-        false-alarm level best on unseen training tails (``experiments/ridge_on_training_tails.py``); it was not chosen
-        blind to test labels, see ``docs/detectors/linear.md``.
 
     Examples
     --------
@@ -44,19 +35,23 @@ class Linear(ForecastDetector):
     >>> int(np.isnan(scores).sum()), bool(scores[10:].max() < 3)
     (10, True)
 
+    Notes
+    -----
+    The default ``ridge`` keeps the false-alarm level best on unseen training tails
+    (``experiments/ridge_on_training_tails.py``); it was not chosen blind to test labels, see ``docs/detectors/linear.md``.
+
     References
     ----------
     Zeng, Chen, Zhang, Xu: Are Transformers Effective for Time Series Forecasting? AAAI 2023 (Linear and NLinear; theirs
     are trained by gradient descent and may share weights between channels, ours are the exact solution per channel).
     """
 
-    level_: Array  # (C,) mean of the training rows
-    weights_: Array  # (window, C), oldest value first
-    intercepts_: Array  # (C,)
+    window: int = integer(100, at_least=1, doc="How many past values the forecast is made from.")
+    ridge: float = real(1.0, at_least=0.0, doc="Penalty on the weights, as a share of the variance of the inputs.")
 
-    def __init__(self, *, window: int = 100, ridge: float = 1.0) -> None:
-        self.window = window
-        self.ridge = ridge
+    level_: Array = learned()  # (C,) mean of the training rows
+    weights_: Array = learned()  # (window, C), oldest value first
+    intercepts_: Array = learned()  # (C,)
 
     def _anchors(self, part: Array) -> Array:
         """The anchor of each window of ``part[:-1]``, ``(T - window, C)``."""
@@ -64,8 +59,7 @@ class Linear(ForecastDetector):
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         whose = type(self).__name__
-        window = check_integer(self.window, "window", whose, minimum=1)
-        ridge = check_real(self.ridge, "ridge", whose, at_least=0.0)
+        window, ridge = self.window, self.ridge
         parts = parts_longer_than(window, parts, whose=whose)
         self.level_ = np.concatenate(parts).mean(axis=0)
         scale = np.concatenate(parts).std(axis=0)
@@ -101,7 +95,7 @@ class Linear(ForecastDetector):
         return np.asarray((windows[:, -1] - self._forecast(side_by_side)[-1]) / self.spread_)
 
     def _context(self) -> int:
-        return check_integer(self.window, "window", type(self).__name__, minimum=1)
+        return self.window
 
     @classmethod
     def _test_params(cls) -> dict[str, int]:
@@ -110,13 +104,6 @@ class Linear(ForecastDetector):
 
 class LinearLast(Linear):
     """A linear forecaster whose windows are measured from their last value (NLinear).
-
-    Parameters
-    ----------
-    window : int
-        How many past values the forecast is made from.
-    ridge : float
-        Penalty on the weights, as a share of the variance of the inputs.
 
     Examples
     --------
@@ -138,13 +125,6 @@ class LinearLast(Linear):
 
 class LinearMean(Linear):
     """A linear forecaster whose windows are measured from their mean.
-
-    Parameters
-    ----------
-    window : int
-        How many past values the forecast is made from.
-    ridge : float
-        Penalty on the weights, as a share of the variance of the inputs.
 
     Examples
     --------

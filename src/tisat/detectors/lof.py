@@ -11,19 +11,11 @@ import numpy as np
 
 from tisat.base import Array
 from tisat.detectors._neighbors import Integers, NeighborDetector, nearest
+from tisat.parameters import integer, learned
 
 
 class LOF(NeighborDetector):
     """Local outlier factor on standardised windows; 1 is nominal.
-
-    Parameters
-    ----------
-    window : int
-        Rows a window, the newest included; 1 looks at single rows.
-    n_neighbors : int
-        Neighbours that make a neighbourhood.
-    max_windows : int or None
-        Stored nominal windows, spread evenly over training; None stores all of them, the exact method.
 
     Examples
     --------
@@ -39,13 +31,11 @@ class LOF(NeighborDetector):
     LocalOutlierFactor with ``novelty=True`` on the same windows.
     """
 
-    reach_: Array  # (N,) distance of each stored window to its k-th neighbour
-    density_: Array  # (N,) local reachability density of each stored window
+    n_neighbors: int = integer(20, doc="Neighbours that make a neighbourhood.")
+    max_windows: int | None = 2_000
 
-    def __init__(self, *, window: int = 10, n_neighbors: int = 20, max_windows: int | None = 2_000) -> None:
-        self.window = window
-        self.n_neighbors = n_neighbors
-        self.max_windows = max_windows
+    reach_: Array = learned()  # (N,) distance of each stored window to its k-th neighbour
+    density_: Array = learned()  # (N,) local reachability density of each stored window
 
     def _fit_stored(self) -> None:
         itself = np.arange(len(self.stored_))

@@ -11,22 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tisat._validation import check_real
 from tisat.base import Array
 from tisat.detectors._moments import window_moments
 from tisat.detectors._windows import StandardWindowDetector
+from tisat.parameters import learned, real
 
 
 class Mahalanobis(StandardWindowDetector):
     """Squared Mahalanobis distance of standardised windows, divided by their dimension.
-
-    Parameters
-    ----------
-    window : int
-        Rows a window, the newest included; 1 looks at single rows.
-    ridge : float
-        Added to the diagonal of the covariance, as a share of its mean diagonal: directions in which nominal windows
-        never moved get a finite weight.
 
     Examples
     --------
@@ -44,18 +36,20 @@ class Mahalanobis(StandardWindowDetector):
     Hotelling: Multivariate quality control, 1947 (the T² statistic).
     """
 
-    mean_: Array  # (d,) mean of the flat windows
-    whitening_: Array  # (d, d): the squared norm of (x - mean) @ whitening is the squared distance
+    ridge: float = real(
+        1e-3,
+        above=0.0,
+        doc="Added to the diagonal of the covariance, as a share of its mean diagonal: directions in which nominal windows never "
+        "moved get a finite weight.",
+    )
 
-    def __init__(self, *, window: int = 10, ridge: float = 1e-3) -> None:
-        self.window = window
-        self.ridge = ridge
+    mean_: Array = learned()  # (d,) mean of the flat windows
+    whitening_: Array = learned()  # (d, d): the squared norm of (x - mean) @ whitening is the squared distance
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
-        ridge = check_real(self.ridge, "ridge", "Mahalanobis", above=0.0)
         self.mean_, covariance = window_moments(parts, window=self.window)
         mean_variance = np.trace(covariance) / len(covariance)
-        covariance[np.diag_indices_from(covariance)] += ridge * (mean_variance if mean_variance > 0 else 1.0)
+        covariance[np.diag_indices_from(covariance)] += self.ridge * (mean_variance if mean_variance > 0 else 1.0)
         values, vectors = np.linalg.eigh(covariance)
         self.whitening_ = vectors / np.sqrt(values)
 

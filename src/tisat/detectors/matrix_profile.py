@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tisat._validation import check_integer
 from tisat.base import Array, Detector
 from tisat.detectors._neighbors import nearest
 from tisat.detectors._windows import blocks_of, parts_longer_than, training_windows, windows_of
+from tisat.parameters import integer, learned
 
 
 def z_normalised(windows: Array) -> Array:
@@ -39,13 +39,6 @@ class MatrixProfile(Detector):
 
     Meant for one channel or a few; each is treated alone and the score is the mean of squares.
 
-    Parameters
-    ----------
-    window : int
-        Instants a shape.
-    max_windows : int
-        Training windows kept as reference, spread evenly; the cost of scoring is proportional to it.
-
     Examples
     --------
     >>> import numpy as np
@@ -63,17 +56,20 @@ class MatrixProfile(Detector):
     where all windows are kept.
     """
 
-    points_are_channels: ClassVar[bool] = True
-    stored_: Array  # (C, N, window) z-normalised training windows of each channel
-    when_: Array  # (N,) first row of each, parts numbered on with a gap of one window
+    window: int = integer(50, at_least=4, doc="Instants of a shape.")
+    max_windows: int = integer(
+        20_000,
+        at_least=2,
+        doc="Training windows kept as reference, spread evenly; the cost of scoring is proportional to it.",
+    )
 
-    def __init__(self, *, window: int = 50, max_windows: int = 20_000) -> None:
-        self.window = window
-        self.max_windows = max_windows
+    points_are_channels: ClassVar[bool] = True
+    stored_: Array = learned()  # (C, N, window) z-normalised training windows of each channel
+    when_: Array = learned()  # (N,) first row of each, parts numbered on with a gap of one window
 
     def _fit(self, parts: Sequence[Array]) -> None:
-        window = check_integer(self.window, "window", "MatrixProfile", minimum=4)
-        limit = check_integer(self.max_windows, "max_windows", "MatrixProfile", minimum=2)
+        window = self.window
+        limit = self.max_windows
         long = parts_longer_than(window, parts, whose="MatrixProfile")
         kept = training_windows(long, window=window, limit=limit)  # (N, window, C)
         self.stored_ = np.stack([z_normalised(kept[:, :, c]) for c in range(kept.shape[2])])
@@ -109,7 +105,7 @@ class MatrixProfile(Detector):
         return scored
 
     def _context(self) -> int:
-        return check_integer(self.window, "window", "MatrixProfile", minimum=4) - 1
+        return self.window - 1
 
     @classmethod
     def _test_params(cls) -> dict[str, int]:

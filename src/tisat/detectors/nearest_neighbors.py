@@ -8,19 +8,11 @@ from __future__ import annotations
 
 from tisat.base import Array
 from tisat.detectors._neighbors import Integers, NeighborDetector
+from tisat.parameters import integer
 
 
 class NearestNeighbors(NeighborDetector):
     """Distance to the k-th nearest nominal window, on standardised channels.
-
-    Parameters
-    ----------
-    window : int
-        Rows a window, the newest included; 1 looks at single rows.
-    n_neighbors : int
-        k: the distance to the k-th nearest stored window is the score.
-    max_windows : int or None
-        Stored nominal windows, spread evenly over training; None stores all of them.
 
     Examples
     --------
@@ -36,10 +28,7 @@ class NearestNeighbors(NeighborDetector):
     Ramaswamy, Rastogi, Shim: Efficient algorithms for mining outliers from large data sets, SIGMOD 2000.
     """
 
-    def __init__(self, *, window: int = 10, n_neighbors: int = 1, max_windows: int | None = 5_000) -> None:
-        self.window = window
-        self.n_neighbors = n_neighbors
-        self.max_windows = max_windows
+    n_neighbors: int = integer(1, doc="k: the distance to the k-th nearest stored window is the score.")
 
     def _score_neighbors(self, distances: Array, indices: Integers) -> Array:
         return distances[:, -1:]

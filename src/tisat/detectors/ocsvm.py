@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tisat._validation import check_integer, check_real
 from tisat.base import Array
 from tisat.detectors._windows import StandardWindowDetector, training_windows
+from tisat.parameters import integer, learned, real
 
 
 class OCSVM(StandardWindowDetector):
@@ -22,17 +22,6 @@ class OCSVM(StandardWindowDetector):
     The score is minus the logarithm of the weighted mean kernel value between the window and the support vectors. It
     orders windows exactly as scikit-learn's decision function does, is never negative, and keeps growing far out where
     the decision function itself is flat to the last bit.
-
-    Parameters
-    ----------
-    window : int
-        Rows a window, the newest included; 1 looks at single rows.
-    nu : float in (0, 1]
-        At most this share of the training windows lies outside the boundary; at least this share supports it.
-    gamma : float or None
-        Width of the kernel ``exp(-gamma * distance**2)``; None is 1 / (dimension * variance), scikit-learn's ``"scale"``.
-    max_windows : int or None
-        Training windows, spread evenly; None takes all of them, the exact method.
 
     Examples
     --------
@@ -49,35 +38,38 @@ class OCSVM(StandardWindowDetector):
     Computation 2001.
     """
 
-    support_: Array  # (s, d) support vectors
-    weights_: Array  # (s,) their shares, summing to 1
-    mass_: float  # sum of the dual coefficients: mass * exp(-score) - rho is the decision function
-    rho_: float  # its offset
-    gamma_: float
+    nu: float = real(
+        0.05,
+        above=0.0,
+        at_most=1.0,
+        doc="At most this share of the training windows lies outside the boundary; at least this share supports it.",
+    )
+    gamma: float | None = real(
+        None,
+        above=0.0,
+        none="1 / (dimension x variance), as scikit-learn's 'scale'",
+        doc="Width of the kernel exp(-gamma distance^2).",
+    )
+    max_windows: int | None = integer(
+        4_000, at_least=2, none="all of them, the exact method", doc="Training windows, spread evenly."
+    )
 
-    def __init__(
-        self, *, window: int = 10, nu: float = 0.05, gamma: float | None = None, max_windows: int | None = 4_000
-    ) -> None:
-        self.window = window
-        self.nu = nu
-        self.gamma = gamma
-        self.max_windows = max_windows
+    support_: Array = learned()  # (s, d) support vectors
+    weights_: Array = learned()  # (s,) their shares, summing to 1
+    mass_: float = learned()  # sum of the dual coefficients: mass * exp(-score) - rho is the decision function
+    rho_: float = learned()  # its offset
+    gamma_: float = learned()
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
         from sklearn.svm import OneClassSVM
 
-        nu = check_real(self.nu, "nu", "OCSVM", above=0.0, at_most=1.0)
-        if self.gamma is not None:
-            check_real(self.gamma, "gamma", "OCSVM", above=0.0)
-        if self.max_windows is not None:
-            check_integer(self.max_windows, "max_windows", "OCSVM", minimum=2)
         windows = training_windows(parts, window=self.window, limit=self.max_windows)
         flat = windows.reshape(len(windows), -1)
         variance = float(flat.var())
         self.gamma_ = (
             self.gamma if self.gamma is not None else 1.0 / (flat.shape[1] * (variance if variance > 0 else 1.0))
         )
-        machine = OneClassSVM(nu=nu, gamma=self.gamma_)
+        machine = OneClassSVM(nu=self.nu, gamma=self.gamma_)
         machine.random_state = 0  # not used without probabilities, but drawn from the global generator where None
         machine.fit(flat)
         coefficients = machine.dual_coef_[0]

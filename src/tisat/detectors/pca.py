@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tisat._validation import check_real
 from tisat.base import Array
 from tisat.detectors._moments import window_moments
 from tisat.detectors._windows import StandardWindowDetector
+from tisat.parameters import learned, real
 
 
 class PCA(StandardWindowDetector):
@@ -23,13 +23,6 @@ class PCA(StandardWindowDetector):
 
     Point c is the root mean square reconstruction error of channel c over the window; the score is the mean of its
     squares, that is the mean squared reconstruction error.
-
-    Parameters
-    ----------
-    window : int
-        Rows a window, the newest included; 1 looks at single rows.
-    variance : float in (0, 1)
-        Share of the nominal variance the kept components carry. At least one component is kept and at least one left.
 
     Examples
     --------
@@ -49,20 +42,22 @@ class PCA(StandardWindowDetector):
     anomalies, SIGCOMM 2004.
     """
 
-    points_are_channels: ClassVar[bool] = True
-    mean_: Array  # (d,) mean of the flat windows
-    components_: Array  # (d, q) kept directions, orthonormal
+    variance: float = real(
+        0.9,
+        above=0.0,
+        below=1.0,
+        doc="Share of the nominal variance the kept components carry; at least one is kept and at least one left.",
+    )
 
-    def __init__(self, *, window: int = 10, variance: float = 0.9) -> None:
-        self.window = window
-        self.variance = variance
+    points_are_channels: ClassVar[bool] = True
+    mean_: Array = learned()  # (d,) mean of the flat windows
+    components_: Array = learned()  # (d, q) kept directions, orthonormal
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
-        share = check_real(self.variance, "variance", "PCA", above=0.0, below=1.0)
         self.mean_, covariance = window_moments(parts, window=self.window)
         values, vectors = np.linalg.eigh(covariance)
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-        enough = int(np.searchsorted(np.cumsum(values), share * values.sum())) + 1
+        enough = int(np.searchsorted(np.cumsum(values), self.variance * values.sum())) + 1
         kept = int(np.clip(enough, 1, max(len(values) - 1, 0)))
         self.components_ = np.ascontiguousarray(vectors[:, :kept])
 

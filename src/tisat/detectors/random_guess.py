@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tisat._validation import check_integer
 from tisat.base import Array, Detector
+from tisat.parameters import integer
 
 
 class _CoinStream:
@@ -41,11 +41,6 @@ class _CoinStream:
 class RandomGuess(Detector):
     """Independent uniform scores: what a coin gets.
 
-    Parameters
-    ----------
-    random_state : int
-        The same seed gives the same scores.
-
     Examples
     --------
     >>> RandomGuess(random_state=0).fit([[0.0], [1.0], [2.0]]).decision_function([[5.0], [5.0]]).round(3).tolist()
@@ -56,13 +51,12 @@ class RandomGuess(Detector):
     Doshi, Abudalou, Yilmaz: Reward Once, Penalize Once: Rectifying Time Series Anomaly Detection, section III.
     """
 
+    random_state: int = integer(0, at_least=0, doc="The same seed gives the same scores.")
+
     law_exemptions: ClassVar[Mapping[str, str]] = {"a_gross_fault_scores_higher": "a coin does not look"}
 
-    def __init__(self, *, random_state: int = 0) -> None:
-        self.random_state = random_state
-
     def _fit(self, parts: Sequence[Array]) -> None:
-        check_integer(self.random_state, "random_state", "RandomGuess", minimum=0)
+        """Nothing."""
 
     def _points(self, part: Array) -> Array:
         return np.random.default_rng(self.random_state).random((len(part), 1))

@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
-from tisat._validation import check_integer
 from tisat.base import Array
 from tisat.detectors._windows import WindowedDetector, parts_longer_than
+from tisat.parameters import integer, learned
 
 LOOK_BACK = 5  # m of equation 10: points the gradient is estimated from
 EXTENSION = 5  # kappa: copies of the estimated next point appended, so that the newest is not at the window's edge
@@ -29,11 +29,6 @@ class SpectralResidual(WindowedDetector):
 
     Point c is the contrast of channel c: its saliency at the newest instant over the mean saliency just before, minus 1,
     never below 0, divided by its nominal spread.
-
-    Parameters
-    ----------
-    window : int
-        Instants each spectrum is taken of, the newest included.
 
     Examples
     --------
@@ -51,14 +46,15 @@ class SpectralResidual(WindowedDetector):
     of section 3.3 is not part of this).
     """
 
-    points_are_channels: ClassVar[bool] = True
-    spread_: Array  # (C,) spread of the contrast on training rows, at least 1e-3
+    window: int = integer(
+        128, at_least=SCORE_WINDOW + 3, doc="Instants each spectrum is taken of, the newest included."
+    )
 
-    def __init__(self, *, window: int = 128) -> None:
-        self.window = window
+    points_are_channels: ClassVar[bool] = True
+    spread_: Array = learned()  # (C,) spread of the contrast on training rows, at least 1e-3
 
     def _fit(self, parts: Sequence[Array]) -> None:
-        window = check_integer(self.window, "window", "SpectralResidual", minimum=SCORE_WINDOW + 3)
+        window = self.window
         long = parts_longer_than(window - 1, parts, whose="SpectralResidual")
         self.spread_ = np.ones(long[0].shape[1])
         contrasts = np.concatenate([self._points(part)[window - 1 :] for part in long])

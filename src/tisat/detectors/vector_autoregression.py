@@ -10,22 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tisat._validation import check_integer, check_real
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector, nominal_spread
 from tisat.detectors._ridge import RidgeMoments
 from tisat.detectors._windows import blocks_of, parts_longer_than, windows_of
+from tisat.parameters import integer, learned, real
 
 
 class VectorAutoregression(ForecastDetector):
     """Vector autoregression, VAR(order), with a ridge penalty.
-
-    Parameters
-    ----------
-    order : int
-        How many past rows the forecast is made from.
-    ridge : float
-        Penalty on the weights, as a share of the mean variance of the inputs.
 
     Examples
     --------
@@ -42,18 +35,18 @@ class VectorAutoregression(ForecastDetector):
     Lütkepohl: New Introduction to Multiple Time Series Analysis, Springer 2005, chapters 2 and 3.
     """
 
-    center_: Array  # (C,)
-    scale_: Array  # (C,)
-    weights_: Array  # (order * C, C)
-    intercepts_: Array  # (C,)
+    order: int = integer(20, at_least=1, doc="How many past rows the forecast is made from.")
+    ridge: float = real(
+        1e-3, at_least=0.0, doc="Penalty on the weights, as a share of the mean variance of the inputs."
+    )
 
-    def __init__(self, *, order: int = 20, ridge: float = 1e-3) -> None:
-        self.order = order
-        self.ridge = ridge
+    center_: Array = learned()  # (C,)
+    scale_: Array = learned()  # (C,)
+    weights_: Array = learned()  # (order * C, C)
+    intercepts_: Array = learned()  # (C,)
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
-        order = check_integer(self.order, "order", "VectorAutoregression", minimum=1)
-        ridge = check_real(self.ridge, "ridge", "VectorAutoregression", at_least=0.0)
+        order, ridge = self.order, self.ridge
         parts = parts_longer_than(order, parts, whose="VectorAutoregression")
         rows = np.concatenate(parts)
         channels = rows.shape[1]
@@ -75,7 +68,7 @@ class VectorAutoregression(ForecastDetector):
         return forecast
 
     def _context(self) -> int:
-        return check_integer(self.order, "order", "VectorAutoregression", minimum=1)
+        return self.order
 
     @classmethod
     def _test_params(cls) -> dict[str, int]:
