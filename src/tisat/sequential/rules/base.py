@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.errors import InputError, NotFittedError
+from tisat.parameters import Parametrized
 from tisat.sequential.cusum import Trace
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -161,10 +162,10 @@ class RuleRun:
             target.restore({name.removeprefix(step): array for name, array in state.items() if name.startswith(step)})
 
 
-class AlarmRule(ABC):
+class AlarmRule(Parametrized, ABC):
     """Base of the rules: ``fit`` on nominal rows, then ``evidence``, ``accumulate`` or ``start``.
 
-    A subclass writes its constructor, ``_fit``, ``_evidence_step`` and ``_accumulator``, and says what it is in the class
+    A subclass declares its parameters (:mod:`tisat.parameters`), writes ``_fit``, ``_evidence_step`` and ``_accumulator``, and says what it is in the class
     attributes below: nobody asks for a rule's name to know what it can do.
     """
 
@@ -211,6 +212,7 @@ class AlarmRule(ABC):
         nominal = nominal.rows(nominal.known)
         if len(nominal) < 2:
             raise InputError(f"The nominal points of {whose} must be at least 2. Got {len(nominal)} instead.")
+        self._check_parameters()
         self._fit(nominal)
         self.fitted_ = True
         return self
@@ -281,5 +283,5 @@ class AlarmRule(ABC):
         if not getattr(self, "fitted_", False):
             raise NotFittedError(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
 
-    def __repr__(self) -> str:
+    def __repr__(self, N_CHAR_MAX: int | None = None) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.params().items())})"

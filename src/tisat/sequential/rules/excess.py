@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat._validation import check_integer, check_real
 from tisat.errors import InputError
+from tisat.parameters import integer, learned, real
 from tisat.sequential import _kernels
 from tisat.sequential.cusum import CompressedSum
 from tisat.sequential.rules.base import AlarmRule, Array, Evidence, Scored
@@ -75,26 +75,6 @@ class ExcessRule(AlarmRule):
 
     The statistic is the sum over views of ``log(1 + S / unit)``, S the view's evidence over ``length`` instants.
 
-    Parameters
-    ----------
-    quantile : float
-    window, lag : int
-        Instants.
-    clip : float
-        At least 1.
-    warm : int
-        Scores a moving quantile needs (``window`` if that is less).
-    length : int
-        Instants of evidence summed: a finite memory, where a CUSUM's has no end.
-    hold : int
-        The statistic is held at its maximum over this many instants.
-    enter : int
-        Scores of one excess that enter the past.
-    lasting : int
-        Instants after which an excess is taken for the new level.
-    unit : float
-        Summed evidence that counts as one unit.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -103,45 +83,29 @@ class ExcessRule(AlarmRule):
     [0.0, 12.0]
     """
 
+    quantile: float = real(0.99, above=0.0, below=1.0, doc="Of nominal and of past scores: the reference.")
+    window: int = integer(3000, at_least=2, doc="Past scores the moving reference is taken from.")
+    lag: int = integer(20, at_least=0, doc="Instants a score must be old before it enters the past.")
+    clip: float = real(
+        10.0, at_least=1.0, doc="Units at which a score of an excess is cut off before it enters the past."
+    )
+    warm: int = integer(100, at_least=1, doc="Scores a moving reference needs (window if that is less).")
+    length: int = integer(
+        20, at_least=2, doc="Instants of evidence summed: a finite memory, where a CUSUM's has no end."
+    )
+    hold: int = integer(30, at_least=1, doc="The statistic is held at its maximum over this many instants.")
+    enter: int = integer(1, at_least=0, doc="Scores of one excess that enter the past.")
+    lasting: int = integer(500, at_least=2, doc="Instants after which an excess is taken for the new level.")
+    unit: float = real(0.2, above=0.0, doc="Summed evidence that counts as one unit.")
+
     name = "excess"
     title = "excess over a moving reference, summed and held"
 
-    level_: Array  # (V,)
-    centre_: Array  # (V,)
-
-    def __init__(
-        self,
-        *,
-        quantile: float = 0.99,
-        window: int = 3000,
-        lag: int = 20,
-        clip: float = 10.0,
-        warm: int = 100,
-        length: int = 20,
-        hold: int = 30,
-        enter: int = 1,
-        lasting: int = 500,
-        unit: float = 0.2,
-    ) -> None:
-        self.quantile = quantile
-        self.window = window
-        self.lag = lag
-        self.clip = clip
-        self.warm = warm
-        self.length = length
-        self.hold = hold
-        self.enter = enter
-        self.lasting = lasting
-        self.unit = unit
+    level_: Array = learned()  # (V,)
+    centre_: Array = learned()  # (V,)
 
     def _fit(self, nominal: Scored) -> None:
         whose = "ExcessRule"
-        check_real(self.quantile, "quantile", whose, above=0.0, below=1.0)
-        check_real(self.clip, "clip", whose, at_least=1.0)
-        check_real(self.unit, "unit", whose, above=0.0)
-        minima = {"window": 2, "lag": 0, "warm": 1, "length": 2, "hold": 1, "enter": 0, "lasting": 2}
-        for name, minimum in minima.items():
-            check_integer(getattr(self, name), name, whose, minimum=minimum)
         views = nominal.views
         self.centre_ = np.zeros(views.shape[1])
         self.level_ = np.zeros(views.shape[1])

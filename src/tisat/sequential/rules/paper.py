@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tisat._validation import check_choice
+from tisat.parameters import choice, integer, real
 from tisat.sequential.cusum import COOLDOWN, POLICIES, Cusum
-from tisat.sequential.evidence import MAX_POINTS, KNNEvidence
+from tisat.sequential.evidence import FORMS, MAX_POINTS, KNNEvidence
+from tisat.sequential.neighbours import METHODS
 from tisat.sequential.rules.base import AlarmRule, Array, Evidence, Memoryless, Scored
 
 
@@ -25,13 +26,6 @@ class _Distance(Memoryless):
 class PaperRule(AlarmRule):
     """The paper's rule: kNN distance to nominal points, accumulated without end.
 
-    Parameters
-    ----------
-    form, k, alpha, method, max_points, random_state
-        Of :class:`tisat.sequential.KNNEvidence`.
-    end, cooldown
-        What ends an alarm: of :class:`tisat.sequential.Cusum`.
-
     Examples
     --------
     >>> import numpy as np
@@ -46,35 +40,24 @@ class PaperRule(AlarmRule):
     an alarm where ``s_t <= h``; both are read as the CUSUM they stand for.
     """
 
+    form: str = choice("power", of=FORMS, doc="How distances become evidence, see tisat.sequential.KNNEvidence.")
+    k: int = integer(1, at_least=1, doc="Which nearest neighbour's distance it is.")
+    alpha: float = real(
+        0.05, above=0.0, below=1.0, doc="Share of nominal points above the level that evidence is counted from."
+    )
+    end: str = choice("restart", of=POLICIES, doc="What ends an alarm, see tisat.sequential.Cusum.")
+    cooldown: int = integer(COOLDOWN, at_least=1, doc="Instants an alarm lasts where end is 'cooldown'.")
+    method: str = choice("auto", of=("auto", *METHODS), doc="How the nearest neighbour is searched; all are exact.")
+    max_points: int = integer(MAX_POINTS, at_least=1, doc="Nominal points kept.")
+    random_state: int = integer(0, at_least=0, doc="Of the split of the nominal points.")
+
     name = "paper"
     title = "the paper's kNN CUSUM"
     bounded = True
     feeds_back = True
     needs_points = True
 
-    def __init__(
-        self,
-        *,
-        form: str = "power",
-        k: int = 1,
-        alpha: float = 0.05,
-        end: str = "restart",
-        cooldown: int = COOLDOWN,
-        method: str = "auto",
-        max_points: int = MAX_POINTS,
-        random_state: int = 0,
-    ) -> None:
-        self.form = form
-        self.k = k
-        self.alpha = alpha
-        self.end = end
-        self.cooldown = cooldown
-        self.method = method
-        self.max_points = max_points
-        self.random_state = random_state
-
     def _fit(self, nominal: Scored) -> None:
-        check_choice(self.end, "end", "PaperRule", choices=POLICIES)
         self.knn_ = KNNEvidence(
             form=self.form,
             k=self.k,

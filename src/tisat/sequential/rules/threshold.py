@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tisat._validation import check_integer
+from tisat.parameters import integer
 from tisat.sequential.cusum import WindowSum
 from tisat.sequential.rules.base import AlarmRule, Array, Evidence, Memoryless, Scored
 
@@ -19,11 +19,6 @@ class _Score(Memoryless):
 class ThresholdRule(AlarmRule):
     """The plain score: the alarm is on while the score is at or above the threshold.
 
-    Parameters
-    ----------
-    hold : int
-        The score is replaced by its maximum over this many instants; 1 leaves it alone.
-
     Examples
     --------
     >>> rule = ThresholdRule().fit([0.1, 0.2, 0.3])
@@ -31,16 +26,16 @@ class ThresholdRule(AlarmRule):
     [False, True, False]
     """
 
+    hold: int = integer(
+        1, at_least=1, doc="The score is replaced by its maximum over this many instants; 1 leaves it alone."
+    )
+
     name = "threshold"
     title = "plain threshold"
     positive = False
     has_unit = False
 
-    def __init__(self, *, hold: int = 1) -> None:
-        self.hold = hold
-
     def _fit(self, nominal: Scored) -> None:
-        check_integer(self.hold, "hold", "ThresholdRule", minimum=1)
         self.centre_ = float(np.median(nominal.scores))
         level = max(float(np.quantile(nominal.scores, LEVEL)), float(np.mean(nominal.scores)))
         self.unit_ = level - self.centre_ if level > self.centre_ else 1.0
