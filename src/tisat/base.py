@@ -39,6 +39,7 @@ from tisat.errors import ArtefactError, InputError, NotFittedError, SeriesError
 from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
 from tisat.missing import usable_parts
+from tisat.nominal import Piece, blocks, join, score_pieces, split_tail
 from tisat.parameters import FROM_PRESET, Parametrized, learned, rebuild
 from tisat.series import Series, as_many, as_series
 from tisat.watch.contract import Stream as Stream
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
-MAX_NOMINAL = 50_000  # nominal points kept with the model: 15 MB at 38 channels, and enough for 1 alarm in 10,000
+HOLDOUT = 0.2  # the tail of nominal data that a model which is dear to fit is calibrated on
+FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
 
 
@@ -99,6 +101,7 @@ class WindowStream:
 class Detector(Parametrized, BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
+    crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
     partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
     rounding: ClassVar[float] = 1e-9  # relative; how far batch, prefix and stream may differ (float32 nets: more)
@@ -109,7 +112,8 @@ class Detector(Parametrized, BaseEstimator, ABC):
     n_channels_: int = learned()  # C
     n_points_: int = learned()  # m
     nominal_: Array = learned()  # (N, m) points of nominal data, in time order, for calibration
-    nominal_source_: str = learned()  # "held-out tail" or "training rows"
+    nominal_breaks_: npt.NDArray[np.int64] = learned()  # rows of nominal_ that do not follow from the one before
+    nominal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
     trained_on_: dict[str, Any] = learned()  # what fit saw, for people
 
     # ------------------------------------------------------------------ what a subclass writes
@@ -176,7 +180,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
 
     # ------------------------------------------------------------------ what users call
 
-    def fit(self, series: Any, y: object = None, *, holdout: float = 0.2) -> Self:
+    def fit(self, series: Any, y: object = None, *, holdout: float | None = None) -> Self:
         """Learn what is nominal.
 
         Parameters
@@ -185,41 +189,40 @@ class Detector(Parametrized, BaseEstimator, ABC):
             Nominal data. Labels, if it carries any, are not looked at.
         y : ignored
             There for scikit-learn's sake.
-        holdout : float
+        holdout : float, optional
             The tail of each series kept from the model, so that alarm budgets are calibrated on rows it has not seen.
-            0 gives every row to the model and calibrates on the training rows; ``nominal_source_`` says which.
+            0 gives every row to the model and calibrates on the training rows. None: the model gets every row, and each
+            block of rows is scored by one fitted on the others (cross-fitting), where fitting is cheap; a tail of 0.2
+            where it is not. ``nominal_source_`` says which.
         """
         return self._fit_series(series, holdout=holdout, learn=self._fit)
 
-    def _fit_series(self, series: Any, *, holdout: float, learn: Callable[[Sequence[Array]], None]) -> Self:
+    def _fit_series(self, series: Any, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]) -> Self:
         """:meth:`fit`, with what learns from the clean parts: a neural detector's has a checkpoint."""
         whose = type(self).__name__
         self._check_parameters()
-        share = check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
+        if holdout is not None:
+            check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
         many = self._check_training(series, whose)
-        parts: list[Array] = []
-        tails: list[Array] = []
-        for one in many:
-            clean = [values for _, values in usable_parts(one)]
-            cut = round((1 - share) * sum(map(len, clean)))
-            for values in clean:
-                head = values[: max(cut, 0)]
-                context = self._context() or 0
-                if len(head):
-                    parts.append(head)
-                if len(head) < len(values):
-                    tails.append(values[max(len(head) - context, 0) :])
-                cut -= len(values)
+        self.channels_ = many[0].channels
+        self.n_channels_ = len(self.channels_)
+        clean = [[values for _, values in usable_parts(one)] for one in many]
+        parts = [values for one in clean for values in one]
+        nominal = self._cross_fitted(parts) if holdout is None and self.crossfit > 1 else None
+        share = 0.0 if nominal is not None else HOLDOUT if holdout is None else holdout
+        tails: list[Piece] = []
+        if share > 0:
+            cut = [split_tail(one, share, context=self._context() or 0) for one in clean]
+            parts = [head for heads, _ in cut for head in heads]
+            tails = [tail for _, ends in cut for tail in ends]
         rows = sum(map(len, parts))
         if rows < self._minimum_rows():
             raise SeriesError(
                 f"The series given to {whose}.fit must have at least {self._minimum_rows()} usable rows "
                 f"(after the {share:.0%} held out). Got {rows} instead."
             )
-        self.channels_ = many[0].channels
-        self.n_channels_ = len(self.channels_)
         learn(parts)
-        self._keep_nominal(parts, tails)
+        self._keep_nominal(parts, tails, nominal)
         self.trained_on_ = {
             "series": [one.name for one in many],
             "rows": int(sum(map(len, many))),
@@ -411,20 +414,34 @@ class Detector(Parametrized, BaseEstimator, ABC):
                 raise ArtefactError(f"The state of {type(self).__name__} has no attribute {name!r}.")
             setattr(self, name, value)
 
-    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Array]) -> None:
-        held_out = [self._points(tail) for tail in tails]
-        self.nominal_source_ = "held-out tail"
-        self.n_points_ = (held_out or [self._points(parts[0])])[0].shape[1]
-        points = _finite_rows(held_out, self.n_points_)
-        if len(points) < 2:
+    def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
+        """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
+        stretches: list[Array] = []
+        for rest, here in blocks(parts, self.crossfit, context=self._context()):
+            if sum(map(len, rest)) < self._minimum_rows():
+                return None
+            other = type(self)(**self.get_params(deep=False))
+            other.channels_, other.n_channels_ = self.channels_, self.n_channels_
+            try:
+                other._fit(rest)
+                stretches += score_pieces(other._points, here)
+            except SeriesError:  # the rest has no stretch long enough
+                return None
+        return stretches if sum(map(len, stretches)) >= FEWEST_CROSS_FITTED else None
+
+    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
+        self.n_points_ = self._points(parts[0][: (self._context() or 0) + 1]).shape[1]
+        self.nominal_source_ = "held-out tail" if cross_fitted is None else "cross-fitted"
+        stretches = score_pieces(self._points, tails) if cross_fitted is None else cross_fitted
+        if sum(map(len, stretches)) < 2:
             self.nominal_source_ = "training rows"
-            points = _finite_rows(self._nominal_points(parts), self.n_points_)
-        if len(points) == 0:
+            stretches = [one[~np.isnan(one).any(axis=1)] for one in self._nominal_points(parts)]
+        self.nominal_, self.nominal_breaks_ = join(stretches, self.n_points_)
+        if len(self.nominal_) == 0:
             raise SeriesError(
                 f"The series given to {type(self).__name__}.fit must be longer than its warm-up. "
                 f"Got {sum(map(len, parts))} usable rows in {len(parts)} parts, none of which got a score."
             )
-        self.nominal_ = points[-MAX_NOMINAL:]
 
     def _check_training(self, series: Any, whose: str) -> list[Series]:
         many = as_many(series, whose=f"{whose}.fit")
@@ -443,11 +460,6 @@ class Detector(Parametrized, BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "nominal_")
-
-
-def _finite_rows(points: Sequence[Array], m: int) -> Array:
-    joined = np.concatenate(points) if len(points) else np.empty((0, m))
-    return joined[~np.isnan(joined).any(axis=1)]
 
 
 def _from_json(value: Any) -> Any:

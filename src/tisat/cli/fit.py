@@ -46,8 +46,13 @@ def fit(
         list[str] | None, typer.Option("--set", help="A parameter of the detector, name=value; give it again for more.")
     ] = None,
     holdout: Annotated[
-        float, typer.Option(help="Tail of each file kept from the model, to calibrate alarms on.", min=0.0, max=0.5)
-    ] = 0.2,
+        float | None,
+        typer.Option(
+            help="Tail of each file kept from the model, to calibrate alarms on; by default 5-fold cross-fitting where fitting is cheap.",
+            min=0.0,
+            max=0.5,
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
         typer.Option(help="False alarms you can bear: 1/day (the default), 3/week, '1/1000 instants', 0.001."),

@@ -34,6 +34,8 @@ class ForecastDetector(Detector):
     A subclass writes ``_fit_forecaster(parts)``, ``_forecast(part)`` and ``_context()``.
     """
 
+    crossfit: ClassVar[int] = 5
+
     points_are_channels: ClassVar[bool] = True
     spread_: Array = learned()  # (C,)
 

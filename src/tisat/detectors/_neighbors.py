@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -151,6 +151,8 @@ class NeighborDetector(StandardWindowDetector):
     rows themselves (``nominal_`` without a held-out tail) leave out every stored window that shares a row with the one
     being scored; otherwise each would find itself.
     """
+
+    crossfit: ClassVar[int] = 5
 
     n_neighbors: int = integer(1, at_least=1, doc="Neighbours: the score looks at this many nearest stored windows.")
     max_windows: int | None = integer(

@@ -268,7 +268,7 @@ class NeuralDetector(Detector, Generic[Network]):
         series: Any,
         y: object = None,
         *,
-        holdout: float = 0.2,
+        holdout: float | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:

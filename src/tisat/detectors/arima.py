@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numba
 import numpy as np
@@ -151,6 +151,8 @@ class ARIMA(ForecastDetector):
     Box, Jenkins: Time Series Analysis, 1970; Hyndman, Khandakar: Automatic time series forecasting, Journal of
     Statistical Software 2008 (the search, as statsforecast does it).
     """
+
+    crossfit: ClassVar[int] = 0  # minutes, not seconds
 
     max_order: int = integer(5, at_least=0, doc="Largest p and largest q tried.")
     criterion: str = choice("aicc", of=CRITERIA, doc="What the stepwise search minimises.")

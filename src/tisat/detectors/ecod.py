@@ -8,6 +8,7 @@ channel and one instant at a time and does not know relations of any sort.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import skew
@@ -34,6 +35,8 @@ class Ecod(Detector):
     Li, Zhao, Hu, Botta, Ionescu, Chen: ECOD: unsupervised outlier detection using empirical cumulative distribution
     functions, TKDE 2022. Algorithm 1, with the tails of a new row taken from the training rows.
     """
+
+    crossfit: ClassVar[int] = 5
 
     sorted_: Array = learned()  # (n, C) training values, each channel ascending
     left_tail_: Array = learned()  # (C,) 1 where the automatic score uses the left tail (negative skewness), else 0

@@ -8,7 +8,7 @@ value at a time and does not know relations between channels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -57,6 +57,8 @@ class IsolationForest(WindowedDetector):
     ----------
     Liu, Ting, Zhou: Isolation forest, ICDM 2008. Scores are those of its equation 2, in (0, 1).
     """
+
+    crossfit: ClassVar[int] = 5
 
     n_estimators: int = integer(100, at_least=1, doc="Trees.")
     max_samples: int = integer(256, at_least=2, doc="Windows each tree is grown on.")

@@ -8,6 +8,7 @@ looks nominal too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class Mahalanobis(StandardWindowDetector):
     ----------
     Hotelling: Multivariate quality control, 1947 (the T² statistic).
     """
+
+    crossfit: ClassVar[int] = 5
 
     ridge: float = real(
         1e-3,

@@ -42,6 +42,8 @@ class PCA(StandardWindowDetector):
     anomalies, SIGCOMM 2004.
     """
 
+    crossfit: ClassVar[int] = 5
+
     variance: float = real(
         0.9,
         above=0.0,

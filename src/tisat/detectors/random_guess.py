@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.base import Array, Detector
+from tisat.nominal import Piece
 from tisat.parameters import integer
 
 
@@ -61,8 +62,8 @@ class RandomGuess(Detector):
     def _points(self, part: Array) -> Array:
         return np.random.default_rng(self.random_state).random((len(part), 1))
 
-    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Array]) -> None:
-        super()._keep_nominal(parts, tails)
+    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
+        super()._keep_nominal(parts, tails, cross_fitted)
         # Other draws than those of the scored series: else every score is found again among the nominal ones.
         self.nominal_ = np.random.default_rng([self.random_state, 1]).random(self.nominal_.shape)
 

@@ -46,6 +46,8 @@ class SpectralResidual(WindowedDetector):
     of section 3.3 is not part of this).
     """
 
+    crossfit: ClassVar[int] = 5
+
     window: int = integer(
         128, at_least=SCORE_WINDOW + 3, doc="Instants each spectrum is taken of, the newest included."
     )

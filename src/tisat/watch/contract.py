@@ -51,6 +51,7 @@ class Scorer(Protocol):
     partial: ClassVar[bool]
     channels_: tuple[str, ...]
     nominal_: Array
+    nominal_breaks_: npt.NDArray[np.int64]
     trained_on_: dict[str, Any]
 
     def points(self, series: Any, *, period: float | None = None) -> Array:

@@ -114,6 +114,7 @@ class Watch:
             self.rule,
             self.scored(self.detector.nominal_),
             Budget.parse(self.budget, period=self.period),
+            breaks=self.detector.nominal_breaks_,
             method=self.method,
             random_state=self.random_state,
         )
