@@ -16,6 +16,7 @@ from tisat.errors import ArtefactError, ParameterError
 
 # One line a detector, in the order of the documentation: floors, simple, classical, forecasters, deep.
 DETECTORS: dict[str, str] = {
+    "prism": "tisat.detectors.prism:Prism",
     "random-guess": "tisat.detectors.random_guess:RandomGuess",
     "last-value": "tisat.detectors.last_value:LastValue",
     "ewma": "tisat.detectors.ewma:Ewma",

@@ -1,0 +1,231 @@
+"""Prism: several views of a series, each in units of its own nominal level, side by side.
+
+One-step forecast error cannot see a stuck sensor, a drift, a changed rhythm. Prism looks at the same scaled rows through
+the views of :mod:`tisat.detectors.views` and gives, for each instant, the score of every view; the excess rule turns
+them into one statistic, the sum over views of ``log(1 + S / unit)``, to which agreement counts and no view is loud.
+
+**Units.** Each channel is scaled by its training range and cut off at 4 ranges outside it. The score of a view is the
+mean of its contributions over channels, measured from the view's level on the rows it was fitted on: 0 at the level, -1
+at the median, and so 1 one such distance above the level. Scores of rows the model has not seen are therefore honest,
+in the same unit, and the alarm threshold can be calibrated on them.
+
+**A point** ``(V + 2 C + 1,)`` is the V scores; for each channel its part in the evidence and its expected value
+(scaled); and how lively (above 0) or quiet the liveliest or quietest channel is. The last three are for explanations.
+
+**What is missing.** A channel without a value is filled with what the other channels of the row say (the conditional mean
+of a normal distribution), so that views across channels go on; its own contributions are left out as long as a window
+holds a filled row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.base import Array, Detector, NOMINAL_QUANTILE
+from tisat.detectors._windows import parts_longer_than
+from tisat.detectors.views import VIEWS, Scene, View
+from tisat.detectors.views.base import Integers, thinned
+from tisat.detectors.views.line import fit_line, forecasts
+from tisat.errors import ArtefactError
+from tisat.parameters import integer, learned, real
+
+LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
+LEVELS_FROM = 5000  # instants of training a view's level is computed from
+UNIT = 0.2  # summed excess that counts as one unit in blame, as in the excess rule
+QUIET = 1e-3  # what a view below its level says in blame
+LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
+LEAST_LEVEL = 1e-9  # a view below this never moved in training
+
+
+class Prism(Detector):
+    """Several views of a series in one detector: forecast errors, neighbours, activity, relations, rhythm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> wave = np.sin(np.arange(2000)[:, None] / np.array([9.0, 15.0])) + 0.1 * rng.standard_normal((2000, 2))
+    >>> test = wave[:500].copy()
+    >>> test[300:400, 1] = test[300, 1]  # a sensor that is stuck
+    >>> detector = Prism().fit(wave)
+    >>> scores = detector.decision_function(test)
+    >>> bool(scores[320:400].min() > np.nanmax(scores[:300]))
+    True
+    """
+
+    partial: ClassVar[bool] = True
+
+    lags: int = integer(100, at_least=3, doc="Rows the forecast of the next one is made from.")
+    ridge: float = real(1.0, above=0.0, doc="Penalty on the forecast's weights, as a share of the variance of the inputs.")
+
+    low_: Array = learned()  # (C,) least training value
+    span_: Array = learned()  # (C,) half the training range
+    weights_: Array = learned()  # (lags - 1, C) of the forecast
+    intercepts_: Array = learned()  # (C,)
+    middle_: Array = learned()  # (C,) mean of the scaled rows
+    covariance_: Array = learned()  # (C, C) of the scaled rows
+    levels_: Array = learned()  # (V, 2): median and level of each view on training rows
+
+    # ------------------------------------------------------------------ rows
+
+    def _scaled(self, part: Array) -> Array:
+        """Rows in units of the training range, cut off; halved on the way, so that no finite value overflows."""
+        return np.clip((part / 2 - self.low_ / 2) / self.span_, LOWEST, HIGHEST)
+
+    def _user(self, scaled: Array) -> Array:
+        """Scaled values in the units of the user."""
+        return np.asarray(self.low_ + 2.0 * self.span_ * scaled)
+
+    def _filled(self, rows: Array) -> Array:
+        """Rows with what is missing replaced by what the rest of the row says."""
+        missing = np.isnan(rows)
+        if not missing.any():
+            return rows
+        rows = rows.copy()
+        some = np.flatnonzero(missing.any(axis=1))
+        patterns, which = np.unique(missing[some], axis=0, return_inverse=True)
+        for number, gone in enumerate(patterns):
+            here = some[which.ravel() == number]
+            known = ~gone
+            guess = np.broadcast_to(self.middle_[gone], (len(here), int(gone.sum())))
+            if known.any():
+                solved = np.linalg.solve(self.covariance_[np.ix_(known, known)], self.covariance_[np.ix_(known, gone)])
+                guess = self.middle_[gone] + (rows[np.ix_(here, np.flatnonzero(known))] - self.middle_[known]) @ solved
+            rows[np.ix_(here, np.flatnonzero(gone))] = np.clip(guess, LOWEST, HIGHEST)
+        return rows
+
+    # ------------------------------------------------------------------ learning
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        context = self._context()
+        parts = parts_longer_than(context, parts, whose=type(self).__name__)
+        everything = np.concatenate(parts)
+        self.low_ = np.nanmin(everything, axis=0)
+        half = np.nanmax(everything, axis=0) / 2 - self.low_ / 2
+        self.span_ = np.where(half > 0, half, np.maximum(np.abs(self.low_), 1.0) / 2)
+        scaled = [self._scaled(part) for part in parts]
+        rows = np.concatenate(scaled)
+        known = rows[~np.isnan(rows).any(axis=1)]
+        self.middle_ = np.nanmean(rows, axis=0)
+        centred = known - known.mean(axis=0) if len(known) else np.zeros((1, rows.shape[1]))
+        self.covariance_ = centred.T @ centred / len(centred) + LEAST_VARIANCE * np.eye(rows.shape[1])
+        scaled = [np.ascontiguousarray(self._filled(part)) for part in scaled]
+        self.weights_, self.intercepts_ = fit_line(scaled, lags=self.lags, ridge=self.ridge)
+        scenes = [self._scene(part, np.arange(context, len(part))) for part in scaled]
+        self._views = {name: view() for name, view in VIEWS.items()}
+        for view in self._views.values():
+            view.fit(scenes)
+        few = thinned(scenes, LEVELS_FROM)
+        self.levels_ = np.array([self._level(view, few) for view in self._views.values()])
+
+    def _scene(self, rows: Array, at: Integers) -> Scene:
+        return Scene(rows, at, rows[at] - forecasts(rows, at, self.weights_, self.intercepts_))
+
+    @staticmethod
+    def _level(view: View, scenes: Sequence[Scene]) -> tuple[float, float]:
+        """Median and level of a view's own scores; where rare jumps are all there is, the mean is the larger unit."""
+        scores = view.own(scenes).mean(axis=1)
+        if len(scores) == 0:
+            return 0.0, 1.0
+        median = float(np.median(scores))
+        level = max(float(np.quantile(scores, NOMINAL_QUANTILE)), float(scores.mean()))
+        height = view.reach * (level - median)
+        return median, median + (height if height > LEAST_LEVEL else 1.0)
+
+    # ------------------------------------------------------------------ scoring
+
+    def _points(self, part: Array) -> Array:
+        context, channels = self._context(), part.shape[1]
+        points = np.full((len(part), len(VIEWS) + 2 * channels + 1), np.nan)
+        if len(part) <= context:
+            return points
+        scaled = self._scaled(part)
+        missing = np.isnan(scaled)
+        rows = np.ascontiguousarray(self._filled(scaled))
+        at = np.arange(context, len(part))
+        points[context:] = self._look(self._scene(rows, at), missing if missing.any() else None)
+        return points
+
+    def _look(self, scene: Scene, missing: npt.NDArray[np.bool_] | None) -> Array:
+        """Points ``(n, m)`` of the instants of a scene; ``missing`` (T, C) says which rows were filled."""
+        views, seen = list(self._views.values()), scene.rows[scene.at]
+        deviations = {view.name: view.deviations(scene) for view in views if view.signed}
+        parts = np.stack(
+            [deviations[view.name] ** 2 if view.signed else view.contributions(scene) for view in views], axis=1
+        )  # (n, V, C)
+        if missing is None:
+            scores = parts.mean(axis=2)
+        else:
+            unknown = np.stack([self._touched(missing, scene.at, view) for view in views], axis=1)
+            count = parts.shape[2] - unknown.sum(axis=2)
+            parts = np.where(unknown, 0.0, parts)
+            scores = np.where(count > 0, parts.sum(axis=2) / np.maximum(count, 1), np.nan)
+        scores = (scores - self.levels_[:, 1]) / (self.levels_[:, 1] - self.levels_[:, 0])  # (n, V)
+        heights = np.fmax(scores, -1.0)
+        loud = np.log1p(np.maximum(heights, 0.0) / UNIT) + QUIET * np.log1p(heights + 1.0)
+        positive = np.maximum(parts, 0.0)
+        whole = positive.sum(axis=2)
+        blame = np.einsum("nv,nvc->nc", loud / np.where(whole > 0, whole, 1.0), positive)
+        by_others = np.argmax(heights, axis=1) == list(self._views).index("relations")
+        others = deviations["relations"] * self._views["relations"].arrays()["spread"]
+        expected = seen - np.where(by_others[:, None], others, scene.errors)
+        lively = deviations["activity"]
+        extreme = np.take_along_axis(lively, np.argmax(np.abs(lively), axis=1)[:, None], axis=1)
+        if missing is not None:
+            blame[missing[scene.at]] = 0.0
+            expected[missing[scene.at]] = np.nan
+        return np.concatenate([scores, blame, expected, extreme], axis=1)
+
+    def _touched(self, missing: npt.NDArray[np.bool_], at: Integers, view: View) -> npt.NDArray[np.bool_]:
+        """Where the rows a view looks at hold a filled value of the channel itself ``(n, C)``."""
+        context = max(view.context, self.lags if view.name in ("error", "joint") else 0)
+        so_far = np.concatenate([np.zeros((1, missing.shape[1]), dtype=np.int64), np.cumsum(missing, axis=0)])
+        return np.asarray(so_far[at + 1] - so_far[at - context] > 0)
+
+    def _context(self) -> int:
+        return max(int(self.lags), *(view.context for view in VIEWS.values()))
+
+    def _minimum_rows(self) -> int:
+        return self._context() + 2
+
+    # ------------------------------------------------------------------ from points to scores
+
+    @property
+    def n_views(self) -> int:
+        return len(VIEWS)
+
+    def views(self, points: Array) -> Array:
+        """The scores ``(T, V)`` of each view: 0 at its nominal level, -1 at its nominal median."""
+        return points[:, : len(VIEWS)]
+
+    def aggregate(self, points: Array) -> Array:
+        """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the nominal level."""
+        heights = np.maximum(points[:, : len(VIEWS)] + 1.0, 0.0)
+        known = ~np.isnan(heights)
+        total = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
+        return np.where(known.any(axis=1), total, np.nan)
+
+    # ------------------------------------------------------------------ on disk
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        plain, tensors = super()._state()
+        for name, view in self._views.items():
+            tensors.update({f"{name}.{attribute}": array for attribute, array in view.arrays().items()})
+        return plain, tensors
+
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+        super()._restore(plain, {name: array for name, array in tensors.items() if "." not in name})
+        self._views = {name: view() for name, view in VIEWS.items()}
+        for name, view in self._views.items():
+            mine = {attribute: tensors[f"{name}.{attribute}"] for attribute in view.learned}
+            view.restore(mine, self.n_channels_)
+        if self.levels_.shape != (len(VIEWS), 2) or self.weights_.shape != (self.lags - 1, self.n_channels_):
+            raise ArtefactError("The views and the forecast of a model file must fit together. They do not.")
+
+    @classmethod
+    def _test_params(cls) -> dict[str, int]:
+        return {"lags": 20}

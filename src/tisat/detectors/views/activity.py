@@ -1,0 +1,57 @@
+"""The activity view: channels that move too little or too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numba
+import numpy as np
+
+from tisat.base import Array
+from tisat.detectors.views.base import Integers, Scene, View
+
+ROWS = 20  # steps averaged
+LEAST_STEP = 1e-3  # of the training range
+LEAST_SPREAD = 0.1  # of the logarithm of the activity
+
+
+@numba.njit(cache=True, nogil=True)
+def _squares(rows: Array, at: Integers, length: int, out: Array) -> None:  # pragma: no cover - compiled
+    """Mean square step of each channel over the last ``length`` steps."""
+    for i in range(len(at)):
+        for t in range(at[i] - length + 1, at[i] + 1):
+            for c in range(rows.shape[1]):
+                out[i, c] += (rows[t, c] - rows[t - 1, c]) ** 2
+        for c in range(rows.shape[1]):
+            out[i, c] /= length
+
+
+class Activity(View):
+    """Squared deviation of the logarithm of the r.m.s. step over 20 rows from its usual value."""
+
+    name = "activity"
+    kind = "stuck"
+    sees: ClassVar[str] = "a sensor that is stuck or damped, a channel that has become noisy"
+    blind: ClassVar[str] = "levels, drifts, relations; a stuck channel that often stands still for 20 rows"
+    context: ClassVar[int] = ROWS
+    signed: ClassVar[bool] = True
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {"usual": ("C",), "spread": ("C",)}
+
+    usual: Array  # (C,) mean of the logarithm
+    spread: Array  # (C,)
+
+    def logarithms(self, scene: Scene) -> Array:
+        """Logarithm of the r.m.s. step ``(n, C)``."""
+        squares = np.zeros((len(scene.at), scene.rows.shape[1]))
+        _squares(scene.rows, scene.at, ROWS, squares)
+        return np.asarray(0.5 * np.log(squares + LEAST_STEP**2))
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        logarithms = np.concatenate([self.logarithms(scene) for scene in scenes])
+        self.usual = logarithms.mean(axis=0)
+        self.spread = np.maximum(logarithms.std(axis=0), LEAST_SPREAD)
+
+    def deviations(self, scene: Scene) -> Array:
+        """How much livelier (above 0) or quieter each channel is than usual, in its usual spread."""
+        return np.asarray((self.logarithms(scene) - self.usual) / self.spread)

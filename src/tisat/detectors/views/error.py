@@ -1,0 +1,34 @@
+"""The error view: how far each channel is from its one-step forecast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat.base import Array
+from tisat.detectors.views.base import Scene, View
+
+LEAST_SPREAD = 0.01  # of the training range
+
+
+class Error(View):
+    """Squared forecast errors in units of each channel's usual error."""
+
+    name = "error"
+    kind = "spike"
+    sees: ClassVar[str] = "jumps, spikes, sudden steps, anything a forecast from the last rows did not expect"
+    blind: ClassVar[str] = "a sensor that is stuck, a slow drift, a level once it has been reached"
+    context: ClassVar[int] = 0  # of its own; the forecast's comes on top
+    signed: ClassVar[bool] = True
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {"spread": ("C",)}
+
+    spread: Array  # (C,)
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        errors = np.concatenate([scene.errors for scene in scenes])
+        self.spread = np.maximum(errors.std(axis=0), LEAST_SPREAD)
+
+    def deviations(self, scene: Scene) -> Array:
+        return np.asarray(scene.errors / self.spread)

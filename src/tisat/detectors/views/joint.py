@@ -1,0 +1,42 @@
+"""The joint view: forecast errors that do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat.base import Array
+from tisat.detectors.views.base import Scene, View
+from tisat.detectors.views.error import LEAST_SPREAD
+
+
+class Joint(View):
+    """Mahalanobis form of the forecast errors, split into what each channel adds to it.
+
+    With one channel it repeats the error view.
+    """
+
+    name = "joint"
+    kind = "joint error"
+    sees: ClassVar[str] = "channels that usually move together and now do not, from one row to the next"
+    blind: ClassVar[str] = "what the error view is blind to; relations that were broken slowly"
+    context: ClassVar[int] = 0
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {"mean": ("C",), "precision": ("C", "C")}
+
+    mean: Array  # (C,)
+    precision: Array  # (C, C)
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        errors = np.concatenate([scene.errors for scene in scenes])
+        self.mean = errors.mean(axis=0)
+        centred = errors - self.mean
+        covariance = centred.T @ centred / len(centred)
+        covariance[np.diag_indices_from(covariance)] += LEAST_SPREAD**2
+        precision = np.linalg.inv(covariance)
+        self.precision = (precision + precision.T) / 2
+
+    def contributions(self, scene: Scene) -> Array:
+        centred = scene.errors - self.mean
+        return np.asarray(centred * (centred @ self.precision))

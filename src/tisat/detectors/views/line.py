@@ -1,0 +1,92 @@
+"""The forecast behind the error views: a ridge line through each channel's last rows, measured from the last of them.
+
+The same forecaster as :class:`tisat.detectors.LinearLast`, fitted from lagged products in one pass over the rows instead
+of from all windows: its cost grows with ``rows * lags``, not with ``rows * lags ** 2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+
+from tisat.base import Array
+from tisat.detectors.views.base import Integers
+
+
+@numba.njit(cache=True, nogil=True)
+def _products(values: Array, lags: int) -> tuple[Array, Array]:  # pragma: no cover - compiled
+    """Sums over all stretches of ``lags + 1`` values: of their products (lags + 1, lags + 1), and of themselves."""
+    n = len(values) - lags
+    products = np.zeros((lags + 1, lags + 1))
+    sums = np.zeros(lags + 1)
+    for j in range(lags + 1):
+        total = 0.0
+        for t in range(n):
+            total += values[t] * values[t + j]
+        products[0, j] = total
+        products[j, 0] = total
+    for t in range(n):
+        sums[0] += values[t]
+    for i in range(lags):  # the next diagonal entry loses the first product and gains one at the end
+        sums[i + 1] = sums[i] - values[i] + values[i + n]
+        for j in range(i, lags):
+            moved = products[i, j] - values[i] * values[j] + values[i + n] * values[j + n]
+            products[i + 1, j + 1] = moved
+            products[j + 1, i + 1] = moved
+    return products, sums
+
+
+@numba.njit(cache=True, nogil=True)
+def _forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array, out: Array) -> None:  # pragma: no cover
+    """Forecast of each row asked about, from the rows before it."""
+    lags = len(weights) + 1
+    for i in range(len(at)):
+        last = at[i] - 1
+        for c in range(rows.shape[1]):
+            out[i, c] = rows[last, c] + intercepts[c]
+        for j in range(lags - 1):
+            for c in range(rows.shape[1]):
+                out[i, c] += weights[j, c] * (rows[at[i] - lags + j, c] - rows[last, c])
+
+
+def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array, Array]:
+    """Weights ``(lags - 1, C)``, oldest row first, and intercepts ``(C,)`` of the line through scaled parts.
+
+    Examples
+    --------
+    >>> wave = np.sin(np.arange(400.0))[:, None]
+    >>> weights, intercepts = fit_line([wave], lags=10, ridge=1e-9)
+    >>> bool(np.abs(forecasts(wave, np.arange(10, 400), weights, intercepts) - wave[10:]).max() < 1e-3)
+    True
+    """
+    channels = parts[0].shape[1]
+    centre = np.concatenate(parts).mean(axis=0)
+    from_last = np.zeros((lags, lags + 1))  # a stretch -> its inputs and its target, both measured from its last input
+    from_last[: lags - 1, : lags - 1] = np.eye(lags - 1)
+    from_last[lags - 1, lags] = 1.0
+    from_last[:, lags - 1] -= 1.0
+    weights, intercepts = np.zeros((lags - 1, channels)), np.zeros(channels)
+    long = [part for part in parts if len(part) > lags]
+    n = sum(len(part) - lags for part in long)
+    for c in range(channels):
+        products, sums = np.zeros((lags + 1, lags + 1)), np.zeros(lags + 1)
+        for part in long:
+            some, few = _products(np.ascontiguousarray(part[:, c] - centre[c]), lags)
+            products += some
+            sums += few
+        mean = from_last @ sums / n
+        covariance = from_last @ products @ from_last.T / n - np.outer(mean, mean)
+        gram = covariance[:-1, :-1].copy()
+        gram[np.diag_indices_from(gram)] += ridge * np.trace(gram) / len(gram) + 1e-12
+        weights[:, c] = np.linalg.solve(gram, covariance[:-1, -1])
+        intercepts[c] = mean[-1] - mean[:-1] @ weights[:, c]
+    return weights, intercepts
+
+
+def forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array) -> Array:
+    """Forecasts ``(n, C)`` of the rows ``at``, each at least ``lags`` rows after the first."""
+    out = np.empty((len(at), rows.shape[1]))
+    _forecasts(rows, at, weights, intercepts, out)
+    return out

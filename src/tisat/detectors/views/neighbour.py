@@ -1,0 +1,130 @@
+"""The neighbour view: the last rows resemble nothing seen in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numba
+import numpy as np
+
+from tisat.base import Array
+from tisat.detectors._neighbors import nearest
+from tisat.detectors.views.base import Integers, Scene, View
+
+ROWS = 20  # of a window
+COMPONENTS = 30  # principal components windows are compared in
+STORED = 4000  # nominal windows
+LEARNED_FROM = 6000  # windows the components are computed from
+APART = 100  # rows either side that a training window may not find a neighbour in
+BLOCK = 2000  # windows flattened at a time
+FEW = 32  # fewer are searched one by one
+
+
+@numba.njit(cache=True, nogil=True)
+def _scan(codes: Array, stored: Array, found: Integers) -> None:  # pragma: no cover - compiled
+    """Index of the nearest stored code of each code: for a few at a time, where a matrix product does not pay."""
+    for i in range(len(codes)):
+        best = np.inf
+        for j in range(len(stored)):
+            square = 0.0
+            for f in range(codes.shape[1]):
+                square += (codes[i, f] - stored[j, f]) ** 2
+                if square >= best:
+                    break
+            else:
+                best = square
+                found[i] = j
+
+
+def _windows(rows: Array, at: Integers) -> Array:
+    """The windows that end at each instant, flattened ``(n, ROWS * C)``, oldest row first."""
+    return rows[at[:, None] + np.arange(1 - ROWS, 1)].reshape(len(at), -1)
+
+
+def _spread_out(n: int, most: int) -> Integers:
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+class Neighbour(View):
+    """Squared distance of the last 20 rows to the nearest of 4000 nominal stretches, split into channels."""
+
+    name = "neighbour"
+    kind = "pattern"
+    sees: ClassVar[str] = "shapes and combinations of levels that were never seen, in one channel or across all"
+    blind: ClassVar[str] = "a small fault in one of many channels; anything that resembles some nominal stretch"
+    context: ClassVar[int] = ROWS - 1
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {
+        "centre": ("window",), "basis": ("window", "components"), "stored": ("stored", "components"), "when": ("stored",)
+    }  # fmt: skip
+
+    centre: Array  # (ROWS * C,)
+    basis: Array  # (ROWS * C, COMPONENTS), the direction of most variance first
+    stored: Array  # (STORED, COMPONENTS)
+    when: Array  # (STORED,) number of each stored window among those of training, parts numbered on with a gap
+
+    def _codes(self, rows: Array, at: Integers) -> Array:
+        codes = np.empty((len(at), self.basis.shape[1]))
+        for start in range(0, len(at), BLOCK):
+            block = slice(start, start + BLOCK)
+            codes[block] = (_windows(rows, at[block]) - self.centre) @ self.basis
+        return codes
+
+    @staticmethod
+    def _numbers(scenes: Sequence[Scene]) -> list[Integers]:
+        numbers, offset = [], 0
+        for scene in scenes:
+            numbers.append(scene.at + offset)
+            offset += len(scene.rows) + APART
+        return numbers
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        total = sum(len(scene.at) for scene in scenes)
+        edges = np.cumsum([0, *(len(scene.at) for scene in scenes)])
+
+        def chosen(most: int) -> list[Integers]:
+            picked = _spread_out(total, most)
+            return [picked[(picked >= a) & (picked < b)] - a for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+        flat = np.concatenate(
+            [_windows(scene.rows, scene.at[some]) for scene, some in zip(scenes, chosen(LEARNED_FROM), strict=True)]
+        )
+        self.centre = flat.mean(axis=0)
+        flat -= self.centre
+        self.basis = np.ascontiguousarray(np.linalg.eigh(flat.T @ flat / len(flat))[1][:, : -COMPONENTS - 1 : -1])
+        picks = chosen(STORED)
+        self.stored = np.concatenate(
+            [self._codes(scene.rows, scene.at[some]) for scene, some in zip(scenes, picks, strict=True)]
+        )
+        numbers = self._numbers(scenes)
+        self.when = np.concatenate([one[some] for one, some in zip(numbers, picks, strict=True)]).astype(np.float64)
+
+    def _split(self, codes: Array, found: Integers, channels: int) -> Array:
+        """The squared difference to the neighbour found, by channel ``(n, C)``."""
+        out = np.empty((len(codes), channels))
+        for start in range(0, len(codes), BLOCK):
+            block = slice(start, start + BLOCK)
+            back = (codes[block] - self.stored[found[block]]) @ self.basis.T
+            out[block] = (back.reshape(len(back), ROWS, channels) ** 2).sum(axis=1)
+        return out
+
+    def contributions(self, scene: Scene) -> Array:
+        codes = self._codes(scene.rows, scene.at)
+        if len(codes) < FEW:
+            found: Integers = np.zeros(len(codes), dtype=np.int64)
+            _scan(codes, self.stored, found)
+        else:
+            found = nearest(codes, self.stored, k=1)[1][:, 0]
+        return self._split(codes, found, scene.rows.shape[1])
+
+    def own(self, scenes: Sequence[Scene]) -> Array:
+        parts = []
+        for scene, numbers in zip(scenes, self._numbers(scenes), strict=True):
+            codes = self._codes(scene.rows, scene.at)
+            apart = min(APART, len(self.when) // 4)
+            first = np.searchsorted(self.when, numbers - apart, side="left")
+            last = np.searchsorted(self.when, numbers + apart, side="right")
+            _, found = nearest(codes, self.stored, k=1, skip=(first, last))
+            known = found[:, 0] >= 0
+            parts.append(self._split(codes[known], found[known, 0], scene.rows.shape[1]))
+        return np.concatenate(parts)

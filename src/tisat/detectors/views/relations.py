@@ -1,0 +1,95 @@
+"""The relations view: each channel against what the others say it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numba
+import numpy as np
+
+from tisat.base import Array
+from tisat.detectors.views.base import Integers, Scene, View
+
+SMOOTH = 20  # rows over which a deviation is averaged
+PAST = (1, 10, 40)  # the others enter as means over so many rows
+RIDGE = 0.01  # penalty, as a share of the mean variance of the inputs
+LEAST_SPREAD = 0.01  # of the training range
+
+
+def _filters() -> Array:
+    """Weights ``(3, 59)``, newest row last: the mean over SMOOTH rows of each mean over PAST rows."""
+    weights = np.zeros((len(PAST), SMOOTH + max(PAST) - 1))
+    for k, span in enumerate(PAST):
+        both = np.convolve(np.full(SMOOTH, 1.0 / SMOOTH), np.full(span, 1.0 / span))
+        weights[k, weights.shape[1] - len(both) :] = both[::-1]
+    return weights
+
+
+FILTERS = _filters()
+
+
+@numba.njit(cache=True, nogil=True)
+def _filtered(rows: Array, at: Integers, weights: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Each filter over the rows that end at each instant: ``out`` (n, K, C)."""
+    length = weights.shape[1]
+    for i in range(len(at)):
+        for k in range(len(weights)):
+            for j in range(length):
+                weight = weights[k, j]
+                if weight != 0.0:
+                    for c in range(rows.shape[1]):
+                        out[i, k, c] += weight * rows[at[i] - length + 1 + j, c]
+
+
+class Relations(View):
+    """Squared deviation, averaged over 20 rows, of each channel from a ridge regression on all the others.
+
+    With one channel there are no others: the regression is the channel's mean, and this is a view of its level.
+    """
+
+    name = "relations"
+    kind = "relations"
+    sees: ClassVar[str] = "a level, a drift or a replay in one channel that the others do not share"
+    blind: ClassVar[str] = "what all channels do together; a fault shorter than a few rows"
+    context: ClassVar[int] = SMOOTH + max(PAST) - 2
+    reach: ClassVar[float] = 2.0
+    signed: ClassVar[bool] = True
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {
+        "weights": ("inputs", "C"), "intercepts": ("C",), "usual": ("C",), "spread": ("C",)
+    }  # fmt: skip
+
+    weights: Array  # (K * C, C), 0 where a channel would look at itself
+    intercepts: Array  # (C,)
+    usual: Array  # (C,) mean deviation in training
+    spread: Array  # (C,)
+
+    def _inputs(self, scene: Scene) -> Array:
+        out = np.zeros((len(scene.at), len(PAST), scene.rows.shape[1]))
+        _filtered(scene.rows, scene.at, FILTERS, out)
+        return out.reshape(len(out), -1)
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        inputs = np.concatenate([self._inputs(scene) for scene in scenes])
+        channels = scenes[0].rows.shape[1]
+        targets = inputs[:, :channels]  # PAST starts with 1: the smoothed channels themselves
+        mean = inputs.mean(axis=0)
+        centred = inputs - mean
+        products = centred.T @ centred / len(centred)
+        penalty = RIDGE * np.trace(products) / len(products) + 1e-9
+        self.weights = np.zeros((inputs.shape[1], channels))
+        for c in range(channels):
+            others = np.flatnonzero(np.arange(inputs.shape[1]) % channels != c)
+            if len(others):
+                gram = products[np.ix_(others, others)]
+                gram[np.diag_indices_from(gram)] += penalty
+                self.weights[others, c] = np.linalg.solve(gram, products[others, c])
+        self.intercepts = mean[:channels] - mean @ self.weights
+        deviations = targets - inputs @ self.weights - self.intercepts
+        self.usual = deviations.mean(axis=0)
+        self.spread = np.maximum(deviations.std(axis=0), LEAST_SPREAD)
+
+    def deviations(self, scene: Scene) -> Array:
+        inputs = self._inputs(scene)
+        smooth = inputs[:, : scene.rows.shape[1]]
+        return np.asarray((smooth - inputs @ self.weights - self.intercepts - self.usual) / self.spread)
