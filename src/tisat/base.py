@@ -175,7 +175,11 @@ class Detector(Parametrized, BaseEstimator, ABC):
         return 1
 
     def views(self, points: Array) -> Array:
-        """The scores ``(T, V)`` of each view, from points ``(T, m)``: the score alone where there is one view."""
+        """The scores ``(T, V)`` of each view, from points ``(T, m)``: the score alone where there is one view.
+
+        A detector with several views may measure their scores from their nominal level: 0 is the level and -1 the median
+        of the rows it was fitted on. Where there are several views, rules take scores below 0 for such a measure.
+        """
         return self.aggregate(points)[:, None]
 
     # ------------------------------------------------------------------ what users call

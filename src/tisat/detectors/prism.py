@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tisat.base import Array, Detector, NOMINAL_QUANTILE
+from tisat.base import NOMINAL_QUANTILE, Array, Detector
 from tisat.detectors._windows import parts_longer_than
 from tisat.detectors.views import VIEWS, Scene, View
 from tisat.detectors.views.base import Integers, thinned
@@ -60,7 +60,9 @@ class Prism(Detector):
     partial: ClassVar[bool] = True
 
     lags: int = integer(100, at_least=3, doc="Rows the forecast of the next one is made from.")
-    ridge: float = real(1.0, above=0.0, doc="Penalty on the forecast's weights, as a share of the variance of the inputs.")
+    ridge: float = real(
+        1.0, above=0.0, doc="Penalty on the forecast's weights, as a share of the variance of the inputs."
+    )
 
     low_: Array = learned()  # (C,) least training value
     span_: Array = learned()  # (C,) half the training range
@@ -196,6 +198,7 @@ class Prism(Detector):
 
     @property
     def n_views(self) -> int:
+        """V."""
         return len(VIEWS)
 
     def views(self, points: Array) -> Array:

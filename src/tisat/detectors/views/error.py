@@ -27,8 +27,10 @@ class Error(View):
     spread: Array  # (C,)
 
     def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
         errors = np.concatenate([scene.errors for scene in scenes])
         self.spread = np.maximum(errors.std(axis=0), LEAST_SPREAD)
 
     def deviations(self, scene: Scene) -> Array:
+        """The same with a sign."""
         return np.asarray(scene.errors / self.spread)

@@ -29,6 +29,7 @@ class Joint(View):
     precision: Array  # (C, C)
 
     def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
         errors = np.concatenate([scene.errors for scene in scenes])
         self.mean = errors.mean(axis=0)
         centred = errors - self.mean
@@ -38,5 +39,6 @@ class Joint(View):
         self.precision = (precision + precision.T) / 2
 
     def contributions(self, scene: Scene) -> Array:
+        """How far each channel is from nominal ``(n, C)``."""
         centred = scene.errors - self.mean
         return np.asarray(centred * (centred @ self.precision))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import numba
@@ -39,7 +40,8 @@ def _scan(codes: Array, stored: Array, found: Integers) -> None:  # pragma: no c
 
 def _windows(rows: Array, at: Integers) -> Array:
     """The windows that end at each instant, flattened ``(n, ROWS * C)``, oldest row first."""
-    return rows[at[:, None] + np.arange(1 - ROWS, 1)].reshape(len(at), -1)
+    flat: Array = rows[at[:, None] + np.arange(1 - ROWS, 1)].reshape(len(at), -1)
+    return flat
 
 
 def _spread_out(n: int, most: int) -> Integers:
@@ -79,12 +81,13 @@ class Neighbour(View):
         return numbers
 
     def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
         total = sum(len(scene.at) for scene in scenes)
         edges = np.cumsum([0, *(len(scene.at) for scene in scenes)])
 
         def chosen(most: int) -> list[Integers]:
             picked = _spread_out(total, most)
-            return [picked[(picked >= a) & (picked < b)] - a for a, b in zip(edges[:-1], edges[1:], strict=True)]
+            return [picked[(picked >= a) & (picked < b)] - a for a, b in pairwise(edges)]
 
         flat = np.concatenate(
             [_windows(scene.rows, scene.at[some]) for scene, some in zip(scenes, chosen(LEARNED_FROM), strict=True)]
@@ -109,6 +112,7 @@ class Neighbour(View):
         return out
 
     def contributions(self, scene: Scene) -> Array:
+        """How far each channel is from nominal ``(n, C)``."""
         codes = self._codes(scene.rows, scene.at)
         if len(codes) < FEW:
             found: Integers = np.zeros(len(codes), dtype=np.int64)
@@ -118,6 +122,7 @@ class Neighbour(View):
         return self._split(codes, found, scene.rows.shape[1])
 
     def own(self, scenes: Sequence[Scene]) -> Array:
+        """Of training rows, which must not find themselves."""
         parts = []
         for scene, numbers in zip(scenes, self._numbers(scenes), strict=True):
             codes = self._codes(scene.rows, scene.at)

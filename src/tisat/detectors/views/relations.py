@@ -70,6 +70,7 @@ class Relations(View):
         return out.reshape(len(out), -1)
 
     def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
         inputs = np.concatenate([self._inputs(scene) for scene in scenes])
         channels = scenes[0].rows.shape[1]
         targets = inputs[:, :channels]  # PAST starts with 1: the smoothed channels themselves
@@ -90,6 +91,7 @@ class Relations(View):
         self.spread = np.maximum(deviations.std(axis=0), LEAST_SPREAD)
 
     def deviations(self, scene: Scene) -> Array:
+        """The same with a sign."""
         inputs = self._inputs(scene)
         smooth = inputs[:, : scene.rows.shape[1]]
         return np.asarray((smooth - inputs @ self.weights - self.intercepts - self.usual) / self.spread)

@@ -51,7 +51,9 @@ class Rhythm(View):
 
     name = "rhythm"
     kind = "rhythm"
-    sees: ClassVar[str] = "an oscillation that was not there, a changed frequency, noise where there was a wave, a stuck sensor"
+    sees: ClassVar[str] = (
+        "an oscillation that was not there, a changed frequency, noise where there was a wave, a stuck sensor"
+    )
     blind: ClassVar[str] = "single spikes, levels and drifts; a rhythm slower than about 40 rows"
     context: ClassVar[int] = ROWS + LAGS
     reach: ClassVar[float] = 2.0
@@ -66,6 +68,7 @@ class Rhythm(View):
         return out.transpose(0, 2, 1)  # (n, C, lags)
 
     def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
         echoes = np.concatenate([self._autocorrelations(scene) for scene in thinned(scenes, LEARNED_FROM)])
         self.usual = echoes.mean(axis=0)
         centred = (echoes - self.usual).transpose(1, 2, 0)  # (C, lags, n)
@@ -74,5 +77,6 @@ class Rhythm(View):
         self.whitening = vectors / np.sqrt(values)[:, None, :]
 
     def contributions(self, scene: Scene) -> Array:
+        """How far each channel is from nominal ``(n, C)``."""
         centred = (self._autocorrelations(scene) - self.usual).transpose(1, 0, 2)  # (C, n, lags)
         return np.asarray(np.mean((centred @ self.whitening) ** 2, axis=2).T)

@@ -73,6 +73,9 @@ class ExcessRule(AlarmRule):
     become the past, and the alarm ends ``length + hold`` instants later. Once the scores of as many instants are back at the
     nominal level (1 in 20 above it at most), they become the past in turn.
 
+    Where there are several views, one with scores below 0 is measured from its own nominal level: 0 is the level and -1 the median, and the rule takes
+    both as they are (:meth:`tisat.base.Detector.views`).
+
     The statistic is the sum over views of ``log(1 + S / unit)``, S the view's evidence over ``length`` instants.
 
     Examples
@@ -115,6 +118,11 @@ class ExcessRule(AlarmRule):
                 raise InputError(f"Each view given to {whose}.fit must have nominal scores. View {v} has none.")
             # Where rare jumps are all there is, the mean lies above the quantile, which is then the resting value and no unit at
             # all: SMAP A-8 has q99 = 1e-8 and a maximum of 762. The mean is never below such a level (docs/log.md has what it changes).
+            if (
+                len(self.level_) > 1 and (scores < 0).any()
+            ):  # measured from its own nominal level already: 0 there, -1 at the median
+                self.centre_[v] = -1.0
+                continue
             self.centre_[v] = np.median(scores)
             self.level_[v] = max(float(np.quantile(scores, self.quantile)), float(np.mean(scores)))
 
