@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from tisat.artefact import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError, SeriesError
-from tisat.missing import CarryForward, Stamp
+from tisat.missing import CarryForward, Silence, Stamp
 from tisat.reading.clock import say
 from tisat.reading.columns import listed, meant
 from tisat.sequential.alarms import Alarm, Tally, named_shares, shares_of
@@ -49,6 +49,8 @@ class Taken(NamedTuple):
     filled: Array | None  # (C,); None: nothing to push
     time: Any  # as it was given
     stamp: Stamp  # as alarms carry it
+    row: int = -1  # rows accepted before this one; -1: it was left out
+    silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
 
 
 class Monitor:
@@ -165,12 +167,14 @@ class Monitor:
                 return Taken(passed, None, time, stamp)
             if passed == "gap":
                 self._stream.reset()
+        row_number, self.rows = self.rows, self.rows + 1
         filled = self._carry(values)
+        silences = self._carry.changes(row_number, stamp)
         missing = np.isnan(filled)
         if missing.any() and (not self._detector.partial or missing.all()):
             self._stream.reset()
-            return Taken("unusable", None, time, stamp)
-        return Taken("ok", filled, time, stamp)
+            return Taken("unusable", None, time, stamp, row_number, silences)
+        return Taken("ok", filled, time, stamp, row_number, silences)
 
     def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
         """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
@@ -249,8 +253,7 @@ class Monitor:
         if status in ("late", "duplicate", "unconfirmed"):
             self.counts[status] += 1
             return self._left_out(status, taken.time)
-        now = self.rows
-        self.rows = now + 1
+        now = taken.row
         score = float(scored.scores[0])
         evidence, statistic, active, onset = self._run.update(scored)
         if score != score and status == "ok":
@@ -273,7 +276,7 @@ class Monitor:
         return Verdict(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._threshold,
             active=active, raised=raised, cleared=cleared, alarm=changed, time=taken.time,
-            silences=self._carry.changes(now, taken.stamp), entity=self.name,
+            silences=taken.silences, entity=self.name,
         )  # fmt: skip
 
     def _trace_onset(self, now: int, onset: int, *, active: bool, point: Array | None, stamp: Stamp) -> None:

@@ -1,0 +1,173 @@
+"""One truth: the same rows give the same alarms, however they come in, for every detector and every rule.
+
+A file, a frame with its columns shuffled and a series are the same to the bit; csv lines, JSON lines, a fleet, many rows in a
+call and a monitor restored at any place are the same to the bit; and the two groups agree on every alarm, up to the
+rounding that a network's arithmetic admits to.
+"""
+
+import io
+import json
+import warnings
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tisat
+from tisat import checks, registry
+from tisat.errors import CalibrationWarning
+from tisat.sequential.rules import RULES
+from tisat.watch import Fleet, Monitor, Watch
+from tisat.watch.lines import LineReader, watch_lines
+
+CHANNELS = ("flow", "pressure", "heat")
+STAMPS = [f"2026-03-09T{t // 60:02d}:{t % 60:02d}:00+02:00" for t in range(160)]
+CASES = [pytest.param(name, rule, id=f"{name}:{rule}") for name in registry.names() for rule in RULES]
+
+
+@lru_cache
+def fitted(name):
+    train = checks._example(400, channels=3, seed=1)
+    stamps = np.datetime64("2026-03-01") + np.arange(400) * np.timedelta64(60, "s")
+    cls = registry.resolve(name)
+    return cls(**cls._test_params()).fit(tisat.Series(train, timestamps=stamps, channels=CHANNELS))
+
+
+@lru_cache
+def watch_of(name, rule):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return Watch(fitted(name), rule=rule, budget="1/40 instants").calibrate()
+
+
+def rows():
+    values = checks._example(160, channels=3, seed=2)
+    values[70:80, 1] += 9.0
+    values[120:122] += 30.0
+    values[100, 0] = np.nan
+    return values
+
+
+def table(values):
+    return pd.DataFrame(values, columns=list(CHANNELS)).assign(time=STAMPS[: len(values)])
+
+
+def csv_lines(values):
+    cells = (",".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in values)
+    return ["time,flow,pressure,heat", *(f"{stamp},{row}" for stamp, row in zip(STAMPS, cells, strict=False))]
+
+
+def json_lines(values):
+    return [
+        json.dumps(
+            {"heat": None if np.isnan(c) else c, "time": stamp, "flow": None if np.isnan(a) else a, "pressure": b}
+        )
+        for stamp, (a, b, c) in zip(STAMPS, values.tolist(), strict=False)
+    ]
+
+
+def offline(watch, values, folder):
+    """The alarms of a series, of frames with shuffled columns and of a file."""
+    series = tisat.Series(values, timestamps=STAMPS[: len(values)], channels=CHANNELS, name="rows")
+    file = folder / "rows.csv"
+    file.write_text("\n".join(csv_lines(values)) + "\n")
+    shuffled = table(values)[["heat", "time", "flow", "pressure"]]
+    frames = [
+        shuffled,
+        pl.from_pandas(shuffled),
+        shuffled.assign(time=pd.to_datetime(shuffled["time"])).set_index("time"),
+    ]
+    found = [watch.alarms(series), watch.alarms(str(file)), *(watch.alarms(frame) for frame in frames)]
+    return [[{**row, "series": ""} for row in alarms.to_rows()] for alarms in found], found[0]
+
+
+def judged(watch, lines):
+    out = io.BytesIO()
+    watch_lines(watch.monitor(name="rows"), [line.encode() + b"\n" for line in lines], out)
+    found = [json.loads(line) for line in out.getvalue().splitlines()]
+    return [{key: value for key, value in one.items() if key != "line"} for one in found]
+
+
+def restarted(watch, values, cuts):
+    monitor, found = watch.monitor(name="rows"), []
+    for t, row in enumerate(values):
+        if t in cuts:
+            monitor = Monitor.restore(watch, monitor.to_bytes())
+        found.append(monitor.update(row, time=STAMPS[t]).to_json())
+    return found
+
+
+def through_a_fleet(watch, values, cuts, folder):
+    fleet, found, start = watch.fleet(["rows", "other"]), [], 0
+    for stop in [*sorted(cuts), len(values)]:
+        items = [(name, values[t], STAMPS[t]) for t in range(start, stop) for name in ("other", "rows")]
+        found += [verdict.to_json() for verdict in fleet.judge(items) if verdict.entity == "rows"]
+        fleet.snapshot(folder / "fleet")
+        fleet = Fleet.restore(watch, folder / "fleet")
+        start = stop
+    return found
+
+
+def same(found, expected, rounding):
+    """To the bit, or where a network is asked about many windows at once, up to its rounding."""
+    if rounding <= 1e-9:
+        assert found == expected
+        return
+    assert [one["status"] for one in found] == [one["status"] for one in expected]
+    scores = [[np.nan if one["score"] is None else one["score"] for one in many] for many in (found, expected)]
+    np.testing.assert_allclose(*scores, rtol=100 * rounding, atol=100 * rounding)
+
+
+@pytest.mark.parametrize(("name", "rule"), CASES)
+def test_however_rows_come_in_the_alarms_are_the_same(name, rule, tmp_path):
+    watch, values = watch_of(name, rule), rows()
+    batches, alarms = offline(watch, values, tmp_path)
+    for other in batches[1:]:
+        assert other == batches[0]
+    expected = judged(watch, csv_lines(values))
+    assert judged(watch, json_lines(values)) == expected
+    assert restarted(watch, values, {3, 71, 72, 130}) == expected
+    rounding = type(watch.detector).rounding
+    same(through_a_fleet(watch, values, {40, 75}, tmp_path), expected, rounding)
+    raised = [one["alarm"] for one in expected if one["raised"]]
+    if rounding <= 1e-9:
+        assert [(a["raised"], a["onset"], a["raised_time"]) for a in raised] == [
+            (a.raised, a.onset, a.raised_time) for a in alarms
+        ]
+    if raised:
+        assert raised[0]["raised_time"].endswith("+02:00")  # the user's own clock
+
+
+@given(st.sets(st.integers(1, 159), max_size=8), st.integers(0, 2**31))
+@settings(max_examples=10, deadline=None)
+def test_cut_and_restarted_anywhere_with_holes_anywhere(tmp_path_factory, cuts, seed):
+    rng = np.random.default_rng(seed)
+    values = rows()
+    values[rng.random(values.shape) < 0.05] = np.nan
+    start = int(rng.integers(100))
+    values[start : start + int(rng.integers(40)), int(rng.integers(3))] = np.nan  # perhaps a sensor that dies
+    values[0] = rows()[0]
+    folder = tmp_path_factory.mktemp("cut")
+    for rule in RULES:
+        watch = watch_of("linear-last", rule)
+        expected = judged(watch, csv_lines(values))
+        assert judged(watch, json_lines(values)) == expected
+        assert restarted(watch, values, cuts) == expected
+        assert through_a_fleet(watch, values, cuts, folder) == expected
+
+
+def test_lines_after_a_restart_go_on_where_they_were(tmp_path):
+    watch, lines = watch_of("ewma", "excess"), [line.encode() + b"\n" for line in csv_lines(rows())]
+    whole = io.BytesIO()
+    watch_lines(watch.monitor(), lines, whole)
+    with (tmp_path / "out").open("wb") as out:
+        note = watch_lines(watch.monitor(), lines[:50], out, state=tmp_path / "state")
+        monitor, kept = Monitor.restore_with_note(watch, tmp_path / "state")
+        assert kept["lines"] == note.lines == 50
+        reader = LineReader(watch.channels, header=kept["header"])
+        watch_lines(monitor, lines[50:], out, reader=reader, note=note)
+    assert (tmp_path / "out").read_bytes() == whole.getvalue()
