@@ -20,29 +20,49 @@ from typing import TYPE_CHECKING, Any
 from tisat._version import __version__
 
 if TYPE_CHECKING:
+    from tisat import benchmark as benchmark
+    from tisat import checks as checks
     from tisat import datasets as datasets
     from tisat import detectors as detectors
     from tisat import metrics as metrics
     from tisat import registry as registry
     from tisat import sequential as sequential
+    from tisat import watch as watch
     from tisat.base import Detector as Detector
     from tisat.base import load as load
+    from tisat.detectors import make as make
     from tisat.detectors.tisat import TiSAT as TiSAT
     from tisat.metrics import spd_score as spd_score
+    from tisat.sequential.alarms import Alarm as Alarm
+    from tisat.sequential.alarms import Alarms as Alarms
+    from tisat.sequential.alarms import raise_alarms as raise_alarms
     from tisat.series import Series as Series
+    from tisat.watch.fleet import Fleet as Fleet
+    from tisat.watch.monitor import Monitor as Monitor
+    from tisat.watch.watch import Watch as Watch
 
 # name -> "module" or "module:attribute"
 _NAMES = {
+    "Alarm": "tisat.sequential.alarms:Alarm",
+    "Alarms": "tisat.sequential.alarms:Alarms",
     "Detector": "tisat.base:Detector",
+    "Fleet": "tisat.watch.fleet:Fleet",
+    "Monitor": "tisat.watch.monitor:Monitor",
     "Series": "tisat.series:Series",
     "TiSAT": "tisat.detectors.tisat:TiSAT",
+    "Watch": "tisat.watch.watch:Watch",
+    "benchmark": "tisat.benchmark",
+    "checks": "tisat.checks",
     "datasets": "tisat.datasets",
     "detectors": "tisat.detectors",
     "load": "tisat.base:load",
-    "registry": "tisat.registry",
+    "make": "tisat.detectors:make",
     "metrics": "tisat.metrics",
+    "raise_alarms": "tisat.sequential.alarms:raise_alarms",
+    "registry": "tisat.registry",
     "sequential": "tisat.sequential",
     "spd_score": "tisat.metrics:spd_score",
+    "watch": "tisat.watch",
 }
 
 __all__ = ["__version__", *_NAMES]
