@@ -26,6 +26,7 @@ DETECTORS: dict[str, str] = {
     "vector-autoregression": "tisat.detectors.vector_autoregression:VectorAutoregression",
     "arima": "tisat.detectors.arima:ARIMA",
     "lstm": "tisat.detectors.lstm:LSTM",
+    "deepant": "tisat.detectors.deepant:DeepAnT",
     "pca": "tisat.detectors.pca:PCA",
     "mahalanobis": "tisat.detectors.mahalanobis:Mahalanobis",
     "nearest-neighbors": "tisat.detectors.nearest_neighbors:NearestNeighbors",

@@ -23,6 +23,7 @@ SEES = {
     "lof": ("contextual", "broken correlation"),
     "spectral-residual": ("spike",),
     "lstm": FORECASTERS,
+    "deepant": FORECASTERS,
     "adapter": FORECASTERS,  # its default, one Gaussian of scikit-learn
 }
 OUT_OF_RANGE = ("level shift", "changed frequency")

@@ -164,7 +164,7 @@ def make_task(
         raise ParameterError(
             f"The detector {detector!r} must have parameters among {', '.join(known)}. Got {unknown[0]!r} instead."
         )
-    full = {name: value for name, value in {**known, **given}.items() if name != SEED_NAME}
+    full = {name: value for name, value in cls(**given).settings().items() if name != SEED_NAME}
     return Task(
         dataset=dataset,
         entity=entity,

@@ -30,7 +30,8 @@ IDEAL_ALPHAS = (0.05, 0.1, 0.2)
 IDEAL_TARGETS = (100.0, 1000.0, 10_000.0)
 IDEAL_INSTANTS = 20_000_000
 COLOURS = {
-    "paper": "#c0392b",
+    "printed": "#c0392b",
+    "other-root": "#e67e22",
     "exact": "#2471a3",
     "weibull": "#2471a3",
     "empirical": "#e08e0b",
@@ -58,8 +59,12 @@ def ideal_study(*, instants: int = IDEAL_INSTANTS, random_state: int = 0) -> tup
         evidence = far.ideal_evidence(instants, alpha=alpha, rng=rng)
         volume = -math.log(alpha)  # v_m d_alpha^m with v_m = lambda = 1
         nominal = evidence[:5000]
-        closed, _ = paper_decay(log_ball=math.log(volume), largest=float(nominal.max()) / volume)
-        bounds = {"exact": exact_decay(q=volume), "paper": closed / volume}
+        ball, largest = math.log(volume), float(nominal.max()) / volume
+        bounds = {
+            "exact": exact_decay(q=volume),
+            "printed": paper_decay(log_ball=ball, largest=largest, printed=True)[0] / volume,
+            "other-root": paper_decay(log_ball=ball, largest=largest)[0] / volume,
+        }
         for method, omega in bounds.items():
             for target in IDEAL_TARGETS:
                 threshold = math.log(target) / omega
@@ -68,7 +73,19 @@ def ideal_study(*, instants: int = IDEAL_INSTANTS, random_state: int = 0) -> tup
                 entity = f"ideal, alpha {alpha:g}"
                 found.append(
                     far.Promise(
-                        entity, "paper", "power", method, method, target, threshold, alarms, instants, low, high, None
+                        entity,
+                        "paper",
+                        "power",
+                        method,
+                        method,
+                        target,
+                        threshold,
+                        alarms,
+                        instants,
+                        low,
+                        high,
+                        None,
+                        far.count_restarts(rule, evidence, threshold),
                     )
                 )
         thresholds, periods = far.actual_curve(rule, evidence[:2_000_000], points=25)
@@ -148,7 +165,7 @@ def _curve(name: str, rule: Any, points: npt.NDArray[np.float64], scores: npt.ND
     if isinstance(rule, PaperRule):
         knn = rule.knn_
         if rule.form == "power":
-            bounds["paper"] = paper_decay(log_ball=knn.log_ball, largest=max(knn.largest_, 1e-300))[0]
+            bounds["printed"] = paper_decay(log_ball=knn.log_ball, largest=max(knn.largest_, 1e-300), printed=True)[0]
             q = knn.k / knn.power_mean_ if knn.power_mean_ > 0 else math.inf
             bounds["exact"] = exact_decay(q=q, k=knn.k) * q
         elif rule.form == "weibull":

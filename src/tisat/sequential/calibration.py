@@ -32,7 +32,7 @@ from tisat.sequential.result import from_episodes
 from tisat.sequential.result import period_interval as period_interval
 from tisat.sequential.rules import AlarmRule, PaperRule, Scored
 
-METHODS = ("auto", "episodes", "paper", "exact", "weibull", "empirical", "bootstrap")
+METHODS = ("auto", "episodes", "printed", "other-root", "exact", "weibull", "empirical", "bootstrap")
 FOLDS = 5
 FEWEST_IN_FOLD = 20
 INDEPENDENCE_LEVEL = 0.01  # of the test; with many points the correlation must also be of some size:

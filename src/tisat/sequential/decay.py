@@ -3,7 +3,8 @@
 omega_0 > 0 solves ``E[exp(omega_0 D)] = 1`` for independent nominal evidence D. Three ways to it, all in the unit of the
 ``power`` evidence (d_alpha^m), in which they depend on few numbers and never leave floating point:
 
-* :func:`paper_decay`, the closed form of the paper's theorem, with its branch and its faults spelled out;
+* :func:`paper_decay`, the closed form of the paper's theorem: as printed, with the principal branch of Lambert's W, or with the
+  root that is not trivial;
 * :func:`exact_decay`, the same model (distances of a Poisson process) solved without taking a limit;
 * :func:`empirical_decay`, the root of the equation with the mean over observed evidence in place of the expectation.
 
@@ -45,7 +46,7 @@ def other_root(log_z: float) -> float:
     return math.exp(float(brentq(lambda x: math.exp(x) - x - level, -level - 1.0, 0.0, xtol=1e-14, rtol=1e-14)))
 
 
-def paper_decay(*, log_ball: float, largest: float) -> tuple[float, list[str]]:
+def paper_decay(*, log_ball: float, largest: float, printed: bool = False) -> tuple[float, list[str]]:
     """The theorem's closed form, in units of d_alpha^m, and what is wrong with it here.
 
     ``omega_0 = v_m - theta - W(-phi theta exp(-phi theta)) / phi``. The equation behind it has the trivial root
@@ -57,11 +58,14 @@ def paper_decay(*, log_ball: float, largest: float) -> tuple[float, list[str]]:
         ``ln(v_m d_alpha^m)``.
     largest : float
         phi, the largest nominal evidence, in units of d_alpha^m.
+    printed : bool
+        Take the principal branch, as a reader of the paper would with the built-in function it names; else the root that
+        is not trivial.
 
     Returns
     -------
     decay : float
-        ``omega_0 d_alpha^m``, the root that is not trivial.
+        ``omega_0 d_alpha^m``.
     notes : list of str
         Which assumption fails, in words.
 
@@ -72,6 +76,8 @@ def paper_decay(*, log_ball: float, largest: float) -> tuple[float, list[str]]:
     >>> volume = math.log(10.0)
     >>> [round(paper_decay(log_ball=math.log(volume), largest=phi / volume)[0] / volume, 4) for phi in (20.0, 5.0, 2.0)]
     [0.9203, 1.2513, 2.3302]
+    >>> [round(paper_decay(log_ball=math.log(volume), largest=phi / volume, printed=True)[0] / volume, 4) for phi in (20.0, 5.0)]
+    [0.9203, 1.0]
     """
     notes = []
     if log_ball > 700.0:
@@ -81,6 +87,12 @@ def paper_decay(*, log_ball: float, largest: float) -> tuple[float, list[str]]:
         return float("inf"), notes
     ball = math.exp(log_ball)
     log_z = math.log(largest) + log_ball - ball  # ln(phi theta)
+    if log_z <= 0 and printed:
+        notes.append(
+            f"phi theta = {math.exp(log_z):.3g} <= 1: the principal branch of Lambert's W gives the trivial root v_m, which solves "
+            "the equation whatever the data are."
+        )
+        return ball, notes
     if log_z <= 0:
         notes.append(
             f"phi theta = {math.exp(log_z):.3g} <= 1: the principal branch of Lambert's W gives the trivial root v_m; "

@@ -24,7 +24,7 @@ from tisat.sequential.rules import AlarmRule, PaperRule, make_rule
 
 # by the form of the evidence; a rule without one comes last
 METHODS = {
-    "power": ("paper", "exact", "empirical", "bootstrap", "auto"),
+    "power": ("printed", "other-root", "exact", "empirical", "bootstrap", "auto"),
     "weibull": ("weibull", "empirical", "bootstrap", "auto"),
     "log": ("empirical", "bootstrap", "auto"),
     "": ("bootstrap", "auto"),
@@ -47,6 +47,7 @@ class Promise:
     low: float  # interval of the realised period
     high: float | None
     folds: float | None  # the period the calibration itself reported, from its folds; None: no alarm
+    restarts: int | None = None  # alarms counted one by one, where each restarts the sum; above, those in a row are one
 
     @property
     def realised(self) -> float:
@@ -62,6 +63,11 @@ class Promise:
 def count_alarms(rule: AlarmRule, evidence: npt.NDArray[np.float64], threshold: float) -> int:
     """Alarms raised over evidence ``(T,)``."""
     return int(_kernels.count_raised(rule.accumulate(evidence, threshold=threshold).active))
+
+
+def count_restarts(rule: AlarmRule, evidence: npt.NDArray[np.float64], threshold: float) -> int:
+    """Alarms as the theorem counts them: every instant at or above the threshold, after each of which the sum starts again."""
+    return int(rule.accumulate(evidence, threshold=threshold).active.sum())
 
 
 def promises(

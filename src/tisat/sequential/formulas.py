@@ -1,6 +1,6 @@
 """Thresholds by formula and by resampling: for rules with a bound, and for rules an alarm feeds back into.
 
-``paper``, ``exact``, ``weibull`` and ``empirical`` turn a budget into ``h = -ln(FAR) / omega_0`` and need independent
+``printed``, ``other-root``, ``exact``, ``weibull`` and ``empirical`` turn a budget into ``h = -ln(FAR) / omega_0`` and need independent
 evidence; the bootstrap resamples nominal evidence in blocks and does not. This module does not know budgets.
 """
 
@@ -52,8 +52,9 @@ def by_formula(
     """Threshold and notes of a method with a formula."""
     knn = rule.knn_
     notes: list[str] = []
-    if method == "paper":
-        decay, notes = paper_decay(log_ball=knn.log_ball, largest=max(knn.largest_, 1e-300))
+    if method in ("printed", "other-root"):
+        largest, printed = max(knn.largest_, 1e-300), method == "printed"
+        decay, notes = paper_decay(log_ball=knn.log_ball, largest=largest, printed=printed)
         ratio = math.exp(min(knn.log_ball, 600.0)) * knn.power_mean_  # v_m mean(d^m): 1 where the intensity is 1
         if not 0.5 < ratio < 2.0:
             notes.append(
@@ -142,7 +143,7 @@ def check_method(rule: AlarmRule, method: str) -> None:
         raise ParameterError(
             f"The method {method!r} must be used with the 'paper' rule, which has a bound. Got {rule.name!r} instead; use 'episodes'."
         )
-    form = {"paper": "power", "exact": "power", "weibull": "weibull"}.get(method, rule.form)
+    form = {"printed": "power", "other-root": "power", "exact": "power", "weibull": "weibull"}.get(method, rule.form)
     if rule.form != form:
         raise ParameterError(
             f"The method {method!r} must be used with evidence of form {form!r}. Got {rule.form!r} instead."
