@@ -25,6 +25,7 @@ def test_the_hash_changes_with_every_field_and_with_nothing_else(task_of):
         "evidence": (),
         "fingerprint": "f" * 16,
         "version": "9.9.9",
+        "pooled": ("plant-1", "plant-2"),
     }
     assert set(other) == {field.name for field in dataclasses.fields(Task)}
     hashes = {dataclasses.replace(task, **{name: value}).id for name, value in other.items()}
@@ -85,3 +86,30 @@ def test_the_fingerprint_sees_every_value_and_label():
     assert (
         fingerprint(Series(np.asfortranarray(values), labels=series.labels), series) == base
     )  # memory layout is not content
+
+
+def test_a_pooled_task_trains_one_model_on_all_entities_and_scores_each(monkeypatch):
+    from tisat.benchmark.run import run_from
+    from tisat.benchmark.sources import Source
+    from tisat.detectors import LSTM
+
+    source = Source("plants")
+    fits = []
+    fit = LSTM.fit_together
+    monkeypatch.setattr(LSTM, "fit_together", lambda self, many: fits.append(len(many)) or fit(self, many))
+    params = {"window": 10, "hidden": 4, "layers": 1, "epochs": 1, "stride": 8}
+    names = ("plant-0", "plant-1")
+    outcomes = []
+    for entity in names:
+        seen = fingerprint(*source.pair(entity))
+        task = make_task(
+            dataset="plants", entity=entity, detector="lstm", params=params, fingerprint=seen, pooled=names
+        )
+        assert Task.from_json(task.to_json()) == task
+        outcomes.append(run_from(task, source))
+    assert fits == [2]
+    assert [outcome.row["status"] for outcome in outcomes] == ["done", "done"]
+    assert outcomes[0].row["steps"] > 0
+    assert "trained on 2 entities together" in str(outcomes[0].task)
+    alone = make_task(dataset="plants", entity="plant-0", detector="lstm", params=params, fingerprint="0" * 16)
+    assert "pooled" not in alone.to_json()

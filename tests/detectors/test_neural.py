@@ -338,3 +338,14 @@ def test_the_learning_rate_decays_after_each_epoch(rows, monkeypatch):
     monkeypatch.setattr(ToyAutoencoder, "_descend", seen)
     ToyAutoencoder(epochs=3, decay=0.5, learning_rate=0.01, validation=0.0).fit(rows)
     assert sorted(set(rates), reverse=True) == pytest.approx([0.01, 0.005, 0.0025])
+
+
+def test_one_network_for_several_entities_and_each_in_its_own_units(rows):
+    """Entities that differ by unit and level alone get the same scores from one shared network."""
+    other = 1000.0 * rows - 7.0
+    shared = ToyAutoencoder(epochs=2).fit_together([rows, other])
+    mine, theirs = shared.adapted_to(rows), shared.adapted_to(other)
+    assert mine.network_ is theirs.network_
+    np.testing.assert_allclose(mine.decision_function(rows), theirs.decision_function(other), rtol=1e-3)
+    np.testing.assert_allclose(mine.nominal_, theirs.nominal_, rtol=1e-3)
+    assert shared.steps_ == len(shared.history_) * -(-len(shared._split([300, 300])[0]) // shared.batch_size)

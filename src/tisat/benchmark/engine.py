@@ -19,7 +19,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Protocol
 
 from tisat._validation import check_integer, check_real
-from tisat.benchmark.run import Outcome, lost_task, run_task
+from tisat.benchmark.run import Outcome, lost_task, run_from
 from tisat.benchmark.sources import Source
 from tisat.benchmark.task import Task
 from tisat.benchmark.threads import environment_for_workers
@@ -50,7 +50,7 @@ class InlineEngine:
         """The outcome of every task, in order."""
         for task in tasks:
             started(task)
-            yield run_task(task, *sources[task.dataset].pair(task.entity))
+            yield run_from(task, sources[task.dataset])
 
 
 def _leave_with(parent: int) -> None:
@@ -70,7 +70,7 @@ def _work(pipe: Connection, sources: Mapping[str, Source], parent: int) -> None:
             return
         if task is None:
             return
-        pipe.send(run_task(task, *sources[task.dataset].pair(task.entity)))
+        pipe.send(run_from(task, sources[task.dataset]))
 
 
 @dataclass

@@ -35,7 +35,7 @@ KEYS = {
     "rule",
     "note",
 }
-SYSTEM_KEYS = {"name", "detector", "params", "seeds", "entities", "data", "note", "ours"}
+SYSTEM_KEYS = {"name", "detector", "params", "seeds", "entities", "data", "note", "ours", "pooled"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class System:
     data: tuple[str, ...] | None  # data sets it is run on; None: all
     note: str  # printed in the caption
     ours: bool  # not in the paper
+    pooled: bool = False  # one model trained on all entities of a data set, instead of one each
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Experiment:
                         seed=seed,
                         evidence=self.rule_options.get("paper"),
                         fingerprint=self.fingerprint_of(dataset, entity),
+                        pooled=self.names[dataset] if system.pooled else (),
                     )
 
     def tasks(self) -> Iterator[Task]:
@@ -141,6 +143,7 @@ def _system(entry: Mapping[str, Any], seeds: tuple[int, ...], where: str) -> Sys
         data=tuple(entry["data"]) if "data" in entry else None,
         note=str(entry.get("note", "")),
         ours=bool(entry.get("ours", False)),
+        pooled=bool(entry.get("pooled", False)),
     )
 
 

@@ -16,14 +16,15 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat.benchmark.task import Task, fingerprint
+from tisat.benchmark.sources import Source
+from tisat.benchmark.task import Options, Task, build, fingerprint
 from tisat.benchmark.threads import one_thread
 from tisat.errors import InputError
 from tisat.sequential.rules import make_rule
@@ -92,7 +93,21 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float64]]]:
+@lru_cache(maxsize=1)
+def _fitted_together(
+    detector: str, params: Options, seed: int | None, source: Source, entities: tuple[str, ...]
+) -> tuple[Any, float]:
+    """One model for all entities of a data set, and the seconds it took; the last one is kept for its next entity."""
+    started = time.perf_counter()
+    fitted = build(detector, params, seed).fit_together(
+        [series.without_labels() for series in source.training(entities)]
+    )
+    return fitted, time.perf_counter() - started
+
+
+def _compute(
+    task: Task, train: Series, test: Series, source: Source | None
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float64]]]:
     seen = fingerprint(train, test)
     if seen != task.fingerprint:
         raise InputError(
@@ -100,8 +115,16 @@ def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], d
         )
     detector = task.build()  # imports what it needs, so that it can be told to use one thread
     with one_thread():
-        started = time.perf_counter()
-        detector.fit(train.without_labels(), holdout=0.0)
+        together = 0.0  # seconds, shared by all entities of a pooled model
+        if task.pooled:
+            if source is None or not hasattr(detector, "fit_together"):
+                raise InputError(f"A pooled task must have a neural detector and its source. {task} has not.")
+            shared, together = _fitted_together(task.detector, task.params, task.seed, source, task.pooled)
+            started = time.perf_counter()
+            detector = shared.adapted_to(train.without_labels())
+        else:
+            started = time.perf_counter()
+            detector.fit(train.without_labels(), holdout=0.0)
         fitted = time.perf_counter()
         points = detector.points(test.without_labels())
         scores = detector.aggregate(points)
@@ -121,7 +144,8 @@ def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], d
         done = time.perf_counter()
     row = {
         "status": "done",
-        "fit_seconds": fitted - started,
+        "fit_seconds": fitted - started + together / max(1, len(task.pooled)),
+        "steps": getattr(detector, "steps_", None),
         "score_seconds": scored - fitted,
         "evidence_seconds": done - scored,
         "points": int(points.shape[1]),
@@ -131,7 +155,12 @@ def _compute(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], d
     return row, arrays
 
 
-def run_task(task: Task, train: Series, test: Series) -> Outcome:
+def run_from(task: Task, source: Source) -> Outcome:
+    """:func:`run_task` with the series of a source; a pooled task needs those of other entities too."""
+    return run_task(task, *source.pair(task.entity), source=source)
+
+
+def run_task(task: Task, train: Series, test: Series, *, source: Source | None = None) -> Outcome:
     """Fit, score, and say what it cost; an exception becomes a row with its reason and a command that repeats it.
 
     Parameters
@@ -139,6 +168,8 @@ def run_task(task: Task, train: Series, test: Series) -> Outcome:
     task : Task
     train, test : Series
         Of the task's entity. Labels are dropped before the detector sees them.
+    source : Source, optional
+        Where the training series of the other entities are, for a pooled task.
 
     Examples
     --------
@@ -155,7 +186,7 @@ def run_task(task: Task, train: Series, test: Series) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            row, arrays = _compute(task, train, test)
+            row, arrays = _compute(task, train, test, source)
         except Exception as error:  # the only place that may: a failure is a row
             row = {
                 "status": "failed",

@@ -47,6 +47,10 @@ class Source:
             raise ParameterError(f"A data set must be one of {', '.join(SOURCES)}. Got {self.dataset!r} instead.")
         return load(self.dataset, self.data, chosen, self.telemetry_only).names
 
+    def training(self, entities: Iterable[str]) -> list[Series]:
+        """The training series of several entities."""
+        return [_pair(self, entity)[0] for entity in entities]
+
     def pair(self, entity: str) -> tuple[Series, Series]:
         """The training and the labelled test series of one entity; the last few are kept."""
         return _pair(self, entity)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -85,6 +85,7 @@ class Task:
     evidence: Options  # options of the paper's alarm rule, whose evidence is computed where the points are
     fingerprint: str  # of the data
     version: str = __version__  # of the package
+    pooled: tuple[str, ...] = ()  # entities one model is trained on together; none: on its own entity alone
 
     @cached_property
     def id(self) -> str:
@@ -93,7 +94,10 @@ class Task:
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON can say them."""
-        return {**asdict(self), "params": dict(self.params), "evidence": dict(self.evidence)}
+        document = {**asdict(self), "params": dict(self.params), "evidence": dict(self.evidence)}
+        if not self.pooled:  # as before there were pooled tasks: their hashes stay
+            del document["pooled"]
+        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Task:
@@ -102,6 +106,7 @@ class Task:
         try:
             for name in ("params", "evidence"):
                 fields[name] = freeze(fields[name], whose="a task")
+            fields["pooled"] = tuple(fields.get("pooled", ()))
             return cls(**fields)
         except (KeyError, TypeError) as error:
             raise InputError(
@@ -110,10 +115,7 @@ class Task:
 
     def build(self) -> Any:
         """The detector, not fitted."""
-        params = dict(self.params)
-        if self.seed is not None:
-            params[SEED_NAME] = self.seed
-        return registry.resolve(self.detector)(**params)
+        return build(self.detector, self.params, self.seed)
 
     @property
     def command(self) -> str:
@@ -122,7 +124,16 @@ class Task:
 
     def __str__(self) -> str:
         seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"{self.detector} on {self.dataset} {self.entity}{seed}"
+        together = f", trained on {len(self.pooled)} entities together" if self.pooled else ""
+        return f"{self.detector} on {self.dataset} {self.entity}{seed}{together}"
+
+
+def build(detector: str, params: Options, seed: int | None) -> Any:
+    """A detector by its name, parameters and seed, not fitted."""
+    given = dict(params)
+    if seed is not None:
+        given[SEED_NAME] = seed
+    return registry.resolve(detector)(**given)
 
 
 def is_random(detector: str) -> bool:
@@ -145,6 +156,7 @@ def make_task(
     params: Mapping[str, Any] | None = None,
     seed: int | None = 0,
     evidence: Mapping[str, Any] | None = None,
+    pooled: Iterable[str] = (),
 ) -> Task:
     """A task with the detector's full parameters; a detector without randomness gets no seed.
 
@@ -173,4 +185,5 @@ def make_task(
         seed=seed if SEED_NAME in known else None,
         evidence=freeze(make_rule("paper", **(evidence or {})).params(), whose="the paper's rule"),
         fingerprint=fingerprint,
+        pooled=tuple(pooled),
     )

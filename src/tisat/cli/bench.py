@@ -84,7 +84,7 @@ def _engine(name: str, jobs: int, address: str | None, timeout: float | None) ->
 
 def _one_task(text: str, data: str | None) -> None:
     """Run one task here, with its whole error on standard error."""
-    from tisat.benchmark.run import run_task
+    from tisat.benchmark.run import run_from
     from tisat.benchmark.sources import Source
     from tisat.benchmark.task import Task
     from tisat.errors import InputError
@@ -96,7 +96,7 @@ def _one_task(text: str, data: str | None) -> None:
             "The '--task' option of tisat bench must be the JSON of a task, as a failed row prints it."
         ) from None
     task = Task.from_json(document)
-    outcome = run_task(task, *Source(task.dataset, data).pair(task.entity))
+    outcome = run_from(task, Source(task.dataset, data))
     if outcome.failed:
         typer.echo(outcome.row["traceback"], err=True)
     print_json({key: value for key, value in outcome.row.items() if key not in ("task", "traceback", "command")})

@@ -54,6 +54,7 @@ them (``torch.randn(1, ..., generator=generator)``, broadcast over the batch); t
 
 from __future__ import annotations
 
+import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,8 +81,10 @@ from tisat.detectors._checkpoint import (
     write_checkpoint,
 )
 from tisat.errors import ParameterError, SeriesError, TrainingError
+from tisat.missing import usable_parts
 from tisat.nn.threads import threads_for
 from tisat.parameters import choice, integer, learned, real
+from tisat.series import Series, as_series
 
 if TYPE_CHECKING:
     import torch
@@ -117,6 +120,12 @@ def seeded(seed: int, device: torch.device) -> Iterator[torch.Generator]:
     with torch.random.fork_rng(**forked):
         torch.manual_seed(seed)
         yield torch.Generator(device=device).manual_seed(seed)
+
+
+def _own_range(values: npt.NDArray[np.floating[Any]]) -> tuple[Array, Array]:
+    """Smallest value and range of each channel, leaving out what is missing."""
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    return low, channel_span(low, high)
 
 
 def channel_span(low: Array, high: Array) -> Array:
@@ -187,6 +196,7 @@ class NeuralDetector(Detector, Generic[Network]):
     history_: tuple[dict[str, float], ...] = learned()  # one row of mean losses an epoch
     pretraining_: tuple[dict[str, float], ...] = learned()  # the same, of earlier stages
     training_seconds_: float = learned()
+    steps_: int = learned()  # gradient steps of all stages
 
     # ------------------------------------------------------------------ what a subclass writes
 
@@ -287,6 +297,40 @@ class NeuralDetector(Detector, Generic[Network]):
         again = check_flag(resume, "resume", f"{type(self).__name__}.fit")
         path = None if checkpoint is None else Path(checkpoint)
         return self._fit_series(series, holdout=holdout, learn=partial(self._fit, checkpoint=path, resume=again))
+
+    def fit_together(self, many: Sequence[Any]) -> Self:
+        """One network for several entities: each series in units of its own training rows.
+
+        What comes back is the shared model; :meth:`adapted_to` makes a detector of it for one entity.
+
+        Examples
+        --------
+        >>> from tisat.detectors import LSTM
+        >>> waves = [size * np.sin(np.arange(200.0) / 5) for size in (1.0, 100.0)]
+        >>> shared = LSTM(window=10, hidden=4, layers=1, epochs=1).fit_together(waves)
+        >>> shared.adapted_to(waves[1]).decision_function(waves[1]).shape
+        (200,)
+        """
+        whose = f"{type(self).__name__}.fit_together"
+        scaled = []
+        for one in (as_series(series, whose=whose) for series in many):
+            low, span = _own_range(one.values)
+            scaled.append(Series((one.values - low) / span, channels=one.channels, name=one.name))
+        return self.fit(scaled, holdout=0.0)
+
+    def adapted_to(self, series: Any) -> Self:
+        """The same network for one entity: scaling, spread and nominal points are learned from its rows, weights are not."""
+        one = self.check_series(series)
+        low, span = _own_range(one.values)
+        mine = copy.copy(self)
+        mine.low_, mine.span_ = low + span * self.low_, span * self.span_
+        parts = [values for _, values in usable_parts(one)]
+        mine._adapt(parts)
+        mine._keep_nominal(parts, [], None)
+        return mine
+
+    def _adapt(self, parts: Sequence[Array]) -> None:
+        """Learn from an entity's rows what is not the network's."""
 
     # ------------------------------------------------------------------ training
 
@@ -416,6 +460,8 @@ class NeuralDetector(Detector, Generic[Network]):
         with torch.no_grad(), seeded(self._seed(INITIAL, 2), self._device):
             self._after_training(network, in_order)
         self.history_, self.pretraining_, self.training_seconds_ = done.history, done.earlier, done.seconds
+        per_epoch = -(-min(len(train), self.max_windows or len(train)) // self.batch_size)
+        self.steps_ = per_epoch * (len(done.history) + len(done.earlier))
 
     def _epochs_of(self, stage: Stage, windows: int) -> int:
         """Epochs of a stage: as many as it says, or more where they would be fewer than ``min_steps`` steps."""

@@ -188,6 +188,9 @@ class NeuralForecaster(NeuralDetector[Network]):
 
     def _fit(self, parts: Sequence[Array], *, checkpoint: Path | None = None, resume: bool = False) -> None:
         super()._fit(parts, checkpoint=checkpoint, resume=resume)
+        self._adapt(parts)
+
+    def _adapt(self, parts: Sequence[Array]) -> None:
         if self.units == "range":
             self.spread_ = np.tile(self.span_, (len(self._leads()), 1))
             return
