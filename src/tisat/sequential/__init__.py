@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tisat.sequential.cusum import WindowSum as WindowSum
     from tisat.sequential.evidence import KNNEvidence as KNNEvidence
     from tisat.sequential.neighbours import Neighbours as Neighbours
+    from tisat.sequential.record import EpisodeRecord as EpisodeRecord
+    from tisat.sequential.record import Proposal as Proposal
+    from tisat.sequential.record import propose as propose
     from tisat.sequential.rules import AlarmRule as AlarmRule
     from tisat.sequential.rules import ExcessRule as ExcessRule
     from tisat.sequential.rules import PaperRule as PaperRule
@@ -35,14 +38,17 @@ _NAMES = {
     "Calibration": "calibration",
     "CompressedSum": "cusum",
     "Cusum": "cusum",
+    "EpisodeRecord": "record",
     "ExcessRule": "rules",
     "KNNEvidence": "evidence",
     "Neighbours": "neighbours",
     "PaperRule": "rules",
+    "Proposal": "record",
     "ThresholdRule": "rules",
     "WindowSum": "cusum",
     "calibrate": "calibration",
     "make_rule": "rules",
+    "propose": "record",
     "raise_alarms": "alarms",
 }
 
