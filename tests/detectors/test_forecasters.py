@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive_detectors as naive
 from tisat.detectors import make
-from tisat.detectors._forecast import nominal_spread
+from tisat.detectors._forecast import nominal_spread, residual_spread
 from tisat.detectors.arima import ARIMA, invertible
 from tisat.errors import ParameterError, SeriesError
 
@@ -27,7 +27,7 @@ TRAIN, TEST = coupled(300), coupled(80, seed=1)
 def assert_points(detector, residuals_of):
     """Points are the twin's residuals over the twin's spread."""
     on_train = residuals_of(TRAIN)
-    scale = naive.spread(on_train[~np.isnan(on_train).any(axis=1)], TRAIN)
+    scale = naive.residual_spread(on_train[~np.isnan(on_train).any(axis=1)], TRAIN)
     np.testing.assert_allclose(detector.spread_, scale, rtol=1e-9)
     np.testing.assert_allclose(detector.points(TEST), residuals_of(TEST) / scale, rtol=1e-7, atol=1e-9)
 
@@ -169,3 +169,13 @@ def test_arima_finds_the_coefficient_it_was_given():
 def test_arima_in_parallel_equals_alone():
     first = ARIMA(max_order=1, n_jobs=2).fit(TRAIN).decision_function(TEST)
     np.testing.assert_array_equal(first, ARIMA(max_order=1, n_jobs=1).fit(TRAIN).decision_function(TEST))
+
+
+def test_a_channel_that_rests_and_jumps_has_a_unit_in_which_its_jumps_are_ordinary():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=20_000)
+    valve = (rng.random(20_000) < 0.004).astype(float)  # jumps four times in a thousand rows
+    train = np.column_stack([noise, valve])
+    wide = residual_spread(train - train.mean(axis=0), [train])
+    assert wide[0] == pytest.approx(1.0, abs=0.05)  # normal errors: the standard deviation
+    assert wide[1] == pytest.approx(1 / 3.29, rel=0.02)  # a jump is 3.29 spreads, not 16

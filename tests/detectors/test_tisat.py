@@ -16,7 +16,7 @@ from tisat import registry  # noqa: E402
 from tisat.artefact import read_artefact, write_artefact  # noqa: E402
 from tisat.base import load  # noqa: E402
 from tisat.detectors import TiSAT  # noqa: E402
-from tisat.detectors._forecast import nominal_spread  # noqa: E402
+from tisat.detectors._forecast import residual_spread  # noqa: E402
 from tisat.errors import ArtefactError, ParameterError, SeriesError  # noqa: E402
 from tisat.watch import Watch  # noqa: E402
 
@@ -88,7 +88,7 @@ def test_the_spread_is_that_of_training_residuals_with_its_floor(rows):
     detector = TiSAT(**{**TINY, "stride": 1}).fit(rows, holdout=0.0)
     residuals = detector._window_residuals(rows, every=1)[: -TINY["lookahead"] + 1]  # those whose both rows are there
     for lead in (0, 1):
-        np.testing.assert_allclose(detector.spread_[lead], nominal_spread(residuals[:, lead], [rows]), rtol=1e-6)
+        np.testing.assert_allclose(detector.spread_[lead], residual_spread(residuals[:, lead], [rows]), rtol=1e-6)
     still = rows.copy()
     still[:, 1] = 7.0
     floored = TiSAT(**TINY).fit(still)

@@ -2,7 +2,7 @@
 
 The spread of a channel is the standard deviation of its forecast errors on the training rows, floored at one hundredth
 of the channel's training range so that a channel that never moved cannot dominate (spec, section 5; the effect is
-measured in the documentation). The score is the mean of squares. How the forecast is made is the subclass's business.
+measured in the documentation), and widened where rare jumps are all that a channel does. The score is the mean of squares. How the forecast is made is the subclass's business.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from tisat.base import Array, Detector
 from tisat.parameters import learned
 
 SPREAD_FLOOR = 0.01  # of the training range
+RARE, RARE_NORMAL = (
+    0.999,
+    3.29,
+)  # a quantile of absolute errors, and where it lies for normal ones, in standard deviations
 
 
 def nominal_spread(residuals: Array, parts: Sequence[Array]) -> Array:
@@ -26,6 +30,17 @@ def nominal_spread(residuals: Array, parts: Sequence[Array]) -> Array:
     # A channel that was constant in training has no range; its level, at least 1, stands in for it.
     span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
     return np.asarray(np.maximum(residuals.std(axis=0), SPREAD_FLOOR * span))
+
+
+def residual_spread(residuals: Array, parts: Sequence[Array]) -> Array:
+    """:func:`nominal_spread` of forecast errors, at least as wide as their rare large ones say.
+
+    A channel that rests and then jumps (a valve, a counter, a mode) has a standard deviation that tells of neither; each jump
+    would be many spreads high and drown the other channels. Its ``RARE`` quantile, put where a normal error's would
+    lie, makes a jump that happens once in a thousand rows an ordinary large error.
+    """
+    rare = np.quantile(np.abs(residuals), RARE, axis=0) / RARE_NORMAL
+    return np.asarray(np.maximum(nominal_spread(residuals, parts), rare))
 
 
 class ForecastDetector(Detector):
@@ -51,7 +66,7 @@ class ForecastDetector(Detector):
         self._fit_forecaster(parts)
         residuals = np.concatenate([part - self._forecast(part) for part in parts])
         residuals = residuals[~np.isnan(residuals).any(axis=1)]
-        self.spread_ = nominal_spread(residuals, parts)
+        self.spread_ = residual_spread(residuals, parts)
 
     def _points(self, part: Array) -> Array:
         return np.asarray((part - self._forecast(part)) / self.spread_)

@@ -31,7 +31,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from tisat._extras import require
 from tisat.base import Array, Stream, WindowStream
-from tisat.detectors._forecast import nominal_spread
+from tisat.detectors._forecast import residual_spread
 from tisat.detectors._neural import Network, NeuralDetector
 from tisat.nn.threads import threads_for
 from tisat.parameters import choice, integer, learned
@@ -196,7 +196,7 @@ class NeuralForecaster(NeuralDetector[Network]):
             return
         residuals = np.concatenate([self._window_residuals(part, every=self.stride) for part in parts])  # (n, leads, C)
         residuals = residuals[~np.isnan(residuals).any(axis=(1, 2))]
-        self.spread_ = np.stack([nominal_spread(one, parts) for one in residuals.transpose(1, 0, 2)])
+        self.spread_ = np.stack([residual_spread(one, parts) for one in residuals.transpose(1, 0, 2)])
 
     # ------------------------------------------------------------------ scoring
 

@@ -7,7 +7,7 @@ no trend, no season and no other channel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,9 @@ class _LevelStream:
 
     def push(self, row: Array) -> Array:
         point: Array = (row - self._level) / self._spread
-        if np.isnan(self._level[0]):
-            self._level = row.copy()
-        else:
-            self._level = self._share * row + (1 - self._share) * self._level
+        moved = self._share * row + (1 - self._share) * self._level
+        moved = np.where(np.isnan(self._level), row, moved)  # the first value of a channel is its level
+        self._level = np.where(np.isnan(row), self._level, moved)  # a missing one leaves it as it is
         return point
 
     def reset(self) -> None:
@@ -58,6 +57,8 @@ class Ewma(ForecastDetector):
     Roberts: Control chart tests based on geometric moving averages, Technometrics 1959.
     """
 
+    partial: ClassVar[bool] = True  # channels do not see each other
+
     smoothing: float = real(
         0.1,
         above=0.0,
@@ -70,12 +71,22 @@ class Ewma(ForecastDetector):
         """Nothing: the level starts with the first row."""
 
     def _forecast(self, part: Array) -> Array:
+        forecast = np.full_like(part, np.nan)
+        if not np.isnan(part).any():
+            forecast[1:] = self._levels(part)[:-1]
+            return forecast
+        for c in range(part.shape[1]):  # a missing value leaves the level as it is
+            known = np.flatnonzero(~np.isnan(part[:, c]))
+            if len(known):
+                level = self._levels(part[known, c : c + 1])[:, 0]
+                last = np.searchsorted(known, np.arange(len(part)), side="left") - 1  # the last known row before each
+                forecast[:, c] = np.where(last >= 0, level[np.maximum(last, 0)], np.nan)
+        return forecast
+
+    def _levels(self, part: Array) -> Array:
         share = self.smoothing
         # The filter's memory is set so that the level after the first row is that row.
-        level, _ = lfilter([share], [1.0, share - 1.0], part, axis=0, zi=(1 - share) * part[:1])
-        forecast = np.full_like(part, np.nan)
-        forecast[1:] = level[:-1]
-        return forecast
+        return np.asarray(lfilter([share], [1.0, share - 1.0], part, axis=0, zi=(1 - share) * part[:1])[0])
 
     def _context(self) -> None:
         return None

@@ -6,6 +6,7 @@ It sees jumps and bursts at the instant they begin and knows nothing else: no hi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class LastValue(ForecastDetector):
     -----
     The cheapest detector of the package, and a hard one to beat: compare with it whatever needs training.
     """
+
+    partial: ClassVar[bool] = True  # channels do not see each other
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         return None

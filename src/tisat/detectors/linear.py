@@ -14,6 +14,7 @@ do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,6 +46,8 @@ class Linear(ForecastDetector):
     Zeng, Chen, Zhang, Xu: Are Transformers Effective for Time Series Forecasting? AAAI 2023 (Linear and NLinear; theirs
     are trained by gradient descent and may share weights between channels, ours are the exact solution per channel).
     """
+
+    partial: ClassVar[bool] = True  # channels do not see each other
 
     window: int = integer(100, at_least=1, doc="How many past values the forecast is made from.")
     ridge: float = real(1.0, at_least=0.0, doc="Penalty on the weights, as a share of the variance of the inputs.")

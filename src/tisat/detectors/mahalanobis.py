@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tisat.base import Array
 from tisat.detectors._moments import window_moments
@@ -38,6 +39,7 @@ class Mahalanobis(StandardWindowDetector):
     """
 
     crossfit: ClassVar[int] = 5
+    partial: ClassVar[bool] = True  # what is missing is left out: the distance of the rest, under its own covariance
 
     ridge: float = real(
         1e-3,
@@ -57,7 +59,25 @@ class Mahalanobis(StandardWindowDetector):
         self.whitening_ = vectors / np.sqrt(values)
 
     def _score_windows(self, flat: Array) -> Array:
-        return np.asarray(np.mean(((flat - self.mean_) @ self.whitening_) ** 2, axis=1, keepdims=True))
+        missing = np.isnan(flat)
+        if not missing.any():
+            return np.asarray(np.mean(((flat - self.mean_) @ self.whitening_) ** 2, axis=1, keepdims=True))
+        points = np.full((len(flat), 1), np.nan)
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        for i, gone in enumerate(patterns):
+            rows = which.ravel() == i
+            here = flat[rows][:, ~gone] - self.mean_[~gone]
+            if here.shape[1]:
+                points[rows, 0] = np.mean((here @ self._whitening_of(gone)) ** 2, axis=1)
+        return points
+
+    def _whitening_of(self, gone: npt.NDArray[np.bool_]) -> Array:
+        """The whitening of the values that are there: of their own covariance, the others summed over."""
+        if not gone.any():
+            return self.whitening_
+        covariance = np.linalg.inv(self.whitening_ @ self.whitening_.T)[np.ix_(~gone, ~gone)]
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        return np.asarray(vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
 
     @classmethod
     def _test_params(cls) -> dict[str, int]:
