@@ -1,8 +1,10 @@
 """One declared line a parameter: constructor, checks, presets, inheritance and files all come from it."""
 
 import copy
+import importlib.util
 import inspect
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,3 +177,18 @@ def test_every_detector_documents_and_checks_its_parameters(name):
     for parameter in cls._get_param_names():
         assert parameter in text, f"{cls.__name__} does not say what {parameter} is"
     cls()._check_parameters()
+
+
+def test_the_pages_show_the_declared_parameters():
+    """Mend with: python docs/parameters.py"""
+    path = Path(__file__).parents[1] / "docs" / "parameters.py"
+    spec = importlib.util.spec_from_file_location("docs_parameters", path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    for page, table in tool.tables().items():
+        if not page.is_file():
+            continue  # another test asks for it
+        text = page.read_text(encoding="utf-8")
+        assert tool.with_table(text, table) == text, (
+            f"{page.name} does not show its parameters: python docs/parameters.py"
+        )

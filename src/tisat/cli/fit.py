@@ -12,15 +12,22 @@ import typer
 
 from tisat.cli._options import Channels, Drop, Label, Period, Time, reading
 from tisat.cli._output import JsonFlag, print_json
+from tisat.parameters import FROM_PRESET
+
+WORDS = {"true": True, "false": False, "none": None, "preset": FROM_PRESET}
 
 
 def read_settings(settings: list[str]) -> dict[str, Any]:
     """``["window=50", "anchor=last"]`` as keyword arguments: Python literals where they are, text otherwise.
 
+    ``none`` is None (no limit, where a parameter says so), ``preset`` the number of the preset.
+
     Examples
     --------
     >>> read_settings(["window=50", "anchor=last", "dropout=0.1", "filters=(8, 16)"])
     {'window': 50, 'anchor': 'last', 'dropout': 0.1, 'filters': (8, 16)}
+    >>> read_settings(["max_windows=none", "epochs=preset"])
+    {'max_windows': None, 'epochs': FROM_PRESET}
     """
     values: dict[str, Any] = {}
     for setting in settings:
@@ -30,7 +37,7 @@ def read_settings(settings: list[str]) -> dict[str, Any]:
         try:
             values[name.strip()] = ast.literal_eval(text.strip())
         except (ValueError, SyntaxError):
-            values[name.strip()] = {"true": True, "false": False}.get(text.strip().lower(), text.strip())
+            values[name.strip()] = WORDS.get(text.strip().lower(), text.strip())
     return values
 
 
