@@ -8,9 +8,12 @@ exactly) it is never negative, and ranks instants as before. This module knows n
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tisat._extras import require
+from tisat.detectors._neural import Batches, Losses, Network, NeuralDetector, Optimizers
 from tisat.errors import TrainingError
 
 if TYPE_CHECKING:
@@ -39,3 +42,30 @@ def check_divergence(estimates: torch.Tensor, *, whose: str) -> None:
             f"The KL divergence of {whose} must be finite and not negative. Got {mean:.4g} +- {error:.2g} over "
             f"{len(estimates)} training windows: its densities do not belong to its samples; lower learning_rate."
         )
+
+
+class VariationalDetector(NeuralDetector[Network]):
+    """A neural detector that maximises an evidence bound; a subclass writes its two halves."""
+
+    @abstractmethod
+    def _halves(
+        self, network: Network, batch: torch.Tensor, generator: torch.Generator
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Log p(x | z) and the divergence, ``(b,)`` each, per instant."""
+
+    def _loss(self, network: Network, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        likelihood, divergence = self._halves(network, batch, generator)
+        return (divergence - likelihood).mean()  # the bound, negated
+
+    def _training_step(
+        self, network: Network, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
+    ) -> Losses:
+        likelihood, divergence = (half.mean() for half in self._halves(network, batch, generator))
+        loss = divergence - likelihood
+        self._descend(optimizers["all"], loss)
+        return {"loss": loss, "likelihood": likelihood, "divergence": divergence}
+
+    def _after_training(self, network: Network, batches: Batches) -> None:
+        generator = torch.Generator(device=self._device).manual_seed(self.random_state)
+        estimates = [self._halves(network, batch, generator)[1] for batch in islice(batches(), 8)]
+        check_divergence(torch.cat(estimates), whose=type(self).__name__)

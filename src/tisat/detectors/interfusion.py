@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tisat._extras import require
-from tisat.detectors._neural import Batches, Losses, NeuralDetector, Optimizers, Stage
-from tisat.detectors._variational import check_divergence, deviance_residuals
+from tisat.detectors._neural import Batches, Losses, Optimizers, Stage
+from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.nn.interfusion import SMALLEST, InterFusionNetwork, impute
 from tisat.nn.omni_anomaly import gaussian_log_density
 from tisat.parameters import choice, integer, real
@@ -28,7 +27,7 @@ else:
     torch = require("torch", whose="InterFusion")
 
 
-class InterFusion(NeuralDetector[InterFusionNetwork]):
+class InterFusion(VariationalDetector[InterFusionNetwork]):
     """Negative log-probability of the newest row under a hierarchical autoencoder that was not shown it, channel by channel.
 
     Notes
@@ -139,27 +138,10 @@ class InterFusion(NeuralDetector[InterFusionNetwork]):
         likelihood, divergence = network.evidence_bound(batch, noise)
         return likelihood / batch.shape[1], divergence / batch.shape[1]
 
-    def _loss(self, network: InterFusionNetwork, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        likelihood, divergence = self._halves(network, batch, generator)
-        return (divergence - likelihood).mean()
-
-    def _training_step(
-        self, network: InterFusionNetwork, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
-    ) -> dict[str, torch.Tensor]:
-        likelihood, divergence = (half.mean() for half in self._halves(network, batch, generator))
-        loss = divergence - likelihood
-        self._descend(optimizers["all"], loss)
-        return {"loss": loss, "likelihood": likelihood, "divergence": divergence}
-
     def _after_epoch(
         self, network: InterFusionNetwork, batches: Batches, optimizers: Optimizers, done: int, epochs: int
     ) -> None:
         self._halve(optimizers["all"], done)
-
-    def _after_training(self, network: InterFusionNetwork, batches: Batches) -> None:
-        generator = torch.Generator(device=self._device).manual_seed(self.random_state)
-        estimates = [self._halves(network, batch, generator)[1] for batch in islice(batches(), 8)]
-        check_divergence(torch.cat(estimates), whose=type(self).__name__)
 
     # ------------------------------------------------------------------ scoring
 

@@ -11,12 +11,10 @@ detector's scores get their threshold from the alarm layer.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tisat._extras import require
-from tisat.detectors._neural import Batches, NeuralDetector, Optimizers
-from tisat.detectors._variational import check_divergence, deviance_residuals
+from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.nn.omni_anomaly import OmniAnomalyNetwork, gaussian_log_density
 from tisat.parameters import choice, integer, real
 
@@ -26,7 +24,7 @@ else:
     torch = require("torch", whose="OmniAnomaly")
 
 
-class OmniAnomaly(NeuralDetector[OmniAnomalyNetwork]):
+class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
     """Negative log-probability of the newest row under a stochastic recurrent network, channel by channel.
 
     Notes
@@ -96,23 +94,6 @@ class OmniAnomaly(NeuralDetector[OmniAnomalyNetwork]):
         noise = torch.randn(shape, generator=generator, device=batch.device)
         likelihood, divergence = network.evidence_bound(batch, noise)
         return likelihood / batch.shape[1], divergence / batch.shape[1]
-
-    def _loss(self, network: OmniAnomalyNetwork, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        likelihood, divergence = self._halves(network, batch, generator)
-        return (divergence - likelihood).mean()  # eq. (7), negated, an instant
-
-    def _training_step(
-        self, network: OmniAnomalyNetwork, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
-    ) -> dict[str, torch.Tensor]:
-        likelihood, divergence = (half.mean() for half in self._halves(network, batch, generator))
-        loss = divergence - likelihood
-        self._descend(optimizers["all"], loss)
-        return {"loss": loss, "likelihood": likelihood, "divergence": divergence}
-
-    def _after_training(self, network: OmniAnomalyNetwork, batches: Batches) -> None:
-        generator = torch.Generator(device=self._device).manual_seed(self.random_state)
-        estimates = [self._halves(network, batch, generator)[1] for batch in islice(batches(), 8)]
-        check_divergence(torch.cat(estimates), whose=type(self).__name__)
 
     def _window_points(
         self, network: OmniAnomalyNetwork, batch: torch.Tensor, generator: torch.Generator
