@@ -36,6 +36,7 @@ from tisat._validation import check_real
 from tisat._version import __version__
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError, NotFittedError, SeriesError
+from tisat.explanation import Explanation, shares
 from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
 from tisat.missing import usable_parts
@@ -104,6 +105,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
     partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
+    fault_kind: ClassVar[str] = "unusual"  # what an alarm of this detector is about, in one or two words
     rounding: ClassVar[float] = 1e-9  # relative; how far batch, prefix and stream may differ (float32 nets: more)
     law_exemptions: ClassVar[Mapping[str, str]] = {}  # law name -> the reason this class is exempt
 
@@ -114,6 +116,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
     nominal_: Array = learned()  # (N, m) points of nominal data, in time order, for calibration
     nominal_breaks_: npt.NDArray[np.int64] = learned()  # rows of nominal_ that do not follow from the one before
     nominal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
+    usual_: Array = learned()  # (2, C): median and spread of each channel in training, in the user's units
     trained_on_: dict[str, Any] = learned()  # what fit saw, for people
 
     # ------------------------------------------------------------------ what a subclass writes
@@ -226,6 +229,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
                 f"(after the {share:.0%} held out). Got {rows} instead."
             )
         learn(parts)
+        self.usual_ = _usual(parts)
         self._keep_nominal(parts, tails, nominal)
         self.trained_on_ = {
             "series": [one.name for one in many],
@@ -261,6 +265,46 @@ class Detector(Parametrized, BaseEstimator, ABC):
         for rows, part in usable_parts(checked, period=step, partial=self.partial):
             points[rows] = self._points(part)
         return points
+
+    def explain(self, row: Array, point: Array) -> Explanation:
+        """Why a row is unusual: kind of fault, channels, what was seen and expected in the user's units.
+
+        Parameters
+        ----------
+        row : array of shape (C,)
+            The values, as the detector got them.
+        point : array of shape (m,)
+            The point it made of them.
+        """
+        self._check_fitted()
+        return self._explain(np.asarray(row, dtype=np.float64), np.asarray(point, dtype=np.float64))
+
+    def _explain(self, row: Array, point: Array) -> Explanation:
+        """Override where a detector knows better than to look at contributions or to leave channels out."""
+        median, spread = self.usual_
+        if self.points_are_channels:
+            return Explanation(self.fault_kind, shares(point**2), row, median, spread, "contribution")
+        left_out = self._left_out(row)
+        if left_out is not None and (left_out > 0).any():
+            how = "leaving channels out of the newest row, held for a window"
+            return Explanation(self.fault_kind, shares(left_out), row, median, spread, how)
+        with np.errstate(over="ignore"):
+            distance = ((row - median) / spread) ** 2
+        return Explanation(self.fault_kind, shares(distance), row, median, spread, "distance from the usual value")
+
+    def _left_out(self, row: Array) -> Array | None:
+        """By how much the score falls when each channel is put back to its usual value ``(C,)``; None where that has no meaning.
+
+        A row has no past here, so it is held for as many rows as the detector looks at.
+        """
+        context = self._context()
+        if context is None or np.isnan(row).any():
+            return None
+        rows = np.repeat(row[None], len(row) + 1, axis=0)
+        np.fill_diagonal(rows[1:], self.usual_[0])
+        windows = np.repeat(rows[:, None, :], context + 1, axis=1)
+        scores = self.aggregate(self._points_of_windows(windows))
+        return np.asarray(scores[0] - scores[1:])
 
     def predict(self, series: Any, *, quantile: float = NOMINAL_QUANTILE) -> npt.NDArray[np.int8]:
         """1 where the score exceeds this quantile of the nominal scores, else 0; warm-up is 0.
@@ -464,6 +508,16 @@ class Detector(Parametrized, BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "nominal_")
+
+
+def _usual(parts: Sequence[Array]) -> Array:
+    """Median and spread ``(2, C)`` of each channel: half the distance of the 16th to the 84th percentile, never 0."""
+    rows = np.concatenate(parts)
+    low, median, high = np.nanquantile(rows, [0.16, 0.5, 0.84], axis=0)
+    spread = high / 2 - low / 2
+    span = np.nanmax(rows, axis=0) / 2 - np.nanmin(rows, axis=0) / 2
+    least = np.where(span > 0, 0.01 * span, 0.01 * np.maximum(np.abs(median), 1.0))
+    return np.stack([median, np.maximum(spread, least)])
 
 
 def _from_json(value: Any) -> Any:

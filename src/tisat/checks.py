@@ -234,6 +234,28 @@ def _a_gross_fault_scores_higher(subject: Subject) -> None:
 
 
 @_law
+def _reasons_name_the_faulty_channel(subject: Subject) -> None:
+    """An explanation's shares add up to one, its numbers are finite, and it blames the channel with a gross fault."""
+    faulty = subject.test.copy()
+    faulty[N_TEST - 20 :, 1] += 40.0
+    points = subject.fitted.points(faulty)
+    scores = subject.fitted.aggregate(points)
+    worst = N_TEST - 20 + int(np.nanargmax(scores[N_TEST - 20 :]))
+    for instant in (N_TEST - 30, worst):
+        why = subject.fitted.explain(faulty[instant], points[instant])
+        for array in (why.channels, why.seen, why.expected, why.spread):
+            assert array.shape == (3,)
+            assert np.isfinite(array).all()
+        assert abs(why.channels.sum() - 1.0) < 1e-9
+        assert (why.channels >= 0).all()
+        assert (why.spread > 0).all()
+        assert why.kind
+        assert why.how
+        assert len(why.sentences(subject.fitted.channels_)) >= 1
+    assert why.ranking()[0] == 1, f"channel 1 is far out, and the shares are {why.channels}"
+
+
+@_law
 def _a_constant_channel_is_no_accident(subject: Subject) -> None:
     """Channels that never move, in training or ever, leave finite scores."""
     train, test = subject.train.copy(), subject.test.copy()

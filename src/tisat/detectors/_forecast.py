@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.base import Array, Detector
+from tisat.explanation import Explanation, shares
 from tisat.parameters import learned
 
 SPREAD_FLOOR = 0.01  # of the training range
@@ -52,6 +53,7 @@ class ForecastDetector(Detector):
     crossfit: ClassVar[int] = 5
 
     points_are_channels: ClassVar[bool] = True
+    fault_kind: ClassVar[str] = "forecast error"
     spread_: Array = learned()  # (C,)
 
     @abstractmethod
@@ -70,3 +72,8 @@ class ForecastDetector(Detector):
 
     def _points(self, part: Array) -> Array:
         return np.asarray((part - self._forecast(part)) / self.spread_)
+
+    def _explain(self, row: Array, point: Array) -> Explanation:
+        with np.errstate(over="ignore"):
+            amounts = shares(point**2)
+        return Explanation(self.fault_kind, amounts, row, row - point * self.spread_, self.spread_, "contribution")

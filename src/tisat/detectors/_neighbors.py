@@ -154,6 +154,8 @@ class NeighborDetector(StandardWindowDetector):
 
     crossfit: ClassVar[int] = 5
 
+    fault_kind: ClassVar[str] = "pattern"
+
     n_neighbors: int = integer(1, at_least=1, doc="Neighbours: the score looks at this many nearest stored windows.")
     max_windows: int | None = integer(
         5_000,

@@ -22,6 +22,7 @@ not know how.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -33,6 +34,7 @@ from tisat._extras import require
 from tisat.base import Array, Stream, WindowStream
 from tisat.detectors._forecast import residual_spread
 from tisat.detectors._neural import Network, NeuralDetector
+from tisat.explanation import Explanation
 from tisat.nn.threads import threads_for
 from tisat.parameters import choice, integer, learned
 
@@ -148,6 +150,7 @@ class NeuralForecaster(NeuralDetector[Network]):
     )
 
     points_are_channels: ClassVar[bool] = True
+    fault_kind: ClassVar[str] = "forecast error"
     rounding: ClassVar[float] = 1e-3  # float32, and another order of summation for one window than for many
     clip: ClassVar[float] = 1e6  # the anchor takes the level out; deviations are clipped by DEVIATION
 
@@ -296,3 +299,11 @@ class NeuralForecaster(NeuralDetector[Network]):
     def aggregate(self, points: Array) -> Array:
         """The residuals as ``aggregation`` says."""
         return AGGREGATIONS[self.aggregation](points)
+
+    def _explain(self, row: Array, point: Array) -> Explanation:
+        why = super()._explain(row, point)
+        if (
+            self.horizon > 1 or self.lookahead > 1
+        ):  # which of several forecasts the error belongs to is not in the point
+            return why
+        return replace(why, expected=row - point * self.spread_[0], spread=self.spread_[0])

@@ -40,6 +40,7 @@ class Mahalanobis(StandardWindowDetector):
 
     crossfit: ClassVar[int] = 5
     partial: ClassVar[bool] = True  # what is missing is left out: the distance of the rest, under its own covariance
+    fault_kind: ClassVar[str] = "relations"
 
     ridge: float = real(
         1e-3,

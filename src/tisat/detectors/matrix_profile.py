@@ -64,6 +64,7 @@ class MatrixProfile(Detector):
     )
 
     points_are_channels: ClassVar[bool] = True
+    fault_kind: ClassVar[str] = "pattern"
     stored_: Array = learned()  # (C, N, window) z-normalised training windows of each channel
     when_: Array = learned()  # (N,) first row of each, parts numbered on with a gap of one window
 

@@ -43,6 +43,7 @@ class PCA(StandardWindowDetector):
     """
 
     crossfit: ClassVar[int] = 5
+    fault_kind: ClassVar[str] = "relations"
 
     variance: float = real(
         0.9,

@@ -31,6 +31,7 @@ from tisat.detectors.views import VIEWS, Scene, View
 from tisat.detectors.views.base import Integers, thinned
 from tisat.detectors.views.line import fit_line, forecasts
 from tisat.errors import ArtefactError
+from tisat.explanation import Explanation, shares
 from tisat.parameters import integer, learned, real
 
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
@@ -57,6 +58,7 @@ class Prism(Detector):
     True
     """
 
+    crossfit: ClassVar[int] = 5
     partial: ClassVar[bool] = True
 
     lags: int = integer(100, at_least=3, doc="Rows the forecast of the next one is made from.")
@@ -211,6 +213,16 @@ class Prism(Detector):
         known = ~np.isnan(heights)
         total = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
         return np.where(known.any(axis=1), total, np.nan)
+
+    def _explain(self, row: Array, point: Array) -> Explanation:
+        names, channels = list(VIEWS), self.n_channels_
+        scores, blame, expected = np.split(point[:-1], [len(names), len(names) + channels])
+        loudest = names[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
+        kind = "restless" if loudest == "activity" and point[-1] > 0 else VIEWS[loudest].kind
+        spread = self._views["relations" if loudest == "relations" else "error"].arrays()["spread"]
+        return Explanation(
+            kind, shares(blame), row, self._user(expected), 2.0 * self.span_ * spread, "contribution to each view"
+        )
 
     # ------------------------------------------------------------------ on disk
 

@@ -47,6 +47,7 @@ class SpectralResidual(WindowedDetector):
     """
 
     crossfit: ClassVar[int] = 5
+    fault_kind: ClassVar[str] = "spike"
 
     window: int = integer(
         128, at_least=SCORE_WINDOW + 3, doc="Instants each spectrum is taken of, the newest included."

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from tisat.base import Array
-from tisat.detectors.views.base import Integers, Scene, View
+from tisat.detectors.views.base import Integers, Scene, View, rare_unit
 
 ROWS = 20  # steps averaged
 LEAST_STEP = 1e-3  # of the training range
@@ -52,6 +52,7 @@ class Activity(View):
         logarithms = np.concatenate([self.logarithms(scene) for scene in scenes])
         self.usual = logarithms.mean(axis=0)
         self.spread = np.maximum(logarithms.std(axis=0), LEAST_SPREAD)
+        self.spread *= np.sqrt(rare_unit(((logarithms - self.usual) / self.spread) ** 2))
 
     def deviations(self, scene: Scene) -> Array:
         """How much livelier (above 0) or quieter each channel is than usual, in its usual spread."""

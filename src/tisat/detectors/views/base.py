@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tisat.base import Array
 from tisat.errors import ArtefactError
 
+RARE, RARE_PEAK = 0.002, 12.0  # the share of instants that is rare, and what a normal channel reaches there
 Integers = npt.NDArray[np.int64]
 
 
@@ -80,3 +81,19 @@ def thinned(scenes: Sequence[Scene], most: int) -> list[Scene]:
     """The same scenes asking about ``most`` instants or a little more, evenly spread."""
     step = max(1, sum(len(scene.at) for scene in scenes) // most)
     return [Scene(scene.rows, scene.at[::step], scene.errors[::step]) for scene in scenes]
+
+
+def rare_unit(contributions: Array) -> Array:
+    """Unit ``(C,)`` of channels whose nominal contributions ``(n, C)`` have rare peaks far above their usual size of 1.
+
+    A valve that moves once a day is nominal each time. What such a channel says is divided until its nominal peaks are those
+    of a channel that moves at random (squares of normal numbers: about 12 once in 500); others keep the unit 1.
+
+    Examples
+    --------
+    >>> rare_unit(np.append(np.ones(498), [600.0, 600.0])[:, None]).round(1).tolist()
+    [50.0]
+    """
+    most = max(2, round(RARE * len(contributions)))
+    peaks = np.sort(contributions, axis=0)[-most:].mean(axis=0)
+    return np.asarray(np.maximum(peaks / RARE_PEAK, 1.0))

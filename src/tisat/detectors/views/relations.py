@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from tisat.base import Array
-from tisat.detectors.views.base import Integers, Scene, View
+from tisat.detectors.views.base import Integers, Scene, View, rare_unit
 
 SMOOTH = 20  # rows over which a deviation is averaged
 PAST = (1, 10, 40)  # the others enter as means over so many rows
@@ -89,6 +89,7 @@ class Relations(View):
         deviations = targets - inputs @ self.weights - self.intercepts
         self.usual = deviations.mean(axis=0)
         self.spread = np.maximum(deviations.std(axis=0), LEAST_SPREAD)
+        self.spread *= np.sqrt(rare_unit(((deviations - self.usual) / self.spread) ** 2))
 
     def deviations(self, scene: Scene) -> Array:
         """The same with a sign."""

@@ -1,0 +1,82 @@
+"""Why an alarm: what kind of fault it looks like, which channels, what was seen and what was expected, in the user's units.
+
+Every detector makes one (:meth:`tisat.base.Detector.explain`) from the row and its point. This module knows no detector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+SMALLEST_SHARE = 0.05  # channels below it are not worth a sentence
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The reasons of one instant.
+
+    Examples
+    --------
+    >>> why = Explanation("spike", np.array([0.9, 0.1]), np.array([71.3, 2.0]), np.array([58.2, 2.1]), np.array([1.9, 0.2]), "contribution")
+    >>> why.sentences(("bearing_temp", "flow"), most=1)
+    ['bearing_temp 71.3, expected 58.2 ± 1.9 (90 % of the evidence)']
+    """
+
+    kind: str  # spike, stuck, restless, relations, rhythm, pattern, forecast error, unusual, ...
+    channels: Array  # (C,) shares of the evidence; they add up to 1
+    seen: Array  # (C,) values, in the user's units
+    expected: Array  # (C,) what the detector expected, or the usual value; NaN where it does not know
+    spread: Array  # (C,) how far a nominal value usually is from it
+    how: str  # where the shares come from: contribution, leaving channels out, distance from the usual value
+
+    def ranking(self) -> npt.NDArray[np.int64]:
+        """Channels, the most blamed first; ties in their order."""
+        return np.argsort(-self.channels, kind="stable").astype(np.int64)
+
+    def sentences(self, names: Sequence[str], *, most: int = 3) -> list[str]:
+        """One sentence for each of the most blamed channels."""
+        said: list[str] = []
+        for c in self.ranking()[:most]:
+            if said and self.channels[c] < SMALLEST_SHARE:
+                break
+            sentence = f"{names[c]} {_number(self.seen[c], self.spread[c])}"
+            if np.isfinite(self.expected[c]):
+                sentence += f", expected {_number(self.expected[c], self.spread[c])}"
+                if np.isfinite(self.spread[c]):
+                    sentence += f" ± {_number(self.spread[c], self.spread[c])}"
+            said.append(f"{sentence} ({self.channels[c]:.0%} of the evidence)".replace("%", " %"))
+        return said
+
+
+def _number(value: float, spread: float) -> str:
+    """A value with as many digits as its spread has meaning for: two of the spread's own."""
+    if not np.isfinite(value):
+        return "missing"
+    if not (np.isfinite(spread) and spread > 0) or not 1e-5 < abs(spread) < 1e9 or abs(value) >= 1e12:
+        return f"{value:.6g}"
+    digits = max(0, 1 - int(np.floor(np.log10(spread))))
+    return f"{value:.{digits}f}"
+
+
+def shares(amounts: Array) -> Array:
+    """Amounts ``(C,)`` as shares that add up to 1: none below 0, equal where nothing is known.
+
+    Examples
+    --------
+    >>> shares(np.array([3.0, -1.0, np.nan, 1.0])).tolist(), shares(np.zeros(2)).tolist()
+    ([0.75, 0.0, 0.0, 0.25], [0.5, 0.5])
+    """
+    known = np.where(np.isfinite(amounts), np.maximum(amounts, 0.0), 0.0)
+    if np.isposinf(amounts).any():
+        known = np.isposinf(amounts).astype(np.float64)
+    largest = float(known.max(initial=0.0))
+    if largest <= 0.0:
+        return np.full(len(known), 1.0 / len(known))
+    known = known / largest
+    return np.asarray(known / known.sum())
