@@ -77,22 +77,31 @@ def test_watch_refuses_a_line_and_goes_on(folder):
     assert "line 2 refused" in told.stderr
 
 
-def test_far_counts_on_the_end_of_a_file(folder):
+def test_far_says_what_a_file_of_ones_own_is_worth(folder):
     told = run(
-        "far",
-        folder / "new.csv",
-        "--rule",
-        "excess,paper:weibull",
-        "--method",
-        "auto",
-        "--json",
-        "--picture",
-        folder / "f.png",
-    )
+        "far", folder / "new.csv", "--detector", "linear-last", "--rule", "excess,paper:weibull", "--json",
+        "--budget", "1/100 instants", "--picture", folder / "f.png", "--page", folder / "far.html",
+    )  # fmt: skip
     assert told.exit_code == 0, told.output
     found = json.loads(told.stdout)
     assert [one["rule"] for one in found] == ["excess", "paper"]
-    assert all(one["instants"] == 300 for one in found)
+    for one in found:
+        assert all(step["instants"] == 300 for step in one["ladder"])
+        text = " ".join(one["words"])
+        assert "Asked: 1/100 instants" in text
+        assert "Vouched for: 1 in " in text
+        assert "Realised: " in text
+        assert "more: " in text  # what more data would buy
+        thresholds = [step["threshold"] for step in one["ladder"]]
+        assert thresholds == sorted(thresholds)
     assert (folder / "f.png").stat().st_size > 1000
-    shown = run("far", folder / "new.csv", "--rule", "excess", "--method", "auto").stdout
+    assert (folder / "f-2.png").stat().st_size > 1000
+    page = (folder / "far.html").read_text()
+    assert page.count("<svg") == 2
+    shown = " ".join(run("far", folder / "new.csv", "--detector", "linear-last").stdout.split())
+    assert "thresholds from the first half" in shown
+
+
+def test_far_counts_on_the_end_of_a_file(folder):
+    shown = run("far", folder / "new.csv", "--rule", "excess", "--method", "auto", "--targets", "50").stdout
     assert "excess by auto: target kept in" in " ".join(shown.split())

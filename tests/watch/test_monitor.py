@@ -169,11 +169,18 @@ class TestWhatCanHappenToARow:
 
     def test_a_hole_is_bridged_as_long_as_it_may_be(self, monitor):
         rows = wave(40, seed=3)
-        rows[10 : 12 + MAX_GAP, 1] = np.nan
+        rows[10 : 12 + MAX_GAP] = np.nan
         statuses = [monitor.update(row).status for row in rows]
         assert statuses[10 : 10 + MAX_GAP] == ["ok"] * MAX_GAP
         assert statuses[10 + MAX_GAP : 12 + MAX_GAP] == ["unusable"] * 2
         assert statuses[12 + MAX_GAP] == "warming up"
+
+    def test_detection_goes_on_without_one_channel_where_the_detector_can(self, monitor):
+        rows = wave(40, seed=3)
+        rows[10 : 12 + MAX_GAP, 1] = np.nan
+        verdicts = [monitor.update(row) for row in rows]
+        assert [one.status for one in verdicts[4:]] == ["ok"] * 36
+        assert not any(np.isnan(one.score) for one in verdicts[4:])
 
     def test_rows_by_name_are_rows_by_position(self, monitor):
         twin = monitor.watch.monitor()

@@ -1,4 +1,4 @@
-"""``tisat far``: the false-alarm period alarms really have, beside what each method promises (the paper's Figure 3)."""
+"""``tisat far``: is a false-alarm budget kept? On a file of your own, on the data sets, on ideal data (the paper's Figure 3)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,15 @@ def far(
         Path | None, typer.Option("--data", help="The folder that holds the data sets.", envvar="TISAT_DATA")
     ] = None,
     entities: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
-    detector: Annotated[str, typer.Option(help="A registered detector.")] = "linear-mean",
+    detector: Annotated[str | None, typer.Option(help="A name of `tisat detectors`.")] = None,
     rule: Annotated[
-        str, typer.Option(help="excess, threshold, paper, paper:weibull or paper:log; several separated by commas.")
-    ] = "paper",
+        str | None,
+        typer.Option(help="excess, threshold, paper, paper:weibull or paper:log; several separated by commas."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Of a file of your own: the false alarms you can bear, 1/day unless given.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(help="Of files of your own: write one HTML page here.")] = None,
     method: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
     targets: Annotated[
         str | None,
@@ -38,12 +43,18 @@ def far(
     picture: Annotated[Path | None, typer.Option(help="Draw log period against h here: .png or .svg.")] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Count false alarms on held-out nominal data, beside what each method promised.
+    """Count false alarms on nominal data nobody has seen, beside what was promised.
 
-    The end of each training split is held out; the detector is fitted and every method calibrated on what comes before.
+    Of a file, the second half is held out: asked, vouched for, realised, and what more data would buy. Of a data set, the end of
+    each training split. Without either, ideal data.
     """
+    from tisat.datasets import NAMES
     from tisat.report.far import draw_study, ideal_study, study
 
+    if data and targets is None and not any(name in NAMES for name in data):
+        _own(data, detector, rule or "excess", method or "auto", budget, tail, picture, page, json=json)
+        return
+    detector, rule = detector or "linear-mean", rule or "paper"
     if not data:
         found, curves = ideal_study()
     else:
@@ -72,6 +83,62 @@ def far(
         [_row(one) for one in found],
         note=_summary(found),
     )
+
+
+def _own(
+    files: list[str],
+    detector: str | None,
+    rules: str,
+    methods: str,
+    budget: str | None,
+    tail: float,
+    picture: Path | None,
+    page: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """Files of a person's own: one answer a file, rule and method."""
+    from tisat import registry
+    from tisat.artefact import write_bytes
+    from tisat.report import own_far
+    from tisat.series import Series
+
+    studies = []
+    for file in files:
+        series = Series.read(file)
+        for rule in (name.strip() for name in rules.split(",")):
+            name, _, form = rule.partition(":")
+            studies += [
+                own_far.own_study(
+                    series, detector=detector or registry.DEFAULT, rule=name, method=method.strip(), budget=budget,
+                    tail=tail, **({"form": form} if form else {}),
+                )
+                for method in methods.split(",")
+            ]  # fmt: skip
+    if picture is not None:
+        for number, one in enumerate(studies):
+            file_name = picture if number == 0 else picture.with_stem(f"{picture.stem}-{number + 1}")
+            own_far.draw(one).savefig(file_name, dpi=120)
+    if page is not None:
+        write_bytes(page, own_far.page(studies, command=f"tisat far {' '.join(map(str, files))}").encode())
+    if json:
+        print_json(
+            [
+                {
+                    "file": one.name, "rule": one.rule, "method": one.method, "detector": one.detector, "words": one.words,
+                    "vouched": one.whole.vouched, "extrapolated": one.whole.extrapolated, "threshold": one.whole.threshold,
+                    "ladder": [{**vars(step), "realised": step.realised, "verdict": step.verdict} for step in one.ladder],
+                }
+                for one in studies
+            ]
+        )  # fmt: skip
+        return
+    for one in studies:
+        columns, rows = own_far.rows_of(one)
+        print_table(
+            f"{one.name}: {one.detector}, {one.rule} rule by {one.method}; thresholds from the first half, counted in the second",
+            columns, rows, note="\n".join(one.words),
+        )  # fmt: skip
 
 
 def _row(one: Promise) -> list[Any]:

@@ -203,11 +203,15 @@ def draw_study(found: Sequence[far.Promise], curves: Sequence[Curve], *, columns
             axis.set_xscale("log")
         if len(curve.periods):
             axis.set_ylim(1.0, 30.0 * curve.periods.max())
+            axis.set_xlim(
+                right=1.3 * float(curve.thresholds.max())
+            )  # a promise beyond what was ever reached is off the page
         axis.set_title(curve.entity, fontsize=8)
         axis.tick_params(labelsize=7)
-        axis.legend(fontsize=6, frameon=False)
         axis.set_xlabel("threshold h", fontsize=7)
     axes[0].set_ylabel("instants between false alarms", fontsize=7)
+    named = {label: line for axis in axes for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named), fontsize=7, frameon=False)
     for axis in axes[len(curves) :]:
         axis.set_visible(False)
     return figure

@@ -86,7 +86,7 @@ class ExcessRule(AlarmRule):
     [0.0, 12.0]
     """
 
-    quantile: float = real(0.99, above=0.0, below=1.0, doc="Of nominal and of past scores: the reference.")
+    quantile: float = real(0.98, above=0.0, below=1.0, doc="Of nominal and of past scores: the reference.")
     window: int = integer(3000, at_least=2, doc="Past scores the moving reference is taken from.")
     lag: int = integer(20, at_least=0, doc="Instants a score must be old before it enters the past.")
     clip: float = real(
