@@ -60,7 +60,6 @@ class Prism(Detector):
 
     crossfit: ClassVar[int] = 5
     partial: ClassVar[bool] = True
-    crossfit: ClassVar[int] = 5
 
     lags: int = integer(100, at_least=3, doc="Rows the forecast of the next one is made from.")
     ridge: float = real(
