@@ -112,7 +112,10 @@ class Parameter:
         'int >= 1, or None: all of them'
         """
         words = {"at_least": ">=", "at_most": "<=", "above": ">", "below": "<"}
-        limits = [f"{words[name]} {bound:g}" for name, bound in (self.bounds or {}).items()]
+        limits = [
+            f"{words[name]} {bound if isinstance(bound, int) else format(bound, 'g')}"
+            for name, bound in (self.bounds or {}).items()
+        ]
         if self.kind == "choice":
             said = "{" + ", ".join(repr(choice) for choice in self.choices or ()) + "}"
         else:

@@ -144,7 +144,7 @@ class ARIMA(ForecastDetector):
     >>> detector.orders_
     ((0, 1, 0),)
     >>> detector.decision_function([0.0, 0.0, 8.0, 8.0]).round().tolist()
-    [nan, 0.0, 64.0, 0.0]
+    [nan, 0.0, 47.0, 0.0]
 
     References
     ----------

@@ -51,7 +51,7 @@ class IsolationForest(WindowedDetector):
     >>> train = np.random.default_rng(0).standard_normal((500, 2))
     >>> detector = IsolationForest(window=1, n_estimators=20).fit(train)
     >>> detector.decision_function([[0.0, 0.0], [6.0, 6.0]]).round(2).tolist()
-    [0.41, 0.79]
+    [0.41, 0.77]
 
     References
     ----------

@@ -23,7 +23,7 @@ class LOF(NeighborDetector):
     >>> train = np.random.default_rng(0).standard_normal((500, 2))
     >>> detector = LOF(window=1).fit(train)
     >>> detector.decision_function([[0.0, 0.0], [6.0, 6.0]]).round(1).tolist()
-    [1.1, 9.0]
+    [1.0, 8.4]
 
     References
     ----------
