@@ -175,7 +175,8 @@ class Proposal:
     true_alarms: int  # alarms labelled true
     missed: int  # of those, not raised at the new threshold
     unlabelled: int  # alarms nobody labelled: counted neither way
-    rows: int  # rows of operation that count as nominal
+    seen: int  # rows of operation
+    rows: int  # of those, rows that count as nominal
     new_normal: bool  # somebody said that what is normal has changed
 
     @property
@@ -184,6 +185,9 @@ class Proposal:
         say = Budget(self.after.budget, self.after.target, self.after.period).say
         lines = [f"The threshold would be {self.after.threshold:.4g} instead of {self.before.threshold:.4g}."]
         if self.false_alarms:
+            lines.append(
+                f"{self.false_alarms} false alarms in {self.seen} rows; the budget allows {self.seen / self.after.target:.2g}."
+            )
             lines.append(f"It would have avoided {self.avoided} of {self.false_alarms} false alarms.")
         if self.true_alarms:
             lines.append(f"It would have missed {self.missed} of {self.true_alarms} true alarms.")
@@ -245,6 +249,7 @@ def propose(calibration: Calibration, record: EpisodeRecord, *, budget: Any = No
         true_alarms=len(true),
         missed=sum(one.peak < after.threshold for one in true),
         unlabelled=sum(one.label == "unlabelled" for one in alarms),
+        seen=record.rows,
         rows=rows,
         new_normal=any(one.label == "new normal" for one in episodes),
     )
