@@ -35,7 +35,8 @@ from tisat.explanation import Explanation, shares
 from tisat.parameters import integer, learned, real
 
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
-LEVELS_FROM = 5000  # instants of training a view's level is computed from
+LEVELS_FROM = 4000  # instants of training a view's level is computed from
+BLOCK = 2000  # instants looked at together: their arrays stay near the processor
 UNIT = 0.2  # summed excess that counts as one unit in blame, as in the excess rule
 QUIET = 1e-3  # what a view below its level says in blame
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
@@ -151,7 +152,10 @@ class Prism(Detector):
         missing = np.isnan(scaled)
         rows = np.ascontiguousarray(self._filled(scaled))
         at = np.arange(context, len(part))
-        points[context:] = self._look(self._scene(rows, at), missing if missing.any() else None)
+        gaps = missing if missing.any() else None
+        for first in range(0, len(at), BLOCK):
+            some = at[first : first + BLOCK]
+            points[some] = self._look(self._scene(rows, some), gaps)
         return points
 
     def _look(self, scene: Scene, missing: npt.NDArray[np.bool_] | None) -> Array:

@@ -20,11 +20,13 @@ LEAST_SPREAD = 0.1  # of the logarithm of the activity
 def _squares(rows: Array, at: Integers, length: int, out: Array) -> None:  # pragma: no cover - compiled
     """Mean square step of each channel over the last ``length`` steps."""
     for i in range(len(at)):
+        square = out[i]
         for t in range(at[i] - length + 1, at[i] + 1):
+            before, after = rows[t - 1], rows[t]
             for c in range(rows.shape[1]):
-                out[i, c] += (rows[t, c] - rows[t - 1, c]) ** 2
+                square[c] += (after[c] - before[c]) ** 2
         for c in range(rows.shape[1]):
-            out[i, c] /= length
+            square[c] /= length
 
 
 class Activity(View):

@@ -15,16 +15,16 @@ from tisat.base import Array
 from tisat.detectors.views.base import Integers
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _products(values: Array, lags: int) -> tuple[Array, Array]:  # pragma: no cover - compiled
     """Sums over all stretches of ``lags + 1`` values: of their products (lags + 1, lags + 1), and of themselves."""
     n = len(values) - lags
     products = np.zeros((lags + 1, lags + 1))
     sums = np.zeros(lags + 1)
     for j in range(lags + 1):
-        total = 0.0
+        total, later = 0.0, values[j:]
         for t in range(n):
-            total += values[t] * values[t + j]
+            total += values[t] * later[t]
         products[0, j] = total
         products[j, 0] = total
     for t in range(n):
@@ -43,12 +43,13 @@ def _forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array, out
     """Forecast of each row asked about, from the rows before it."""
     lags = len(weights) + 1
     for i in range(len(at)):
-        last = at[i] - 1
+        last, forecast = rows[at[i] - 1], out[i]
         for c in range(rows.shape[1]):
-            out[i, c] = rows[last, c] + intercepts[c]
+            forecast[c] = last[c] + intercepts[c]
         for j in range(lags - 1):
+            row, weight = rows[at[i] - lags + j], weights[j]
             for c in range(rows.shape[1]):
-                out[i, c] += weights[j, c] * (rows[at[i] - lags + j, c] - rows[last, c])
+                forecast[c] += weight[c] * (row[c] - last[c])
 
 
 def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array, Array]:

@@ -16,9 +16,9 @@ from tisat.detectors.views.base import Integers, Scene, View
 ROWS = 20  # of a window
 COMPONENTS = 30  # principal components windows are compared in
 STORED = 4000  # nominal windows
-LEARNED_FROM = 6000  # windows the components are computed from
+LEARNED_FROM = 4000  # windows the components are computed from
 APART = 100  # rows either side that a training window may not find a neighbour in
-BLOCK = 2000  # windows flattened at a time
+BLOCK = 1000  # windows laid out at a time
 FEW = 32  # fewer are searched one by one
 
 
@@ -66,10 +66,12 @@ class Neighbour(View):
     when: Array  # (STORED,) number of each stored window among those of training, parts numbered on with a gap
 
     def _codes(self, rows: Array, at: Integers) -> Array:
-        codes = np.empty((len(at), self.basis.shape[1]))
-        for start in range(0, len(at), BLOCK):
-            block = slice(start, start + BLOCK)
-            codes[block] = (_windows(rows, at[block]) - self.centre) @ self.basis
+        if len(at) < FEW:
+            return np.asarray((_windows(rows, at) - self.centre) @ self.basis)
+        channels = rows.shape[1]
+        codes = np.repeat((-self.centre @ self.basis)[None], len(at), axis=0)
+        for j in range(ROWS):  # a window is never laid out: one product for each of its rows
+            codes += rows[at - ROWS + 1 + j] @ self.basis[j * channels : (j + 1) * channels]
         return codes
 
     @staticmethod

@@ -9,12 +9,13 @@ import numba
 import numpy as np
 
 from tisat.base import Array
-from tisat.detectors.views.base import Integers, Scene, View, rare_unit
+from tisat.detectors.views.base import Integers, Scene, View, rare_unit, thinned
 
 SMOOTH = 20  # rows over which a deviation is averaged
 PAST = (1, 10, 40)  # the others enter as means over so many rows
 RIDGE = 0.01  # penalty, as a share of the mean variance of the inputs
 LEAST_SPREAD = 0.01  # of the training range
+LEARNED_FROM = 10_000  # instants
 
 
 def _filters() -> Array:
@@ -35,11 +36,12 @@ def _filtered(rows: Array, at: Integers, weights: Array, out: Array) -> None:  #
     length = weights.shape[1]
     for i in range(len(at)):
         for k in range(len(weights)):
+            total = out[i, k]
             for j in range(length):
-                weight = weights[k, j]
+                weight, row = weights[k, j], rows[at[i] - length + 1 + j]
                 if weight != 0.0:
                     for c in range(rows.shape[1]):
-                        out[i, k, c] += weight * rows[at[i] - length + 1 + j, c]
+                        total[c] += weight * row[c]
 
 
 class Relations(View):
@@ -71,7 +73,7 @@ class Relations(View):
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is nominal."""
-        inputs = np.concatenate([self._inputs(scene) for scene in scenes])
+        inputs = np.concatenate([self._inputs(scene) for scene in thinned(scenes, LEARNED_FROM)])
         channels = scenes[0].rows.shape[1]
         targets = inputs[:, :channels]  # PAST starts with 1: the smoothed channels themselves
         mean = inputs.mean(axis=0)

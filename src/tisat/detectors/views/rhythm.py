@@ -30,22 +30,40 @@ def _echoes(
     energy = np.empty(channels)
     for i in range(len(at)):
         first = at[i] - length - lags + 1
-        for j in range(length + lags):
+        for j in range(length + lags):  # rows are taken out before each inner loop: it is then one vector operation
+            before, after, step = rows[first + j - 1], rows[first + j], steps[j]
             for c in range(channels):
-                step = rows[first + j, c] - rows[first + j - 1, c]
-                steps[j, c] = min(max(step, -largest[c]), largest[c])
+                step[c] = min(max(after[c] - before[c], -largest[c]), largest[c])
         energy[:] = length * least
         for j in range(lags, length + lags):
+            step = steps[j]
             for c in range(channels):
-                energy[c] += steps[j, c] * steps[j, c]
+                energy[c] += step[c] * step[c]
         for lag in range(lags):
             echo = out[i, lag]
             echo[:] = 0.0
             for j in range(lags, length + lags):
+                step, earlier = steps[j], steps[j - lag - 1]
                 for c in range(channels):
-                    echo[c] += steps[j, c] * steps[j - lag - 1, c]
+                    echo[c] += step[c] * earlier[c]
             for c in range(channels):
                 echo[c] /= energy[c]
+
+
+@numba.njit(cache=True, nogil=True)
+def _distances(echoes: Array, usual: Array, whitening: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Mean squared whitened deviation ``(n, C)`` of autocorrelations ``(n, lags, C)``."""
+    lags, channels = usual.shape
+    for i in range(len(echoes)):
+        for k in range(lags):
+            along = np.zeros(channels)
+            for lag in range(lags):
+                echo, centre, weight = echoes[i, lag], usual[lag], whitening[lag, k]
+                for c in range(channels):
+                    along[c] += (echo[c] - centre[c]) * weight[c]
+            total = out[i]
+            for c in range(channels):
+                total[c] += along[c] * along[c] / lags
 
 
 class Rhythm(View):
@@ -64,17 +82,22 @@ class Rhythm(View):
     context: ClassVar[int] = ROWS + LAGS
     reach: ClassVar[float] = 2.0
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
-        "step": ("C",), "usual": ("C", "lags"), "whitening": ("C", "lags", "lags")
+        "step": ("C",), "usual": ("lags", "C"), "whitening": ("lags", "lags", "C")
     }  # fmt: skip
 
     step: Array  # (C,) r.m.s. step in training
-    usual: Array  # (C, LAGS)
-    whitening: Array  # (C, LAGS, LAGS)
+    usual: Array  # (LAGS, C)
+    whitening: Array  # (LAGS, LAGS, C): lags to whitened directions, channel by channel
 
     def _autocorrelations(self, scene: Scene) -> Array:
         out = np.empty((len(scene.at), LAGS, scene.rows.shape[1]))
         _echoes(scene.rows, scene.at, ROWS, LARGEST * self.step, LEAST_ENERGY * self.step**2, out)
-        return out.transpose(0, 2, 1)  # (n, C, lags)
+        return out
+
+    def _distances(self, echoes: Array) -> Array:
+        out = np.zeros((len(echoes), echoes.shape[2]))
+        _distances(echoes, self.usual, self.whitening, out)
+        return out
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is nominal."""
@@ -82,17 +105,11 @@ class Rhythm(View):
         self.step = np.maximum(np.sqrt(squares), LEAST_STEP)
         echoes = np.concatenate([self._autocorrelations(scene) for scene in thinned(scenes, LEARNED_FROM)])
         self.usual = echoes.mean(axis=0)
-        centred = (echoes - self.usual).transpose(1, 2, 0)  # (C, lags, n)
+        centred = np.ascontiguousarray((echoes - self.usual).transpose(2, 1, 0))  # (C, lags, n)
         covariance = centred @ centred.transpose(0, 2, 1) / len(echoes) + LEAST_SPREAD**2 * np.eye(LAGS)
         values, vectors = np.linalg.eigh(covariance)
-        self.whitening = vectors / np.sqrt(values)[:, None, :]
-        own = self._distances(echoes)
-        self.whitening /= np.sqrt(rare_unit(own))[:, None, None]
-
-    def _distances(self, echoes: Array) -> Array:
-        """Mean squared whitened deviation ``(n, C)`` of autocorrelations ``(n, C, lags)``."""
-        centred = (echoes - self.usual).transpose(1, 0, 2)  # (C, n, lags)
-        return np.asarray(np.mean((centred @ self.whitening) ** 2, axis=2).T)
+        self.whitening = np.ascontiguousarray((vectors / np.sqrt(values)[:, None, :]).transpose(1, 2, 0))
+        self.whitening = self.whitening / np.sqrt(rare_unit(self._distances(echoes)))
 
     def contributions(self, scene: Scene) -> Array:
         """How far each channel is from nominal ``(n, C)``."""
