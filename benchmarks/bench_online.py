@@ -61,6 +61,9 @@ class Recorded:
     def views(self, points):
         return self.aggregate(points)[:, None]
 
+    def bounded(self, rows):
+        return rows
+
     def stream(self):
         recorded = self._recorded
 

@@ -9,10 +9,13 @@ This module knows bytes, not detectors.
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,23 +26,53 @@ import numpy.typing as npt
 from tisat.errors import ArtefactError
 
 FORMAT = "tisat"
+LEFT_BEHIND = 3600.0  # seconds after which a .part file belongs to nobody
 FORMAT_VERSION = 1  # raised when an older reader would misread a newer file
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file whole or not at all: a temporary name in the same folder, flushed to disk, then renamed."""
     target = Path(path)
+    _sweep(target)
     handle, temporary = tempfile.mkstemp(dir=target.parent or Path(), prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
+        Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
+        _flush_folder(target.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    """What the user's files may not be: read from the system where it says so, else 022."""
+    try:
+        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Umask:"))
+        return int(line.split()[1], 8)
+    except (OSError, StopIteration, ValueError):
+        return 0o022  # asking by setting would change it for other threads
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a rename last through a loss of power, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed writers of the same file have left behind more than an hour ago."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > LEFT_BEHIND:
+                left.unlink()
 
 
 def _checksum(document: str, tensors: Mapping[str, npt.NDArray[Any]]) -> str:

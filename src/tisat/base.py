@@ -35,13 +35,18 @@ from tisat import registry
 from tisat._validation import check_real
 from tisat._version import __version__
 from tisat.artefact import read_artefact, write_artefact
+<<<<<<< HEAD
 from tisat.errors import ArtefactError, InputError, NotFittedError, SeriesError
 from tisat.explanation import Explanation, shares
+=======
+from tisat.errors import ArtefactError, NotFittedError, SeriesError
+from tisat.learned import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values, learned
+from tisat.missing import HUGE, finite, usable_parts
+>>>>>>> 9f78a15 (Files from strangers: what fit learns is declared and checked before it is used; finite rows have finite scores; the attacks are tests)
 from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
-from tisat.missing import usable_parts
 from tisat.nominal import Piece, blocks, join, score_pieces, split_tail
-from tisat.parameters import FROM_PRESET, Parametrized, learned, rebuild
+from tisat.parameters import FROM_PRESET, Parametrized, rebuild
 from tisat.series import Series, as_many, as_series
 from tisat.watch.contract import Stream as Stream
 
@@ -55,6 +60,9 @@ Array: TypeAlias = npt.NDArray[np.float64]
 HOLDOUT = 0.2  # the tail of nominal data that a model which is dear to fit is calibrated on
 FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
+
+
+REACH = 1000.0  # training ranges beyond the training values; further out one fault is as gross as another
 
 
 class WindowStream:
@@ -103,6 +111,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
+    _restored_apart: ClassVar[frozenset[str]] = frozenset()  # learned attributes that a subclass keeps in its own way
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
     partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
     fault_kind: ClassVar[str] = "unusual"  # what an alarm of this detector is about, in one or two words
@@ -113,11 +122,14 @@ class Detector(Parametrized, BaseEstimator, ABC):
     channels_: tuple[str, ...] = learned()  # names of the channels, in order
     n_channels_: int = learned()  # C
     n_points_: int = learned()  # m
-    nominal_: Array = learned()  # (N, m) points of nominal data, in time order, for calibration
-    nominal_breaks_: npt.NDArray[np.int64] = learned()  # rows of nominal_ that do not follow from the one before
+    nominal_: Array = learned("N, m")  # points of nominal data, in time order, for calibration
+    nominal_breaks_: npt.NDArray[np.int64] = learned(
+        "B", kind="i", low=0, high="N + 1"
+    )  # rows of nominal_ that do not follow from the one before
     nominal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
     usual_: Array = learned()  # (2, C): median and spread of each channel in training, in the user's units
     trained_on_: dict[str, Any] = learned()  # what fit saw, for people
+    reach_: Array = learned("2, C")  # values beyond these are cut off: REACH training ranges away
 
     # ------------------------------------------------------------------ what a subclass writes
 
@@ -228,6 +240,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
                 f"The series given to {whose}.fit must have at least {self._minimum_rows()} usable rows "
                 f"(after the {share:.0%} held out). Got {rows} instead."
             )
+        self.reach_ = _reach(parts)
         learn(parts)
         self.usual_ = _usual(parts)
         self._keep_nominal(parts, tails, nominal)
@@ -263,8 +276,12 @@ class Detector(Parametrized, BaseEstimator, ABC):
         points = np.full((len(checked), self.n_points_), np.nan)
         step = self.trained_on_.get("period_seconds") if period is None else period
         for rows, part in usable_parts(checked, period=step, partial=self.partial):
-            points[rows] = self._points(part)
-        return points
+            points[rows] = self._points(self.bounded(part))
+        return finite(points)
+
+    def bounded(self, rows: Array) -> Array:
+        """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
+        return np.clip(rows, self.reach_[0], self.reach_[1])
 
     def explain(self, row: Array, point: Array) -> Explanation:
         """Why a row is unusual: kind of fault, channels, what was seen and expected in the user's units.
@@ -416,10 +433,15 @@ class Detector(Parametrized, BaseEstimator, ABC):
     ) -> Self:
         """The fitted detector whose file holds these."""
         try:
-            detector: Self = rebuild(cls, _from_json(document["params"]), _from_json(document.get("presets", {})))
+            said, presets = _from_json(document["params"]), _from_json(document.get("presets", {}))
+            check_sizes({**said, **presets}, whose=cls.__name__)
+            detector: Self = rebuild(cls, said, presets)
             detector._restore(_from_json(document["state"]), tensors)
-        except (KeyError, TypeError, AttributeError, RuntimeError, InputError) as error:
-            raise ArtefactError(f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {error}") from None
+        except Exception as error:  # whatever a stranger's file makes of our code, one sentence comes out of it
+            said_so = str(error)[:300] or type(error).__name__
+            raise ArtefactError(
+                f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {said_so}"
+            ) from None
         return detector
 
     def save(self, path: str | Path) -> None:
@@ -456,11 +478,26 @@ class Detector(Parametrized, BaseEstimator, ABC):
         return plain, tensors
 
     def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Set what :meth:`_state` returned."""
+        """Set what :meth:`_state` returned, after it was checked against what the class declares to learn."""
+        whose, table = type(self).__name__, dict(type(self).learns)
+        if not type(self).__module__.startswith("tisat."):  # a class of a user's own need not declare what it learns
+            table |= {name: Learned(", ".join("abcdefgh"[: a.ndim]), a.dtype.kind) for name, a in tensors.items() if name not in table}  # fmt: skip
+            table |= {name: Learned() for name in plain if name not in table}
+        table = {name: one for name, one in table.items() if name.endswith("_") and name not in self._restored_apart}
+        hints = {name: str(kind) for cls in reversed(type(self).__mro__) for name, kind in vars(cls).get("__annotations__", {}).items()}  # fmt: skip
+        check_values(table, hints, plain, whose=whose)
+        sizes = {"C": _channels_of(plain, whose), "m": plain["n_points_"]}
+        sizes |= {name: value for name, value in self.settings().items() if type(value) is int}
+        check_arrays(table, tensors, sizes, whose=whose)
         for name, value in {**plain, **tensors}.items():
-            if not name.endswith("_") or name.startswith("_"):
-                raise ArtefactError(f"The state of {type(self).__name__} has no attribute {name!r}.")
             setattr(self, name, value)
+        context = self._context() or 0
+        if (context + 1) * self.n_channels_ > MOST_NUMBERS:
+            raise ArtefactError(f"The windows of {whose} must be at most {MOST_NUMBERS} numbers large.")
+        self._check_learned()
+
+    def _check_learned(self) -> None:
+        """Refuse what was read from a file and fits its declared shape but not its meaning: indices, orders."""
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
         """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
@@ -510,6 +547,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
         return hasattr(self, "nominal_")
 
 
+<<<<<<< HEAD
 def _usual(parts: Sequence[Array]) -> Array:
     """Median and spread ``(2, C)`` of each channel: half the distance of the 16th to the 84th percentile, never 0."""
     rows = np.concatenate(parts)
@@ -518,6 +556,28 @@ def _usual(parts: Sequence[Array]) -> Array:
     span = np.nanmax(rows, axis=0) / 2 - np.nanmin(rows, axis=0) / 2
     least = np.where(span > 0, 0.01 * span, 0.01 * np.maximum(np.abs(median), 1.0))
     return np.stack([median, np.maximum(spread, least)])
+=======
+def _reach(parts: Sequence[Array]) -> Array:
+    """The least and the greatest value ``(2, C)`` of each channel that is taken as it is."""
+    low, high = (
+        np.min([part.min(axis=0) for part in parts], axis=0),
+        np.max([part.max(axis=0) for part in parts], axis=0),
+    )
+    span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    return np.stack([np.maximum(low - REACH * span, -HUGE), np.minimum(high + REACH * span, HUGE)])
+
+
+def _channels_of(plain: Mapping[str, Any], whose: str) -> int:
+    """The number of channels a file speaks of, once its names were looked at."""
+    names, count, points = plain["channels_"], plain["n_channels_"], plain["n_points_"]
+    good = isinstance(names, tuple) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    if not good or not 1 <= count == len(names) <= MOST_CHANNELS or not 1 <= points <= MOST_NUMBERS:
+        raise ArtefactError(f"The channels of {whose} must be distinct names, and as many as it says.")
+    period = plain["trained_on_"].get("period_seconds") if isinstance(plain["trained_on_"], dict) else -1.0
+    if period is not None and not (isinstance(period, int | float) and 0 < period < float("inf")):
+        raise ArtefactError(f"The sampling period of {whose} must be a number of seconds, or none.")
+    return int(count)
+>>>>>>> 9f78a15 (Files from strangers: what fit learns is declared and checked before it is used; finite rows have finite scores; the attacks are tests)
 
 
 def _from_json(value: Any) -> Any:

@@ -9,8 +9,10 @@ The laws know the public contract of :mod:`tisat.base` and nothing of any partic
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
@@ -327,6 +329,43 @@ def _assert_refused(call: Callable[[], object]) -> None:
     except InputError:
         return
     raise AssertionError("bad input was accepted")
+
+
+@_law
+def _channels_go_by_name(subject: Subject) -> None:
+    """Channels in another order are put in order; other names are refused, and the sentence says which."""
+    names = ("flow", "heat", "power")
+    detector = subject.make().fit(Series(subject.train, channels=names))
+    expected = detector.decision_function(Series(subject.test, channels=names))
+    turned = Series(subject.test[:, [2, 0, 1]], channels=("power", "flow", "heat"))
+    np.testing.assert_array_equal(detector.decision_function(turned), expected)
+    said = ""
+    try:
+        detector.decision_function(Series(subject.test, channels=("flow", "Heat", "power")))
+    except InputError as error:
+        said = str(error)
+    assert "Missing: heat; not known to it: Heat" in said, f"a channel under another name was scored, or: {said}"
+
+
+@_law
+def _finite_rows_have_finite_scores(subject: Subject) -> None:
+    """After any finite value scores are finite, verdicts are JSON, the state can be saved, and the stream recovers."""
+    rows = subject.test.copy()
+    rows[60, 0], rows[61, 0], rows[62, 1] = 1e308, -1e308, 1e153
+    usual = subject.fitted.decision_function(subject.test)
+    scores = subject.fitted.decision_function(rows)
+    assert not np.isinf(scores).any(), "an infinite score"
+    np.testing.assert_array_equal(np.isnan(scores), np.isnan(usual), err_msg="a huge value took scores away")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        monitor = subject.fitted.monitor(false_alarms="1/20 instants")
+    for row in rows:
+        json.dumps(monitor.update(row).to_json(), allow_nan=False)
+        assert monitor.to_bytes()
+    end = slice(N_TEST - 10, N_TEST)
+    high = 100.0 * max(float(np.nanmax(np.abs(usual))), 1e-12)
+    if np.isfinite(usual[end]).any():
+        assert np.nanmax(np.abs(scores[end])) <= high, "a huge value is not forgotten"
 
 
 @_law

@@ -26,6 +26,7 @@ Stamp: TypeAlias = str | float | None
 MAX_GAP = 10  # instants a missing value is carried forward; beyond it the row is unusable
 FAR = 1000.0  # sampling periods ahead that one row alone is not believed
 HUGE = 1e100  # values beyond it are cut off: their squares, and sums of these, stay finite
+LARGEST = 1e150  # points beyond it are cut off: their squares stay finite
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,11 @@ def silences(series: Series) -> list[Silence]:
                     )
                 )  # fmt: skip
     return sorted(found, key=lambda one: one.noticed)
+
+
+def finite(points: Array) -> Array:
+    """Points with infinities cut off at ``LARGEST``; NaN stays, it means that there is none."""
+    return np.clip(points, -LARGEST, LARGEST)
 
 
 class CarryForward:

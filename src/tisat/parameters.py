@@ -30,10 +30,12 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, TypeVar, dataclass_transform, overload
 
 from tisat._validation import check_choice, check_flag, check_integer, check_real
 from tisat.errors import ParameterError
+from tisat.learned import Learned
+from tisat.learned import learned as learned
 
 _KINDS = {"integer": "int", "real": "float", "flag": "bool", "integers": "tuple of int", "value": "object"}
 
@@ -220,11 +222,6 @@ def value(default: Any = _NOT_SAID, *, none: str | None = None, doc: str | None 
     return _declare("value", default, {}, none=none, doc=doc)
 
 
-def learned(*, init: Literal[False] = False) -> Any:
-    """An attribute that ``fit`` sets: ``weights_: Array = learned()``. It is no parameter and has no value before."""
-    return _NOT_SAID
-
-
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(learned,))
 class Parametrized:
     """A class whose parameters are declared: see the module docstring.
@@ -243,6 +240,7 @@ class Parametrized:
     """
 
     parameters: ClassVar[Mapping[str, Parameter]] = {}  # by name, in the order they were declared
+    learns: ClassVar[Mapping[str, Learned]] = {}  # what fit sets, by name
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -250,14 +248,19 @@ class Parametrized:
         for base in reversed(cls.__mro__[1:]):
             inherited.update(vars(base).get("parameters", {}) if "parameters" in vars(base) else {})
         own: dict[str, Parameter] = {}
+        learns: dict[str, Learned] = {}
+        for base in reversed(cls.__mro__[1:]):
+            learns.update(vars(base).get("learns", {}))
         for name, found in list(vars(cls).items()):
-            if found is _NOT_SAID:
+            if isinstance(found, Learned):
                 delattr(cls, name)
+                learns[name] = found
             elif isinstance(found, Parameter):
                 own[name] = replace(found.inherit(inherited[name]) if name in inherited else found, name=name)
             elif name in inherited and not callable(found):
                 own[name] = replace(inherited[name], default=found, presets=None)
         cls.parameters = {**inherited, **own}
+        cls.learns = learns
         for name, parameter in own.items():
             setattr(cls, name, _Declared(parameter))
         if "__init__" not in vars(cls) and (own or cls.__init__ is object.__init__):

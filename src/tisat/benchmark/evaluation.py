@@ -22,7 +22,7 @@ from tisat.artefact import write_bytes
 from tisat.base import NOMINAL_QUANTILE
 from tisat.benchmark.curves import NEVER, EntityCounts, counts_of_rule, counts_of_scores
 from tisat.benchmark.experiment import Experiment, System
-from tisat.benchmark.store import Store
+from tisat.benchmark.store import Store, read_arrays
 from tisat.benchmark.task import Task
 from tisat.errors import InputError
 from tisat.metrics import Floors, floors
@@ -203,9 +203,9 @@ class Evaluation:
         """Arrays made once and kept under a hash of what they depend on."""
         text = json.dumps([COUNTS_VERSION, key], sort_keys=True)
         file = self.store.folder / "counts" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.npz"
-        if file.is_file():
-            with np.load(file, allow_pickle=False) as opened:
-                return {name: opened[name] for name in opened.files}
+        kept = read_arrays(file.read_bytes()) if file.is_file() else None
+        if kept is not None:  # a cache that cannot be read is made again
+            return kept
         arrays = make()
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]

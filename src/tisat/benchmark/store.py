@@ -8,10 +8,13 @@ A later row of the same task replaces an earlier one in what is read, but both s
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 import re
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +31,35 @@ from tisat.errors import InputError
 LOG = "rows.jsonl"
 ARRAYS = "scores"
 LOCK = "lock"
+NUMBERS = ("fit_seconds", "score_seconds", "peak_bytes")  # of a row that is done
 IDENTIFIER = re.compile(r"[0-9a-f]{16}")
+
+
+def checksum(content: bytes) -> str:
+    """By which arrays are told from those of another task, or from damaged ones."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_arrays(content: bytes) -> dict[str, npt.NDArray[np.float64]] | None:
+    """The arrays of an npz file; None where it is damaged."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as opened:
+            return {name: opened[name] for name in opened.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError):
+        return None
+
+
+def _whole(row: Any) -> bool:
+    """Whether a line of the log is a result with everything that is asked of it."""
+    return (
+        isinstance(row, dict)
+        and isinstance(row.get("id"), str)
+        and IDENTIFIER.fullmatch(row["id"]) is not None
+        and isinstance(row.get("task"), dict)
+        and isinstance(row.get("machine"), dict | str)
+        and row.get("status") in ("done", "failed")
+        and (row["status"] == "failed" or all(isinstance(row.get(name), int | float) for name in NUMBERS))
+    )
 
 
 class Store:
@@ -50,6 +81,7 @@ class Store:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         (self.folder / ARRAYS).mkdir(parents=True, exist_ok=True)
+        self._seen, self._sums = -1, dict[str, str]()
 
     def __repr__(self) -> str:
         return f"Store({str(self.folder)!r})"
@@ -65,18 +97,21 @@ class Store:
 
     def put(self, outcome: Outcome) -> None:
         """Add a result: its arrays, then its row."""
+        row = dict(outcome.row)
         if not outcome.failed:
             buffer = io.BytesIO()
             arrays: dict[str, Any] = dict(outcome.arrays)  # float64 only: nothing that would be pickled
             np.savez_compressed(buffer, **arrays)
             write_bytes(self._arrays(outcome.task.id), buffer.getvalue())
-        line = (json.dumps(outcome.row, sort_keys=True, allow_nan=False) + "\n").encode()
+            row["checksum"] = checksum(buffer.getvalue())
+        line = (json.dumps(row, sort_keys=True, allow_nan=False) + "\n").encode()
         handle = os.open(self.folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             size = os.fstat(handle).st_size
             if size and os.pread(handle, 1, size - 1) != b"\n":
                 line = b"\n" + line  # the last writer was killed in the middle of its row
-            os.write(handle, line)
+            while line:  # a short write is no write: a full disk says so at the next attempt
+                line = line[os.write(handle, line) :]
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -90,9 +125,9 @@ class Store:
         for line in log.read_bytes().split(b"\n"):
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue  # empty, or cut off by a kill: the task is run again
-            if isinstance(row, dict) and isinstance(row.get("id"), str) and IDENTIFIER.fullmatch(row["id"]):
+            if _whole(row):
                 found[row["id"]] = row
         return found
 
@@ -103,8 +138,29 @@ class Store:
             raise InputError(
                 f"The store {str(self.folder)!r} must hold the scores of task {identifier}. There is no such file."
             )
-        with np.load(file, allow_pickle=False) as opened:
-            return {name: opened[name] for name in opened.files}
+        content = file.read_bytes()
+        expected = self._checksums().get(identifier)
+        if expected is not None and checksum(content) != expected:
+            raise self._damaged(identifier, "its scores are not those its row was written for")
+        arrays = read_arrays(content)
+        if arrays is None:
+            raise self._damaged(identifier, "its scores cannot be read")
+        return arrays
+
+    def _damaged(self, identifier: str, why: str) -> InputError:
+        return InputError(
+            f"The store {str(self.folder)!r} must hold whole results. That of task {identifier} is damaged: {why}. "
+            f"Remove {str(self._arrays(identifier))!r} and run the same 'tisat bench' again: it repeats that task alone."
+        )
+
+    def _checksums(self) -> dict[str, str]:
+        """The checksum of each task's arrays, read again when the log has grown."""
+        log = self.folder / LOG
+        size = log.stat().st_size if log.is_file() else 0
+        if self._seen != size:
+            self._sums = {name: row["checksum"] for name, row in self.rows().items() if "checksum" in row}
+            self._seen = size
+        return self._sums
 
     def _arrays(self, identifier: str) -> Path:
         return self.folder / ARRAYS / f"{identifier}.npz"

@@ -55,7 +55,7 @@ def fit(
     holdout: Annotated[
         float | None,
         typer.Option(
-            help="Tail of each file kept from the model, to calibrate alarms on; by default 5-fold cross-fitting where fitting is cheap.",
+            help="Tail of each file kept from the model, to calibrate alarms on; by default cheap detectors are cross-fitted instead.",
             min=0.0,
             max=0.5,
         ),

@@ -164,8 +164,10 @@ class NeighborDetector(StandardWindowDetector):
         doc="Stored nominal windows, spread evenly over training.",
     )
 
-    stored_: Array = learned()  # (N, d) standardised flat windows
-    when_: Integers = learned()  # (N,) first row of each stored window, parts numbered on with a gap of one window
+    stored_: Array = learned("S, window * C")  # (N, d) standardised flat windows
+    when_: Integers = learned(
+        "N", kind="i"
+    )  # (N,) first row of each stored window, parts numbered on with a gap of one window
 
     @abstractmethod
     def _score_neighbors(self, distances: Array, indices: Integers) -> Array:

@@ -80,7 +80,7 @@ from tisat.detectors._checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from tisat.errors import ParameterError, SeriesError, TrainingError
+from tisat.errors import ArtefactError, ParameterError, SeriesError, TrainingError
 from tisat.missing import usable_parts
 from tisat.nn.threads import threads_for
 from tisat.parameters import choice, integer, learned, real
@@ -190,8 +190,9 @@ class NeuralDetector(Detector, Generic[Network]):
     score_batch: ClassVar[int] = 128  # windows scored at a time: memory does not grow with the series
 
     # Learned by fit
-    low_: Array = learned()  # (C,) smallest training value, or the mean
-    span_: Array = learned()  # (C,) training range, or the standard deviation
+    low_: Array = learned("C")  # (C,) smallest training value, or the mean
+    span_: Array = learned("C")  # (C,) training range, or the standard deviation
+    _restored_apart: ClassVar[frozenset[str]] = frozenset({"network_"})
     network_: Network = learned()
     history_: tuple[dict[str, float], ...] = learned()  # one row of mean losses an epoch
     pretraining_: tuple[dict[str, float], ...] = learned()  # the same, of earlier stages
@@ -537,6 +538,22 @@ class NeuralDetector(Detector, Generic[Network]):
 
     # ------------------------------------------------------------------ one file
 
+    def _check_weights(self, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Refuse weights that are not those of the network the parameters ask for, before room is made for it."""
+        with torch.device("meta"):
+            wanted = self._network(self.n_channels_).state_dict()
+        for name, tensor in wanted.items():
+            found = weights.get(f"network.{name}")
+            if (
+                found is None
+                or found.shape != tuple(tensor.shape)
+                or (found.dtype.kind == "f" and not np.isfinite(found).all())
+            ):
+                raise ArtefactError(
+                    f"The weights {name!r} of {type(self).__name__} must be finite, of shape {tuple(tensor.shape)}. "
+                    f"Got {'none' if found is None else found.shape}."
+                )
+
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         plain, tensors = super()._state()
         del plain["network_"]
@@ -545,6 +562,7 @@ class NeuralDetector(Detector, Generic[Network]):
     def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
         weights = {name: array for name, array in tensors.items() if name.startswith("network.")}
         super()._restore(plain, {name: array for name, array in tensors.items() if name not in weights})
+        self._check_weights(weights)
         there = torch.cuda.is_available() if self.device == "cuda" else torch.backends.mps.is_available()
         # A model trained on a device that this machine does not have is opened on one that it has.
         device = available_device(self.device if self.device == "cpu" or there else "auto")

@@ -154,7 +154,7 @@ class NeuralForecaster(NeuralDetector[Network]):
     rounding: ClassVar[float] = 1e-3  # float32, and another order of summation for one window than for many
     clip: ClassVar[float] = 1e6  # the anchor takes the level out; deviations are clipped by DEVIATION
 
-    spread_: Array = learned()  # (leads, C)
+    spread_: Array = learned("L, C")  # (leads, C)
 
     def _leads(self) -> tuple[int, ...]:
         """How many rows ahead each forecast of a pass is."""

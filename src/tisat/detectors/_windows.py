@@ -95,8 +95,8 @@ class StandardWindowDetector(WindowedDetector):
     ``(n, window * C)``, oldest instant first.
     """
 
-    center_: Array = learned()  # (C,) training mean
-    scale_: Array = learned()  # (C,) floored training standard deviation
+    center_: Array = learned("C")  # (C,) training mean
+    scale_: Array = learned("C")  # (C,) floored training standard deviation
 
     @abstractmethod
     def _fit_windows(self, parts: Sequence[Array]) -> None:

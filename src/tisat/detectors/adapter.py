@@ -104,7 +104,7 @@ class Adapter(StandardWindowDetector):
         0, at_least=0, at_most=2**32 - 1, doc="Given to an estimator that has a random_state and was not told one."
     )
 
-    training_: Array = learned()  # (n, d) windows the estimator was fitted on
+    training_: Array = learned("S, window * C")  # (n, d) windows the estimator was fitted on
     one_by_one_: bool = learned()  # the estimator's scores depend on the other rows of a batch
     _fitted: Any = learned()  # the estimator, fitted; made again from training_ when a file is read
 
@@ -157,13 +157,20 @@ class Adapter(StandardWindowDetector):
         """The estimator's opinion of each row, higher = more anomalous."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # remarks of the estimator about its numbers
-            if self._of_pyod(self._fitted):
-                scores = np.asarray(self._fitted.decision_function(rows), dtype=np.float64)
-            elif hasattr(self._fitted, "score_samples"):
-                scores = -np.asarray(self._fitted.score_samples(rows), dtype=np.float64)
+            fitted = self._ready()
+            if self._of_pyod(fitted):
+                scores = np.asarray(fitted.decision_function(rows), dtype=np.float64)
+            elif hasattr(fitted, "score_samples"):
+                scores = -np.asarray(fitted.score_samples(rows), dtype=np.float64)
             else:
-                scores = -np.asarray(self._fitted.decision_function(rows), dtype=np.float64)
+                scores = -np.asarray(fitted.decision_function(rows), dtype=np.float64)
         return np.nan_to_num(scores.ravel(), nan=LARGEST, posinf=LARGEST, neginf=-LARGEST)
+
+    def _ready(self) -> Any:
+        """The fitted estimator; one that came from a file is fitted again when it is first asked, never while a file is read."""
+        if not hasattr(self, "_fitted"):
+            self._learn()
+        return self._fitted
 
     def _learn(self) -> None:
         with warnings.catch_warnings():
@@ -201,9 +208,8 @@ class Adapter(StandardWindowDetector):
             )
         return super()._state()
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
-        super()._restore(plain, tensors)
-        self._learn()
+    def _check_learned(self) -> None:
+        self._build()  # refuses a name or parameters it does not know; fitting waits for the first row that is scored
 
 
 def _adapted(estimator: Any, library: str, options: Mapping[str, Any]) -> Adapter:

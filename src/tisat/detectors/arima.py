@@ -21,6 +21,7 @@ from tisat._progress import progress
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector, nominal_spread
 from tisat.detectors._windows import parts_longer_than
+from tisat.errors import ArtefactError
 from tisat.parameters import choice, integer, learned
 
 CRITERIA = ("aicc", "aic", "bic")
@@ -169,11 +170,13 @@ class ARIMA(ForecastDetector):
     )
 
     orders_: tuple[Orders, ...] = learned()  # (p, d, q) of each channel
-    center_: Array = learned()  # (C,)
-    scale_: Array = learned()  # (C,)
-    weights_: Array = learned()  # (K, C): error = x_t + weights . (x_{t-1}, ...) - feedback . (e_{t-1}, ...) - constant
-    feedback_: Array = learned()  # (Q, C)
-    constant_: Array = learned()  # (C,)
+    center_: Array = learned("C")  # (C,)
+    scale_: Array = learned("C")  # (C,)
+    weights_: Array = learned(
+        "K, C"
+    )  # (K, C): error = x_t + weights . (x_{t-1}, ...) - feedback . (e_{t-1}, ...) - constant
+    feedback_: Array = learned("Q, C")  # (Q, C)
+    constant_: Array = learned("C")  # (C,)
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         require("statsforecast", whose="ARIMA")
@@ -218,6 +221,16 @@ class ARIMA(ForecastDetector):
             self.weights_[: p + d, c] = polynomial[1:]
             self.feedback_[:q, c] = ma
             self.constant_[c] = mean * (1.0 - ar.sum())
+
+    def _check_learned(self) -> None:
+        """Orders as many as channels, three small numbers each."""
+        good = isinstance(self.orders_, tuple) and len(self.orders_) == self.n_channels_
+        for order in self.orders_ if good else ():
+            good &= (
+                isinstance(order, tuple) and len(order) == 3 and all(type(k) is int and 0 <= k <= 100 for k in order)
+            )
+        if not good:
+            raise ArtefactError("The orders of ARIMA must be three small whole numbers for each channel.")
 
     def _standardise(self, rows: Array) -> Array:
         return np.asarray((rows - self.center_) / self.scale_)

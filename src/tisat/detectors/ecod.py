@@ -38,8 +38,8 @@ class Ecod(Detector):
 
     crossfit: ClassVar[int] = 5
 
-    sorted_: Array = learned()  # (n, C) training values, each channel ascending
-    left_tail_: Array = learned()  # (C,) 1 where the automatic score uses the left tail (negative skewness), else 0
+    sorted_: Array = learned("S, C")  # (n, C) training values, each channel ascending
+    left_tail_: Array = learned("C")  # (C,) 1 where the automatic score uses the left tail (negative skewness), else 0
 
     def _fit(self, parts: Sequence[Array]) -> None:
         rows = np.concatenate(parts)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tisat.base import Array
 from tisat.detectors._windows import WindowedDetector, parts_longer_than, training_windows
+from tisat.errors import ArtefactError
 from tisat.parameters import integer, learned
 
 MAX_TRAINING_WINDOWS = 100_000  # each tree draws its rows from these; at 256 rows a tree more would change nothing
@@ -64,13 +65,24 @@ class IsolationForest(WindowedDetector):
     max_samples: int = integer(256, at_least=2, doc="Windows each tree is grown on.")
     random_state: int = integer(0, at_least=0, at_most=2**32 - 1, doc="The same seed gives the same forest.")
 
-    roots_: npt.NDArray[np.int32] = learned()  # (trees,) node number of each root
-    feature_: npt.NDArray[np.int32] = learned()  # (nodes,) which value of the flat window is cut
-    threshold_: Array = learned()  # (nodes,)
-    left_: npt.NDArray[np.int32] = learned()  # (nodes,) child where value <= threshold; -1 at a leaf
-    right_: npt.NDArray[np.int32] = learned()  # (nodes,)
-    length_: Array = learned()  # (nodes,) path length credited to a row that ends here
+    roots_: npt.NDArray[np.int32] = learned("trees", kind="i", low=0, high="nodes")  # (trees,) node number of each root
+    feature_: npt.NDArray[np.int32] = learned(
+        "nodes", kind="i", high="window * C"
+    )  # (nodes,) which value of the flat window is cut
+    threshold_: Array = learned("nodes")  # (nodes,)
+    left_: npt.NDArray[np.int32] = learned(
+        "nodes", kind="i", low=-1, high="nodes"
+    )  # (nodes,) child where value <= threshold; -1 at a leaf
+    right_: npt.NDArray[np.int32] = learned("nodes", kind="i", low=-1, high="nodes")  # (nodes,)
+    length_: Array = learned("nodes")  # (nodes,) path length credited to a row that ends here
     normalisation_: float = learned()  # expected sum of path lengths
+
+    def _check_learned(self) -> None:
+        node = np.arange(len(self.left_))
+        inner = self.left_ >= 0
+        down = (self.left_ > node) & (self.right_ > node) & (self.feature_ >= 0)
+        if len(node) == 0 or not np.all(np.where(inner, down, self.right_ < 0)):
+            raise ArtefactError("The trees of IsolationForest must lead from every node to later ones, or end there.")
 
     def _fit(self, parts: Sequence[Array]) -> None:
         from sklearn.ensemble import IsolationForest as Forest

@@ -52,9 +52,9 @@ class Linear(ForecastDetector):
     window: int = integer(100, at_least=1, doc="How many past values the forecast is made from.")
     ridge: float = real(1.0, at_least=0.0, doc="Penalty on the weights, as a share of the variance of the inputs.")
 
-    level_: Array = learned()  # (C,) mean of the training rows
-    weights_: Array = learned()  # (window, C), oldest value first
-    intercepts_: Array = learned()  # (C,)
+    level_: Array = learned("C")  # (C,) mean of the training rows
+    weights_: Array = learned("window, C")  # (window, C), oldest value first
+    intercepts_: Array = learned("C")  # (C,)
 
     def _anchors(self, part: Array) -> Array:
         """The anchor of each window of ``part[:-1]``, ``(T - window, C)``."""

@@ -34,8 +34,8 @@ class LOF(NeighborDetector):
     n_neighbors: int = integer(20, doc="Neighbours that make a neighbourhood.")
     max_windows: int | None = 2_000
 
-    reach_: Array = learned()  # (N,) distance of each stored window to its k-th neighbour
-    density_: Array = learned()  # (N,) local reachability density of each stored window
+    reach_: Array = learned("S")  # (N,) distance of each stored window to its k-th neighbour
+    density_: Array = learned("S")  # (N,) local reachability density of each stored window
 
     def _fit_stored(self) -> None:
         itself = np.arange(len(self.stored_))

@@ -49,8 +49,10 @@ class Mahalanobis(StandardWindowDetector):
         "moved get a finite weight.",
     )
 
-    mean_: Array = learned()  # (d,) mean of the flat windows
-    whitening_: Array = learned()  # (d, d): the squared norm of (x - mean) @ whitening is the squared distance
+    mean_: Array = learned("window * C")  # (d,) mean of the flat windows
+    whitening_: Array = learned(
+        "window * C, window * C"
+    )  # (d, d): the squared norm of (x - mean) @ whitening is the squared distance
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
         self.mean_, covariance = window_moments(parts, window=self.window)

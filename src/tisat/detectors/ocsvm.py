@@ -54,8 +54,8 @@ class OCSVM(StandardWindowDetector):
         4_000, at_least=2, none="all of them, the exact method", doc="Training windows, spread evenly."
     )
 
-    support_: Array = learned()  # (s, d) support vectors
-    weights_: Array = learned()  # (s,) their shares, summing to 1
+    support_: Array = learned("S, window * C")  # (s, d) support vectors
+    weights_: Array = learned("S")  # (s,) their shares, summing to 1
     mass_: float = learned()  # sum of the dual coefficients: mass * exp(-score) - rho is the decision function
     rho_: float = learned()  # its offset
     gamma_: float = learned()

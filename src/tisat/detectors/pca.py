@@ -53,8 +53,8 @@ class PCA(StandardWindowDetector):
     )
 
     points_are_channels: ClassVar[bool] = True
-    mean_: Array = learned()  # (d,) mean of the flat windows
-    components_: Array = learned()  # (d, q) kept directions, orthonormal
+    mean_: Array = learned("window * C")  # (d,) mean of the flat windows
+    components_: Array = learned("window * C, Q")  # (d, q) kept directions, orthonormal
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
         self.mean_, covariance = window_moments(parts, window=self.window)

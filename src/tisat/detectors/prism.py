@@ -67,13 +67,13 @@ class Prism(Detector):
         1.0, above=0.0, doc="Penalty on the forecast's weights, as a share of the variance of the inputs."
     )
 
-    low_: Array = learned()  # (C,) least training value
-    span_: Array = learned()  # (C,) half the training range
-    weights_: Array = learned()  # (lags - 1, C) of the forecast
-    intercepts_: Array = learned()  # (C,)
-    middle_: Array = learned()  # (C,) mean of the scaled rows
-    covariance_: Array = learned()  # (C, C) of the scaled rows
-    levels_: Array = learned()  # (V, 2): median and level of each view on training rows
+    low_: Array = learned("C")  # (C,) least training value
+    span_: Array = learned("C")  # (C,) half the training range
+    weights_: Array = learned("lags - 1, C")  # (lags - 1, C) of the forecast
+    intercepts_: Array = learned("C")  # (C,)
+    middle_: Array = learned("C")  # (C,) mean of the scaled rows
+    covariance_: Array = learned("C, C")  # (C, C) of the scaled rows
+    levels_: Array = learned("V, 2")  # (V, 2): median and level of each view on training rows
 
     # ------------------------------------------------------------------ rows
 

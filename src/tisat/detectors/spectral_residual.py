@@ -54,7 +54,7 @@ class SpectralResidual(WindowedDetector):
     )
 
     points_are_channels: ClassVar[bool] = True
-    spread_: Array = learned()  # (C,) spread of the contrast on training rows, at least 1e-3
+    spread_: Array = learned("C")  # (C,) spread of the contrast on training rows, at least 1e-3
 
     def _fit(self, parts: Sequence[Array]) -> None:
         window = self.window

@@ -40,10 +40,10 @@ class VectorAutoregression(ForecastDetector):
         1e-3, at_least=0.0, doc="Penalty on the weights, as a share of the mean variance of the inputs."
     )
 
-    center_: Array = learned()  # (C,)
-    scale_: Array = learned()  # (C,)
-    weights_: Array = learned()  # (order * C, C)
-    intercepts_: Array = learned()  # (C,)
+    center_: Array = learned("C")  # (C,)
+    scale_: Array = learned("C")  # (C,)
+    weights_: Array = learned("order * C, C")  # (order * C, C)
+    intercepts_: Array = learned("C")  # (C,)
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         order, ridge = self.order, self.ridge

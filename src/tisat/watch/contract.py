@@ -66,6 +66,9 @@ class Scorer(Protocol):
     def check_series(self, series: Any, *, ignore_extra: bool = False) -> Series:
         """The series with the detector's channels, in its order; refused where it cannot be."""
 
+    def bounded(self, rows: Array) -> Array:
+        """Rows with values beyond all reason cut off."""
+
     def stream(self) -> Stream:
         """Row-by-row scoring of one entity."""
 

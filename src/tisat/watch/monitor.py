@@ -174,7 +174,7 @@ class Monitor:
         if missing.any() and (not self._detector.partial or missing.all()):
             self._stream.reset()
             return Taken("unusable", None, time, stamp, row_number, silences)
-        return Taken("ok", filled, time, stamp, row_number, silences)
+        return Taken("ok", self._detector.bounded(filled), time, stamp, row_number, silences)
 
     def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
         """Instead of pushing a row: its point, or else the window the detector is to be asked about."""

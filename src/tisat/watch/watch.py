@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tisat import registry
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError, NotFittedError, SeriesError
-from tisat.missing import silences, usable_parts
+from tisat.missing import finite, silences, usable_parts
 from tisat.reading.durations import seconds_of
 from tisat.sequential.alarms import Alarms, Tally, alarms_of
 from tisat.sequential.budget import Budget
@@ -148,7 +148,8 @@ class Watch:
 
     def scored(self, points: Array) -> Scored:
         """What the detector says of points, in the forms rules look at."""
-        return Scored(points, self.detector.aggregate(points), self.detector.views(points))
+        known = finite(points)
+        return Scored(known, self.detector.aggregate(known), self.detector.views(known))
 
     # ------------------------------------------------------------------ alarms, offline and online
 

@@ -1,0 +1,183 @@
+"""What ``fit`` learns, declared once and checked before a file's numbers are used.
+
+A class says ``weights_: Array = learned("window, C")``. When a file is read, every array must be there, of its kind, finite,
+of a shape that follows from the parameters and the number of channels, and within its range; nothing else may be in the file.
+A shape is written in sizes: whole numbers, ``C`` (channels), ``m`` (points), names of parameters, products and sums of these, and
+capital letters for sizes that only have to agree with one another. This module knows no detector.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import ArtefactError
+
+MOST_CHANNELS = 100_000
+MOST_NUMBERS = 100_000_000  # what one window, or one parameter of a file, may ask for
+KINDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values"}
+TYPES: dict[str, tuple[type, ...]] = {"float": (int, float), "int": (int,), "bool": (bool,), "str": (str,)}
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The declaration of one learned attribute."""
+
+    shape: str | None = None  # of an array; None: a plain value
+    kind: str = "f"  # of an array: f, i or b
+    low: float | None = None  # least value allowed
+    high: str | None = None  # values must be below this size
+
+
+def learned(
+    shape: str | None = None,
+    *,
+    kind: str = "f",
+    low: float | None = None,
+    high: str | None = None,
+    init: Literal[False] = False,
+) -> Any:
+    """An attribute that ``fit`` sets: no parameter, without a value before.
+
+    Parameters
+    ----------
+    shape : str, optional
+        Of an array, in sizes: ``"window, C"``. A plain value (by its annotation) where there is none.
+    kind : str
+        ``f`` real, ``i`` whole, ``b`` truth values.
+    low : float, optional
+        Least value allowed.
+    high : str, optional
+        A size that values must be below: for indices.
+    """
+    return Learned(shape, kind, low, high)
+
+
+def _size(expression: str, sizes: Mapping[str, int]) -> int | None:
+    """The value of a size, or None where it is a free letter that nothing has fixed yet."""
+
+    def value(node: ast.expr) -> int:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return node.value
+        if isinstance(node, ast.Name):
+            return sizes[node.id]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add | ast.Sub):
+            left, right = value(node.left), value(node.right)
+            if isinstance(node.op, ast.Mult):
+                return left * right
+            return left + right if isinstance(node.op, ast.Add) else left - right
+        raise TypeError(f"a size must be made of numbers, names, +, - and *, not {expression!r}")
+
+    try:
+        return value(ast.parse(expression.strip(), mode="eval").body)
+    except KeyError:
+        return None
+
+
+def check_arrays(
+    table: Mapping[str, Learned], arrays: Mapping[str, npt.NDArray[Any]], sizes: dict[str, int], *, whose: str
+) -> None:
+    """Refuse arrays that are not as declared; ``sizes`` learns the free letters on the way.
+
+    Examples
+    --------
+    >>> check_arrays({"w_": Learned("window, C")}, {"w_": np.zeros((3, 2))}, {"window": 3, "C": 2}, whose="Linear")
+    >>> check_arrays({"w_": Learned("window, C")}, {"w_": np.zeros((4, 2))}, {"window": 3, "C": 2}, whose="Linear")
+    Traceback (most recent call last):
+    ...
+    tisat.errors.ArtefactError: The 'w_' of Linear must have shape (window, C) = (3, 2). Got (4, 2) instead.
+    """
+    wanted = {name: one for name, one in table.items() if one.shape is not None}
+    for name in arrays:
+        if name not in wanted:
+            raise ArtefactError(f"The state of {whose} must hold what it learns. Got {str(name)[:40]!r} besides.")
+    for name, one in wanted.items():
+        if name not in arrays:
+            raise ArtefactError(f"The state of {whose} must hold {name!r}. There is none.")
+        _check_shape(name, one, arrays[name], sizes, whose)
+    for name, one in wanted.items():  # when every size is known
+        _check_range(name, one, arrays[name], sizes, whose)
+
+
+def _check_shape(name: str, one: Learned, array: npt.NDArray[Any], sizes: dict[str, int], whose: str) -> None:
+    if array.dtype.kind not in {"f": "f", "i": "iu", "b": "b"}[one.kind]:
+        raise ArtefactError(f"The {name!r} of {whose} must hold {KINDS[one.kind]}. Got {array.dtype} instead.")
+    assert one.shape is not None
+    parts = [part.strip() for part in one.shape.split(",")] if one.shape.strip() else []
+    expected = [_size(part, sizes) for part in parts]
+    fits = len(expected) == array.ndim and all(
+        size is None or size == got for size, got in zip(expected, array.shape, strict=False)
+    )
+    if not fits:
+        said = ", ".join("any" if size is None else str(size) for size in expected)
+        raise ArtefactError(
+            f"The {name!r} of {whose} must have shape ({one.shape}) = ({said}). Got {array.shape} instead."
+        )
+    for part, got in zip(parts, array.shape, strict=True):
+        if part.isidentifier():
+            sizes.setdefault(part, int(got))
+
+
+def _check_range(name: str, one: Learned, array: npt.NDArray[Any], sizes: dict[str, int], whose: str) -> None:
+    if array.size == 0:
+        return
+    if one.kind == "f" and not np.isfinite(array).all():
+        raise ArtefactError(f"The {name!r} of {whose} must hold finite numbers. Got others too.")
+    below = None if one.high is None else _size(one.high, sizes)
+    if (one.low is not None and array.min() < one.low) or (below is not None and array.max() >= below):
+        raise ArtefactError(
+            f"The {name!r} of {whose} must lie between {one.low} and {below}. Got {array.min()} to {array.max()} instead."
+        )
+
+
+def check_values(
+    table: Mapping[str, Learned], hints: Mapping[str, str], plain: Mapping[str, Any], *, whose: str
+) -> None:
+    """Refuse plain values that are not as declared, by their annotations."""
+    wanted = [name for name, one in table.items() if one.shape is None]
+    for name in plain:
+        if name not in wanted:
+            raise ArtefactError(f"The state of {whose} must hold what it learns. Got {str(name)[:40]!r} besides.")
+    for name in wanted:
+        if name not in plain:
+            raise ArtefactError(f"The state of {whose} must hold {name!r}. There is none.")
+        allowed = TYPES.get(hints.get(name, ""))
+        value = plain[name]
+        wrong = allowed is not None and (
+            not isinstance(value, allowed)
+            or (isinstance(value, bool) and bool not in allowed)
+            or (isinstance(value, float) and not math.isfinite(value))
+        )
+        if wrong:
+            raise ArtefactError(
+                f"The {name!r} of {whose} must be of type {hints[name]}. Got {str(value)[:40]!r} instead."
+            )
+
+
+def check_sizes(params: Mapping[str, Any], *, whose: str) -> None:
+    """Refuse parameters of a file that ask for more than a machine can give."""
+
+    def look(name: str, value: Any) -> None:
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                look(str(key), item)
+        elif isinstance(value, list | tuple):
+            for item in value:
+                look(name, item)
+        elif (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and not name.endswith("random_state")
+            and (not math.isfinite(value) or abs(value) > MOST_NUMBERS / 10)
+        ):
+            raise ArtefactError(
+                f"The {name!r} of {whose} must be at most {MOST_NUMBERS // 10}. Got {str(value)[:40]} instead."
+            )
+
+    look("parameter", params)
