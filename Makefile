@@ -51,6 +51,9 @@ BENCHES := "bench_import.py" "bench_spd.py" "bench_datasets.py memory" "bench_da
 bench: $(STAMP)  ## Speed and memory, as ratios measured side by side in one run
 	for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python benchmarks/$$bench || exit 1; done
 
+soak: $(STAMP)  ## A fleet of 1,000 for 20 minutes, with faults in rows, times and restarts
+	$(BIN)/python benchmarks/soak.py
+
 tables: $(STAMP)  ## The Markdown tables of the documentation, byte for byte, from the frozen results
 	$(BIN)/tisat tables experiments/frozen --out docs/tables
 

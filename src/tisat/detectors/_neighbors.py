@@ -166,7 +166,7 @@ class NeighborDetector(StandardWindowDetector):
 
     stored_: Array = learned("S, window * C")  # (N, d) standardised flat windows
     when_: Integers = learned(
-        "N", kind="i"
+        "S", kind="i"
     )  # (N,) first row of each stored window, parts numbered on with a gap of one window
 
     @abstractmethod

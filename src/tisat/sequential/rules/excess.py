@@ -23,6 +23,9 @@ class _Excess:
     def __init__(self, rule: ExcessRule) -> None:
         views = len(rule.level_)
         self._rule = rule
+        self._numbers = (
+            rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window), rule.enter, rule.hold,
+        )  # fmt: skip  # looked up once, not at every row
         self._past = np.zeros((views, rule.window + rule.lag))
         self._ordered = np.zeros((views, rule.window))
         self._raw = np.zeros((views, rule.lasting))
@@ -38,8 +41,8 @@ class _Excess:
         evidence: Array = np.empty(views.shape)
         self.reference = np.empty(views.shape)
         _kernels.excess(
-            views, rule.level_, rule.centre_, rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window),
-            rule.enter, rule.hold, self._past, self._ordered, self._raw, self._count, evidence, self.reference,
+            views, rule.level_, rule.centre_, *self._numbers,
+            self._past, self._ordered, self._raw, self._count, evidence, self.reference,
         )  # fmt: skip
         return evidence[:, 0] if evidence.shape[1] == 1 else evidence
 
