@@ -531,7 +531,13 @@ class Detector(Parametrized, BaseEstimator, ABC):
     def _check_training(self, series: Any, whose: str) -> list[Series]:
         many = as_many(series, whose=f"{whose}.fit")
         first = many[0].channels
-        many = [one.in_order(first, whose=f"{whose}.fit after the first series") for one in many]
+        for number, one in enumerate(many):
+            try:
+                many[number] = one.in_order(first, whose=f"{whose}.fit")
+            except SeriesError as error:
+                raise SeriesError(
+                    f"All series given to {whose}.fit must have the same channels. {one.name!r} differs. {error}"
+                ) from None
         empty = np.all([np.isnan(one.values).all(axis=0) for one in many], axis=0)
         if empty.any():
             raise SeriesError(
