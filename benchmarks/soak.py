@@ -91,7 +91,11 @@ def main():
         for (name, _, _), verdict, count in zip(items, verdicts, expected, strict=True):
             json.dumps(verdict.to_json(), allow_nan=False)
             alarms += verdict.raised
-            if verdict.entity != name or (count is None) != (verdict.row < 0) or (count is not None and verdict.row != count):
+            if (
+                verdict.entity != name
+                or (count is None) != (verdict.row < 0)
+                or (count is not None and verdict.row != count)
+            ):
                 lost += 1
         if rng.random() < 0.2:
             name = rng.choice(names)
@@ -108,7 +112,9 @@ def main():
     print(f"{rows:,} rows of {options.entities:,} entities in {options.minutes:g} minutes; {alarms:,} alarms raised")
     print(f"verdicts lost or doubled: {lost}")
     print(f"memory: {early / 1e6:.0f} MB, growth {growth:+.1%}")
-    print(f"time per row in a call: median {1e6 * np.median(waits):.0f} us, p99 {1e6 * np.quantile(waits, 0.99):.0f} us")
+    print(
+        f"time per row in a call: median {1e6 * np.median(waits):.0f} us, p99 {1e6 * np.quantile(waits, 0.99):.0f} us"
+    )
     sys.exit(1 if lost or growth > 0.05 else 0)
 
 

@@ -35,14 +35,10 @@ from tisat import registry
 from tisat._validation import check_real
 from tisat._version import __version__
 from tisat.artefact import read_artefact, write_artefact
-<<<<<<< HEAD
-from tisat.errors import ArtefactError, InputError, NotFittedError, SeriesError
-from tisat.explanation import Explanation, shares
-=======
 from tisat.errors import ArtefactError, NotFittedError, SeriesError
+from tisat.explanation import Explanation, shares
 from tisat.learned import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values, learned
 from tisat.missing import HUGE, finite, usable_parts
->>>>>>> 9f78a15 (Files from strangers: what fit learns is declared and checked before it is used; finite rows have finite scores; the attacks are tests)
 from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
 from tisat.nominal import Piece, blocks, join, score_pieces, split_tail
@@ -127,7 +123,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
         "B", kind="i", low=0, high="N + 1"
     )  # rows of nominal_ that do not follow from the one before
     nominal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
-    usual_: Array = learned()  # (2, C): median and spread of each channel in training, in the user's units
+    usual_: Array = learned("2, C")  # median and spread of each channel in training, in the user's units
     trained_on_: dict[str, Any] = learned()  # what fit saw, for people
     reach_: Array = learned("2, C")  # values beyond these are cut off: REACH training ranges away
 
@@ -553,7 +549,6 @@ class Detector(Parametrized, BaseEstimator, ABC):
         return hasattr(self, "nominal_")
 
 
-<<<<<<< HEAD
 def _usual(parts: Sequence[Array]) -> Array:
     """Median and spread ``(2, C)`` of each channel: half the distance of the 16th to the 84th percentile, never 0."""
     rows = np.concatenate(parts)
@@ -562,7 +557,8 @@ def _usual(parts: Sequence[Array]) -> Array:
     span = np.nanmax(rows, axis=0) / 2 - np.nanmin(rows, axis=0) / 2
     least = np.where(span > 0, 0.01 * span, 0.01 * np.maximum(np.abs(median), 1.0))
     return np.stack([median, np.maximum(spread, least)])
-=======
+
+
 def _reach(parts: Sequence[Array]) -> Array:
     """The least and the greatest value ``(2, C)`` of each channel that is taken as it is."""
     low, high = (
@@ -583,7 +579,6 @@ def _channels_of(plain: Mapping[str, Any], whose: str) -> int:
     if period is not None and not (isinstance(period, int | float) and 0 < period < float("inf")):
         raise ArtefactError(f"The sampling period of {whose} must be a number of seconds, or none.")
     return int(count)
->>>>>>> 9f78a15 (Files from strangers: what fit learns is declared and checked before it is used; finite rows have finite scores; the attacks are tests)
 
 
 def _from_json(value: Any) -> Any:

@@ -53,12 +53,8 @@ class ForecastDetector(Detector):
     crossfit: ClassVar[int] = 5
 
     points_are_channels: ClassVar[bool] = True
-<<<<<<< HEAD
     fault_kind: ClassVar[str] = "forecast error"
-    spread_: Array = learned()  # (C,)
-=======
-    spread_: Array = learned("C")  # (C,)
->>>>>>> 9f78a15 (Files from strangers: what fit learns is declared and checked before it is used; finite rows have finite scores; the attacks are tests)
+    spread_: Array = learned("C")
 
     @abstractmethod
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:

@@ -209,6 +209,8 @@ class Adapter(StandardWindowDetector):
         return super()._state()
 
     def _check_learned(self) -> None:
+        if len(self.training_) < 2:
+            raise ArtefactError("The rows an Adapter was fitted on must be at least 2. Got fewer.")
         self._build()  # refuses a name or parameters it does not know; fitting waits for the first row that is scored
 
 

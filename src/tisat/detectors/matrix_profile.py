@@ -64,14 +64,9 @@ class MatrixProfile(Detector):
     )
 
     points_are_channels: ClassVar[bool] = True
-<<<<<<< HEAD
     fault_kind: ClassVar[str] = "pattern"
-    stored_: Array = learned()  # (C, N, window) z-normalised training windows of each channel
-    when_: Array = learned()  # (N,) first row of each, parts numbered on with a gap of one window
-=======
-    stored_: Array = learned("C, S, window")  # (C, N, window) z-normalised training windows of each channel
-    when_: Array = learned("S")  # (N,) first row of each, parts numbered on with a gap of one window
->>>>>>> 9f78a15 (Files from strangers: what fit learns is declared and checked before it is used; finite rows have finite scores; the attacks are tests)
+    stored_: Array = learned("C, S, window")  # z-normalised training windows of each channel
+    when_: Array = learned("S")  # first row of each, parts numbered on with a gap of one window
 
     def _fit(self, parts: Sequence[Array]) -> None:
         window = self.window
