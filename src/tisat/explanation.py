@@ -18,6 +18,26 @@ SMALLEST_SHARE = 0.05  # channels below it are not worth a sentence
 
 
 @dataclass(frozen=True)
+class Reason:
+    """What one channel has to do with an alarm, in the user's units."""
+
+    channel: str
+    share: float  # of the evidence
+    seen: float | None  # None: missing
+    expected: float | None  # None: the detector does not know
+    spread: float | None
+
+    def __str__(self) -> str:
+        nan = float("nan")
+        seen, expected, spread = (nan if v is None else v for v in (self.seen, self.expected, self.spread))
+        text = f"{self.channel} {_number(seen, spread)}"
+        if self.expected is not None:
+            text += f", expected {_number(expected, spread)}"
+            text += "" if self.spread is None else f" ± {_number(spread, spread)}"
+        return text
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The reasons of one instant.
 
@@ -39,6 +59,16 @@ class Explanation:
         """Channels, the most blamed first; ties in their order."""
         return np.argsort(-self.channels, kind="stable").astype(np.int64)
 
+    def reasons(self, names: Sequence[str], channels: Array | None = None, *, most: int = 5) -> tuple[Reason, ...]:
+        """The channels that matter most, each with what was seen and expected; by other shares where given."""
+        blamed = self.channels if channels is None else channels
+        order = np.argsort(-blamed, kind="stable")
+        chosen = [c for place, c in enumerate(order[:most]) if place == 0 or blamed[c] >= SMALLEST_SHARE]
+        return tuple(
+            Reason(names[c], float(blamed[c]), _known(self.seen[c]), _known(self.expected[c]), _known(self.spread[c]))
+            for c in chosen
+        )
+
     def sentences(self, names: Sequence[str], *, most: int = 3) -> list[str]:
         """One sentence for each of the most blamed channels."""
         said: list[str] = []
@@ -52,6 +82,10 @@ class Explanation:
                     sentence += f" ± {_number(self.spread[c], self.spread[c])}"
             said.append(f"{sentence} ({self.channels[c]:.0%} of the evidence)".replace("%", " %"))
         return said
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _number(value: float, spread: float) -> str:

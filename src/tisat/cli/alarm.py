@@ -77,7 +77,7 @@ def alarm(
     notes = [*series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
     print_table(
         f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)}; {found.tally}",
-        ["raised", "onset", "cleared", "peak / h", "channels"],
+        ["raised", "since", "until", "x h", "what", "why"],
         [_row(one, shown) for one in found],
         note="\n".join([str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
     )
@@ -103,14 +103,16 @@ def _moments(one: Silence) -> list[str]:
     ]
 
 
-def _row(one: Alarm, shown: int) -> list[str | float]:
+def _row(one: Alarm, shown: int) -> list[str]:
     blamed = ", ".join(
         f"{channel} {share:.0%}" for channel, share in list(one.channels.items())[:shown] if share >= LEAST
     )
+    why = "; ".join(map(str, one.reasons[:shown])) or blamed
     return [
         _moment(one.raised, one.raised_time, ""),
         _moment(one.onset, one.onset_time, ""),
         _moment(one.cleared, one.cleared_time, "still on"),
-        one.peak / one.threshold,
-        blamed,
+        f"{one.peak / one.threshold:.1f}" if one.threshold else "",
+        one.kind,
+        why,
     ]

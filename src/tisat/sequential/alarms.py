@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tisat.artefact import write_bytes
 from tisat.errors import InputError
 from tisat.events import events_from_labels
+from tisat.explanation import Explanation, Reason
 from tisat.missing import Silence
 from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
@@ -29,8 +30,11 @@ from tisat.series import Series
 
 COLUMNS = (
     "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
-    "budget", "channels",
+    "budget", "channels", "kind", "reasons",
 )  # fmt: skip
+
+
+LEAST_SHARE = 0.005  # below it a channel is not worth a word
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,23 @@ class Alarm:
     onset_time: str | float | None = None
     cleared_time: str | float | None = None
     series: str = ""  # the entity
+    kind: str = ""  # what it looks like: spike, stuck, level, rhythm, ...
+    reasons: tuple[Reason, ...] = ()  # the channels that matter most: seen, expected and spread in the user's units
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, in the order of the tables."""
-        return {column: getattr(self, column) for column in COLUMNS}
+        return {column: getattr(self, column) for column in COLUMNS} | {"reasons": [vars(one) for one in self.reasons]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Alarm:
         """Back from :meth:`to_json`."""
-        return cls(**{column: document[column] for column in COLUMNS})
+        plain = {column: document[column] for column in COLUMNS}
+        return cls(**{**plain, "reasons": tuple(Reason(**one) for one in document["reasons"])})
+
+    @property
+    def why(self) -> str:
+        """The reasons as one sentence: ``bearing_temp 71.3, expected 58.2 ± 1.9; vibration 3.05, expected 1.49 ± 0.08``."""
+        return "; ".join(map(str, self.reasons))
 
 
 @dataclass(frozen=True)
@@ -160,15 +172,15 @@ class Alarms(Sequence[Alarm]):
         return "".join(json.dumps(row) + "\n" for row in self.to_rows())
 
     def to_csv(self) -> str:
-        """A csv table with a header; channel shares as JSON in one column."""
+        """A csv table with a header that a spreadsheet reads: shares and reasons as text, no cell is a formula."""
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({**row, "channels": json.dumps(row["channels"])} for row in self.to_rows())
+        writer.writerows(_cells(alarm) for alarm in self.alarms)
         return text.getvalue()
 
     def to_arrow(self) -> Any:
-        """A pyarrow table; channel shares as JSON text."""
+        """A pyarrow table; shares and reasons as text."""
         import pyarrow
 
         number, text = pyarrow.int64(), pyarrow.string()
@@ -176,12 +188,8 @@ class Alarms(Sequence[Alarm]):
             ("peak", "threshold"), pyarrow.float64()
         )
         rows = [
-            {**row, "channels": json.dumps(row["channels"])}
-            | {
-                name: None if row[name] is None else str(row[name])
-                for name in ("raised_time", "onset_time", "cleared_time")
-            }
-            for row in self.to_rows()
+            {name: value if name in types or value is None else str(value) for name, value in _cells(alarm).items()}
+            for alarm in self.alarms
         ]
         return pyarrow.Table.from_pylist(
             rows, schema=pyarrow.schema([(name, types.get(name, text)) for name in COLUMNS])
@@ -210,6 +218,27 @@ class Alarms(Sequence[Alarm]):
         return draw(self, series, channels=channels)
 
 
+def _cells(alarm: Alarm) -> dict[str, Any]:
+    """An alarm as one row of a table for people."""
+    shares = "; ".join(f"{channel} {share:.0%}" for channel, share in alarm.channels.items() if share >= LEAST_SHARE)
+    row = {**alarm.to_json(), "channels": shares, "reasons": alarm.why}
+    return {name: _no_formula(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _no_formula(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def explained(
+    why: Explanation, shares: dict[str, float], channels: Sequence[str]
+) -> tuple[str, dict[str, float], tuple[Reason, ...]]:
+    """Kind, shares and reasons of an alarm: the shares that are known, or else those of the explanation."""
+    if shares:
+        return why.kind, shares, why.reasons(channels, np.array([shares[channel] for channel in channels]))
+    return why.kind, named_shares(why.channels, channels), why.reasons(channels)
+
+
 def alarms_of(
     scored: Scored,
     *,
@@ -217,6 +246,7 @@ def alarms_of(
     calibration: Calibration,
     series: Series | None = None,
     blame: bool = False,
+    explain: Callable[[int], Explanation] | None = None,
     tally: Tally | None = None,
     silences: tuple[Silence, ...] = (),
 ) -> Alarms:
@@ -229,7 +259,9 @@ def alarms_of(
     series : Series, optional
         What was scored: for times, channel names and the entity.
     blame : bool
-        Points are the channels of the series, so that alarms can name them.
+        Points are the channels of the series: what each added since the onset is its share.
+    explain : callable, optional
+        Why an instant is unusual; the shares of channels, too, where points are not channels.
     tally : Tally, optional
         Rows judged and not judged; counted from the scores unless given.
     silences : tuple of Silence
@@ -242,6 +274,10 @@ def alarms_of(
         if blame and series is not None:
             rows = slice(min(onset + 1, start), start + 1)
             shares = named_shares(shares_between(rule.contributions(scored.points[rows])), series.channels)
+        reasons: tuple[Reason, ...] = ()
+        kind = ""
+        if explain is not None and series is not None:
+            kind, shares, reasons = explained(explain(int(start)), shares, series.channels)
         cleared = int(stop) if stop < len(scored) else None
         found.append(
             Alarm(
@@ -257,6 +293,8 @@ def alarms_of(
                 onset_time=None if series is None else series.stamp(onset),
                 cleared_time=None if series is None else series.stamp(cleared),
                 series="" if series is None else series.name,
+                kind=kind,
+                reasons=reasons,
             )
         )
     judged = int(scored.known.sum())

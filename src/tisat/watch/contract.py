@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tisat.explanation import Explanation
 from tisat.series import Series
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -65,6 +66,9 @@ class Scorer(Protocol):
 
     def check_series(self, series: Any, *, ignore_extra: bool = False) -> Series:
         """The series with the detector's channels, in its order; refused where it cannot be."""
+
+    def explain(self, row: Array, point: Array) -> Explanation:
+        """Why a row is unusual."""
 
     def bounded(self, rows: Array) -> Array:
         """Rows with values beyond all reason cut off."""

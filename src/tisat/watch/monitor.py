@@ -31,7 +31,7 @@ from tisat.errors import ArtefactError, InputError, SeriesError
 from tisat.missing import CarryForward, Silence, Stamp
 from tisat.reading.clock import say
 from tisat.reading.columns import listed, meant
-from tisat.sequential.alarms import Alarm, Tally, named_shares, shares_of
+from tisat.sequential.alarms import Alarm, Tally, explained, named_shares, shares_of
 from tisat.sequential.calibration import Calibration
 from tisat.sequential.rules import Scored
 from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
@@ -267,7 +267,7 @@ class Monitor:
         cleared = before is not None and not active
         changed = None
         if raised:
-            changed = self._alarm = self._raise(now, onset, statistic, taken.stamp)
+            changed = self._alarm = self._raise(onset, statistic, taken, scored.points[0])
         elif before is not None and cleared:
             changed = replace(before, cleared=now, cleared_time=taken.stamp)
             self._alarm = None
@@ -292,12 +292,14 @@ class Monitor:
                 self._since_onset += np.nan_to_num(self._run.contribution(point))
         self._onset, self._last_stamp = onset, stamp
 
-    def _raise(self, now: int, onset: int, statistic: float, stamp: Stamp) -> Alarm:
+    def _raise(self, onset: int, statistic: float, taken: Taken, point: Array) -> Alarm:
         shares: dict[str, float] = {}
         if self._detector.points_are_channels:
             shares = named_shares(shares_of(self._since_onset), self._channels)
+        assert taken.filled is not None, "a row without values raises nothing"
+        kind, shares, reasons = explained(self._detector.explain(taken.filled, point), shares, self._channels)
         return Alarm(
-            raised=now,
+            raised=taken.row,
             onset=onset,
             cleared=None,
             peak=statistic,
@@ -305,9 +307,11 @@ class Monitor:
             rule=self.watch.rule.name,
             budget=self.calibration.budget,
             channels=shares,
-            raised_time=stamp,
+            raised_time=taken.stamp,
             onset_time=self._onset_time,
             series=self.name,
+            kind=kind,
+            reasons=reasons,
         )
 
     # ------------------------------------------------------------------ going on after a crash

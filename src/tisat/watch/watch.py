@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tisat import registry
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError, NotFittedError, SeriesError
-from tisat.missing import finite, silences, usable_parts
+from tisat.missing import carry_forward, finite, silences, usable_parts
 from tisat.reading.durations import seconds_of
 from tisat.sequential.alarms import Alarms, Tally, alarms_of
 from tisat.sequential.budget import Budget
@@ -177,6 +177,7 @@ class Watch:
             problem = wrong_pace(checked.period, self.period, whose=type(self.detector).__name__)
             if problem is not None:
                 raise SeriesError(problem)
+        filled = carry_forward(checked.values)
         points = self.detector.points(checked, period=self.period)
         silent = tuple(silences(checked))
         usable = sum(len(part) for _, part in usable_parts(checked, period=self.period, partial=self.detector.partial))
@@ -191,6 +192,7 @@ class Watch:
             calibration=calibration,
             series=checked,
             blame=self.detector.points_are_channels,
+            explain=lambda t: self.detector.explain(self.detector.bounded(filled[t]), scored.points[t]),
             tally=tally,
             silences=silent,
         )
