@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ class TestTables:
         assert tuple(from_json[0]) == tuple(from_csv[0]) == tuple(from_parquet[0]) == COLUMNS
         for alarm, a, b, c in zip(alarms, from_json, from_csv, from_parquet, strict=True):
             assert a == alarm.to_json()
-            assert c == {**a, "channels": json.dumps(a["channels"])}
+            assert c == {**a, "channels": "x 100%", "reasons": alarm.why}
             assert b == {key: "" if value is None else str(value) for key, value in c.items()}
         assert from_json[0]["raised_time"].startswith("2026-01-01T08:")
 
@@ -116,6 +117,12 @@ class TestTables:
         none.write(tmp_path / "none.parquet")
         assert none.to_csv().count("\n") == 1
         assert none.to_jsonl() == ""
+
+    def test_no_cell_is_a_formula(self, alarms):
+        evil = replace(alarms, alarms=(replace(alarms[0], series="=HYPERLINK(1)", channels={"=1+1": 1.0}),))
+        (row,) = csv.DictReader(io.StringIO(evil.to_csv()))
+        assert row["series"] == "'=HYPERLINK(1)"
+        assert row["channels"] == "'=1+1 100%"
 
     def test_another_suffix_is_refused(self, alarms, tmp_path):
         with pytest.raises(InputError, match=r"must end in \.csv, \.parquet or \.jsonl"):
