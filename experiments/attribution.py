@@ -1,10 +1,10 @@
 """How often the channels an alarm blames are those of SMD's published interpretation labels, beside a random ranking.
 
-For every labelled event of each machine: the first alarm raised inside it gives a ranking of channels (its shares of the
-evidence since the onset); where none is raised the event is missed. The second figure ranks every event, missed or not, by
-the evidence of all its rows.
+For every labelled event of each machine: the first alarm raised inside it gives a ranking of channels (the detector's
+explanations from the onset to the raise, each weighted by its row's score); where none is raised the event is missed. The
+second figure ranks every event, missed or not, by the explanations of all its rows.
 
-    python experiments/attribution.py --detector linear-mean --entities machine-1-6,machine-2-1
+    python experiments/attribution.py --detector prism --entities machine-1-6,machine-2-1
 """
 
 import argparse
@@ -32,12 +32,20 @@ def rankings(entity, detector, budget, rule):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         alarms = detector.alarms(entity.test, false_alarms=budget, rule=rule)
-    squares = np.nan_to_num(detector.points(entity.test)) ** 2
-    index = {name: c for c, name in enumerate(entity.test.channels)}
+    points = detector.points(entity.test)
+    scores = np.nan_to_num(detector.aggregate(points))
+
+    def ranking(rows):
+        total = np.zeros(detector.n_channels_)
+        for t in rows:
+            if not np.isnan(points[t]).all():
+                total += scores[t] * detector.explain(entity.test.values[t], points[t]).channels
+        return np.argsort(-total, kind="stable").tolist()
+
     for (start, stop), blamed in entity.interpretation:
         hit = next((alarm for alarm in alarms if start <= alarm.raised < stop), None)
-        by_alarm = None if hit is None else [index[name] for name in hit.channels]
-        yield blamed, by_alarm, np.argsort(-squares[start:stop].sum(axis=0), kind="stable").tolist()
+        by_alarm = None if hit is None else ranking(range(min(hit.onset + 1, hit.raised), hit.raised + 1))
+        yield blamed, by_alarm, ranking(range(start, stop))
 
 
 def mean_figures(pairs):
@@ -48,7 +56,7 @@ def mean_figures(pairs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--detector", default="linear-mean")
+    parser.add_argument("--detector", default="prism")
     parser.add_argument("--entities", default=None)
     parser.add_argument("--budget", default="1/1000 instants")
     parser.add_argument("--rule", default="excess")
