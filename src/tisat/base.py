@@ -100,7 +100,7 @@ class WindowStream:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a buffer."""
         self._buffer[:] = state["buffer"]
-        self._filled = int(state["filled"])
+        self._filled = min(max(int(state["filled"]), 0), len(self._buffer))
 
 
 class Detector(Parametrized, BaseEstimator, ABC):

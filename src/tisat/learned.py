@@ -21,6 +21,7 @@ from tisat.errors import ArtefactError
 
 MOST_CHANNELS = 100_000
 MOST_NUMBERS = 100_000_000  # what one window, or one parameter of a file, may ask for
+LARGEST = 1e300  # of a number in a state: sums of a few stay finite
 KINDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values"}
 TYPES: dict[str, tuple[type, ...]] = {"float": (int, float), "int": (int,), "bool": (bool,), "str": (str,)}
 
@@ -181,3 +182,34 @@ def check_sizes(params: Mapping[str, Any], *, whose: str) -> None:
             )
 
     look("parameter", params)
+
+
+def check_layout(
+    found: Mapping[str, npt.NDArray[Any]], expected: Mapping[str, npt.NDArray[Any]], *, whose: str
+) -> None:
+    """Refuse a state whose arrays are not those a fresh one has: names, kinds, shapes, and counters that count.
+
+    Examples
+    --------
+    >>> check_layout({"seen": np.array(-7)}, {"seen": np.array(0)}, whose="the stream")
+    Traceback (most recent call last):
+    ...
+    tisat.errors.ArtefactError: The counters 'seen' of the stream must be at least -1. Got -7 instead.
+    """
+    if set(found) != set(expected):
+        raise ArtefactError(
+            f"The state of {whose} must hold {', '.join(sorted(expected))}. Got {', '.join(sorted(map(str, found)))[:200]} instead."
+        )
+    for name, array in found.items():
+        wanted = expected[name]
+        if array.shape != wanted.shape or array.dtype.kind != wanted.dtype.kind:
+            raise ArtefactError(
+                f"The {name!r} of {whose} must be {wanted.dtype} of shape {wanted.shape}. "
+                f"Got {array.dtype} of shape {array.shape} instead."
+            )
+        if array.dtype.kind == "f" and (np.abs(array) > LARGEST).any():
+            raise ArtefactError(f"The {name!r} of {whose} must hold numbers up to {LARGEST:g}, or nothing. Got others.")
+        if array.dtype.kind in "iu" and array.size and (array.min() < -1 or array.max() > 2**62):
+            raise ArtefactError(
+                f"The counters {name!r} of {whose} must be at least -1. Got {array.min() if array.min() < -1 else array.max()} instead."
+            )

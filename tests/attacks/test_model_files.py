@@ -6,6 +6,7 @@ learned values and arrays are changed one at a time to what has broken such prog
 
 import contextlib
 import copy
+import json
 import warnings
 from functools import lru_cache
 
@@ -15,7 +16,7 @@ import pytest
 from tisat import checks, registry
 from tisat.artefact import pack_artefact, unpack_artefact
 from tisat.errors import ArtefactError, InputError
-from tisat.watch import Watch
+from tisat.watch import Monitor, Watch
 
 QUICK, MANY = 2000, 20_000  # mutants over all detectors
 VALUES = [
@@ -169,3 +170,41 @@ def test_no_index_from_a_file_reaches_compiled_code(name, index, value):
     changed[index] = value
     with pytest.raises(ArtefactError):
         Watch.of_document(*unpack_artefact(pack_artefact(document, {**tensors, name: changed})), path="forged")
+
+
+@lru_cache
+def state_of(name):
+    document, tensors = document_of(name)
+    watch = Watch.of_document(*unpack_artefact(pack_artefact(document, tensors)), path="whole")
+    monitor = watch.monitor(name="pump")
+    for second, row in enumerate(checks._example(90, channels=2, seed=3)):
+        monitor.update(row, time=60.0 * second)
+    return watch, unpack_artefact(monitor.to_bytes())
+
+
+@pytest.mark.parametrize("name", ["linear-last", "ewma", "prism", "mahalanobis"])
+def test_forged_states_are_refused_or_harmless(name):
+    watch, (document, tensors) = state_of(name)
+    rng = np.random.default_rng(7)
+    findings, refused = [], 0
+    for number in range(100):
+        header, arrays = document, dict(tensors)
+        if rng.random() < 0.6:
+            paths = [path for path in places(header) if path]
+            header = replaced(header, paths[int(rng.integers(len(paths)))], VALUES[int(rng.integers(len(VALUES)))], rng)
+        else:
+            which = sorted(arrays)[int(rng.integers(len(arrays)))]
+            arrays[which] = forged_array(arrays[which], rng)
+        try:
+            monitor = Monitor.restore(watch, pack_artefact(header, arrays))
+        except ArtefactError:
+            refused += 1
+            continue
+        except BaseException as error:
+            findings.append((number, "restore", type(error).__name__, str(error)[:200]))
+            continue
+        with contextlib.suppress(InputError), warnings.catch_warnings():  # a state that remembers another time
+            warnings.simplefilter("ignore")
+            json.dumps(monitor.update([3.0, 4.0], time=60.0 * 91).to_json(), allow_nan=False)
+    assert findings == []
+    assert refused > 20

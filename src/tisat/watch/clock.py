@@ -97,6 +97,9 @@ class RowClock:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from ``state``."""
+        for name in ("last", "candidate"):
+            if not (state[name] is None or (type(state[name]) in (int, float) and abs(state[name]) < 2**63)):
+                raise ValueError(f"the clock's {name!r} must be a number or nothing")
         self.dates, self.last, self.candidate = bool(state["dates"]), state["last"], state["candidate"]
         self.confirmed, self.late = bool(state["confirmed"]), int(state["late"])
         self.steps = [float(step) for step in state["steps"]][:PACE_ROWS]

@@ -156,7 +156,9 @@ class Fleet:
             for place, (name, monitor) in enumerate(fleet.monitors.items()):
                 monitor.set_state(header["state"][name], mine[str(place)], recalibrate=recalibrate)
             return fleet
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise ArtefactError(f"The state file {str(path)!r} must hold a whole fleet. It does not: {error}") from None
+        except ArtefactError:
+            raise
+        except Exception as error:  # whatever a damaged state makes of our code, one sentence comes out of it
+            raise ArtefactError(
+                f"The state file {str(path)!r} must hold a whole fleet. It does not: {str(error)[:300]}"
+            ) from None

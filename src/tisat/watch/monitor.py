@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from tisat.artefact import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError, SeriesError
+from tisat.learned import check_layout
 from tisat.missing import CarryForward, Silence, Stamp
 from tisat.reading.clock import say
 from tisat.reading.columns import listed, meant
@@ -353,6 +354,9 @@ class Monitor:
         self.rows = int(document["rows"])
         self.counts = {status: int(document["counts"][status]) for status in self.counts}
         self._clock.restore(document["clock"])
+        for name in ("onset_time", "last_stamp"):
+            if not (document[name] is None or isinstance(document[name], str | float | int)):
+                raise ArtefactError(f"The {name!r} of a monitor must be a time or nothing.")
         self._onset, self._onset_time = int(document["onset"]), document["onset_time"]
         self._last_stamp = document["last_stamp"]
         self._alarm = None
@@ -364,6 +368,7 @@ class Monitor:
             part, dot, rest = name.partition(".")
             if dot:
                 parts[part][rest] = array
+        check_layout(tensors, self.state()[1], whose="a monitor")
         self._since_onset[:] = tensors["since_onset"]
         self._carry.restore(document["silence"], parts["carry"])
         self._stream.restore(parts["stream"])
@@ -399,10 +404,12 @@ class Monitor:
             monitor = cls(watch, name=header["state"]["name"])
             monitor.set_state(header["state"], tensors, recalibrate=recalibrate)
             return monitor, dict(header["note"])
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise ArtefactError(f"The state file {where!r} must hold a whole monitor. It does not: {error}") from None
+        except ArtefactError:
+            raise
+        except Exception as error:  # whatever a damaged state makes of our code, one sentence comes out of it
+            raise ArtefactError(
+                f"The state file {where!r} must hold a whole monitor. It does not: {str(error)[:300]}"
+            ) from None
 
 
 def check_kind(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str) -> None:

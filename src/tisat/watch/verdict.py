@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,4 +51,4 @@ class Verdict:
 
 
 def _known(value: float) -> float | None:
-    return None if value != value else value
+    return value if math.isfinite(value) else None
