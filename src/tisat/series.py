@@ -16,8 +16,8 @@ This module does not know detectors, scores or data sets.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,12 +29,12 @@ from tisat._validation import check_labels
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
 from tisat.reading.clock import Times, read_times, say
-from tisat.reading.columns import LABEL_NAMES, TIME_NAMES, choose, clock_like, meant, order_of
-from tisat.reading.tables import arrow_times, gather, open_table
+from tisat.reading.columns import Roles, clock_like, meant, order_of
+from tisat.reading.files import Columns, Reading, check_file, parts_of, read_columns, stem_of
+from tisat.reading.times import arrow_times, in_time_order
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
-TEXT_SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz")
 GAP_FACTOR = 1.5  # a step longer than this many sampling periods is a gap: a row is missing once it reaches 2
 
 
@@ -82,9 +82,21 @@ def _check_times(times: Times, length: int) -> npt.NDArray[Any]:
         row = int(late[0]) + 1
         what = "a duplicate" if array[row] == array[row - 1] else "an earlier time"
         raise SeriesError(
-            f"The timestamps of a series must strictly increase. Got {what}, {array[row]}, at row {row} instead."
+            f"The timestamps of a series must strictly increase. Got {what}, {array[row]}, at row {row} instead. "
+            f"{_way_on(array, late, row, zoned=times.offsets is not None)}"
         )
     return array
+
+
+def _way_on(array: npt.NDArray[Any], late: npt.NDArray[Any], row: int, *, zoned: bool) -> str:
+    """What to type about times that do not increase."""
+    back = array[row - 1] - array[row]
+    hour = np.timedelta64(3600, "s")
+    if array.dtype.kind == "M" and not zoned and len(late) <= 4 and hour * 0.5 <= back < hour * 1.01:
+        return "If clocks went back here, say --timezone, such as Europe/Berlin; else --sort and --dedup first, last or mean."
+    if array[row] == array[row - 1]:
+        return "Say --dedup first, last or mean; in files of several machines --entity."
+    return "Say --sort if rows only came out of order; in files of several machines --entity."
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +120,8 @@ class Series:
         Minutes east of UTC each date was written with; taken from the dates where they carry one.
     notes : tuple of str
         What had to be guessed when it was read, for people.
+    seen : mapping
+        How its file was written (delimiter, decimal sign, dates), where that was not plain csv.
 
     Examples
     --------
@@ -125,6 +139,7 @@ class Series:
     name: str = ""  # the entity
     offsets: npt.NDArray[np.int16] | None = None  # (T,), minutes east of UTC, where the dates say so
     notes: tuple[str, ...] = ()  # what had to be guessed
+    seen: Mapping[str, str] = field(default_factory=dict)  # how its file was written
 
     def __post_init__(self) -> None:
         values = _check_values(self.values).view()
@@ -284,7 +299,7 @@ class Series:
 
         frame = nw.from_native(table, eager_only=True)
         index = nw.maybe_get_index(frame)
-        roles = _Roles(list(frame.columns), time, label, channels, drop)
+        roles = Roles(list(frame.columns), time, label, channels, drop)
         values = np.empty((len(frame), len(roles.channels)))
         for c, column in enumerate(roles.channels):
             values[:, c] = _numbers(frame[column], column)
@@ -295,71 +310,60 @@ class Series:
                 arrow_times(stamps.to_arrow(), name=roles.time) if stamps.dtype == nw.Datetime else stamps.to_numpy()
             )
         elif index is not None and str(index.dtype).startswith("datetime64"):
-            clock: Any = nw.from_native(index.to_series(), series_only=True)
-            times = arrow_times(clock.to_arrow())
+            dates: Any = nw.from_native(index.to_series(), series_only=True)
+            times = arrow_times(dates.to_arrow())
         labels = None
         if roles.label is not None:
             labels = check_labels(_numbers(frame[roles.label], roles.label), roles.label, f"table {name!r}")
-        return cls._of_columns(values, roles.channels, times, labels, name, guess=channels is None)
+        clock = None if times is None else times if isinstance(times, Times) else read_times(times)
+        return cls._of_columns(Columns(values, roles.channels, clock, labels), name, Reading(channels=channels))
 
     @classmethod
-    def read(
-        cls,
-        path: str | Path,
-        *,
-        time: str | None = None,
-        label: str | None = None,
-        name: str | None = None,
-        channels: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-    ) -> Series:
-        """A series from a csv file with a header or a parquet file; the entity is the file's stem unless given.
+    def read(cls, path: str | Path, *, name: str | None = None, **how: Any) -> Series:
+        """A series from a file: csv and other text with a header, xlsx, JSON lines or parquet, also packed.
 
-        Column rules as in :meth:`from_table`. The file is read in batches into one array, so memory follows the result;
-        text in the first megabyte decides which columns hold numbers.
+        Delimiter, decimal comma, encoding, units below the header and the way dates are written are found out; ``notes``
+        says what was. What is ambiguous is refused with what to say.
+
+        Parameters
+        ----------
+        path : str or Path
+        name : str, optional
+            The entity; the file's stem unless given.
+        **how
+            Of :class:`tisat.reading.files.Reading`: ``time``, ``label``, ``channels``, ``drop`` as in :meth:`from_table`;
+            ``delimiter``, ``decimal``, ``encoding``, ``sheet``; ``time_format`` (``"day-first"``, ``"%d/%m/%Y"``, ...),
+            ``timezone``; ``sort=True``, ``dedup="first"``, ``"last"`` or ``"mean"``.
         """
-        file = Path(path)
-        if not file.is_file():
-            raise DataFileError(f"The series file {str(file)!r} must be a csv or parquet file. There is no such file.")
-        if file.suffix != ".parquet" and not file.name.endswith(TEXT_SUFFIXES):
+        found = cls.read_all(path, name=name, **how)
+        if len(found) != 1:
             raise DataFileError(
-                f"The series file {str(file)!r} must end in .csv, .txt or .parquet. Got {file.suffix!r} instead."
+                f"The file {str(path)!r} must hold one series here. Got {len(found)}; read_all reads them all."
             )
+        return next(iter(found.values()))
+
+    @classmethod
+    def read_all(cls, path: str | Path, *, name: str | None = None, **how: Any) -> dict[str, Series]:
+        """Every series of a file, by name: one, or where ``entity`` names a column one for each of its values."""
+        options = Reading.of(how)
+        file = check_file(path)
         if name is None:
-            name = file.name.removesuffix(".gz").rpartition(".")[0]
+            name = stem_of(file)
         try:
-            schema, batches, rows = open_table(file)
-            roles = _Roles(list(schema), time, label, channels, drop)
-            for column in roles.channels if roles.label is None else [*roles.channels, roles.label]:
-                if not schema[column]:
-                    raise SeriesError(
-                        f"The column {column!r} of a table must hold numbers. Got text or dates instead. "
-                        f"Leave it out with --drop {column}, or drop=[{column!r}]."
-                    )
-            values, others = gather(batches, rows=rows, numeric=roles.channels)
-            if len(values) == 0:
-                raise SeriesError("A table must have at least one row below its header. Got none.")
-            return cls._of_columns(
-                values,
-                roles.channels,
-                None if roles.time is None else arrow_times(others[roles.time], name=roles.time),
-                None if roles.label is None else _arrow_labels(others[roles.label], roles.label, f"table {name!r}"),
-                name,
-                guess=channels is None,
-            )
+            columns = read_columns(file, options)
+            return {entity: cls._of_columns(part, entity, options) for entity, part in parts_of(columns, name).items()}
         except DataFileError:
             raise
         except InputError as error:
             raise type(error)(f"{file}: {error}") from None
 
     @classmethod
-    def _of_columns(
-        cls, values: Floats, channels: Sequence[str], times: Any, labels: Any, name: str, *, guess: bool
-    ) -> Series:
+    def _of_columns(cls, found: Columns, name: str, how: Reading) -> Series:
         """A series from columns whose roles are known, but for a clock or a counter that nobody named."""
-        notes: list[str] = []
+        notes, times, values, labels = list(found.notes), found.times, found.values, found.labels
+        channels = found.channels
         keep = list(range(len(channels)))
-        for c in keep[:] if guess and len(channels) > 1 else []:
+        for c in keep[:] if how.channels is None and len(channels) > 1 else []:
             what = clock_like(values[:, c])
             if not what:
                 continue
@@ -373,46 +377,18 @@ class Series:
                 )
         if len(keep) < len(channels):
             values = values[:, keep]
+        if times is not None and (how.sort or how.dedup):
+            times, values, labels, done = in_time_order(times, values, labels, sort=how.sort, dedup=how.dedup)
+            notes += done
         return cls(
             values,
-            timestamps=times,
+            timestamps=times,  # type: ignore[arg-type]  # read already, with its offsets
             channels=tuple(str(channels[c]) for c in keep),
             labels=labels,
             name=name,
             notes=tuple(notes),
+            seen=found.seen,
         )
-
-
-class _Roles:
-    """Which columns of a table are the time, the labels and the channels."""
-
-    def __init__(
-        self,
-        columns: Sequence[str],
-        time: str | None,
-        label: str | None,
-        channels: Sequence[str] | None,
-        drop: Sequence[str],
-    ) -> None:
-        twice = next((name for name, count in Counter(columns).items() if count > 1), None)
-        if twice is not None:
-            raise SeriesError(f"The columns of a table must have distinct names. Got {twice!r} twice.")
-        for wanted in (*(channels or ()), *drop):
-            choose(columns, wanted, ())  # refuses a column that is not there
-        free = [column for column in columns if column not in drop]
-        self.time = choose(free, time, TIME_NAMES)
-        self.label = choose(free, label, LABEL_NAMES)
-        self.channels = (
-            [column for column in free if column not in (self.time, self.label)] if channels is None else list(channels)
-        )
-        if not self.channels:
-            raise SeriesError(f"A table must have at least one column of values. Got only {list(columns)!r}.")
-
-
-def _arrow_labels(column: Any, name: str, whose: str) -> npt.NDArray[np.bool_]:
-    import pyarrow as pa
-
-    return check_labels(column.cast(pa.float64()).to_numpy(zero_copy_only=False), name, whose)
 
 
 def _numbers(column: Any, name: str) -> npt.NDArray[np.float64]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -25,10 +27,25 @@ Method = Annotated[
 Period = Annotated[
     str | None, typer.Option(help="Sampling period, such as '1 min', where the training data had no clock.")
 ]
-Time = Annotated[str | None, typer.Option(help="The column that holds the time.")]
-Label = Annotated[str | None, typer.Option(help="The column that holds labels; it is not looked at.")]
-Channels = Annotated[str | None, typer.Option(help="Only these columns are channels: a,b,c.")]
-Drop = Annotated[str | None, typer.Option(help="Leave these columns out: a,b,c.")]
+# What may be said of how files are read, in every verb that reads one; the names are those of `Series.read`.
+READING: dict[str, tuple[Any, Any]] = {
+    "time": (str | None, typer.Option(help="The column that holds the time; a date and a time of the day: Date+Time.")),
+    "label": (str | None, typer.Option(help="The column that holds labels, where it is not called like one.")),
+    "channels": (str | None, typer.Option(help="Only these columns are channels: a,b,c.")),
+    "drop": (str | None, typer.Option(help="Leave these columns out: a,b,c.")),
+    "entity": (str | None, typer.Option(help="The column that says which machine a row is of.")),
+    "delimiter": (str | None, typer.Option(help="What divides cells: , ; tab |. Found out unless given.")),
+    "decimal": (str | None, typer.Option(help="The decimal sign: . or ,. Found out unless given.")),
+    "encoding": (str | None, typer.Option(help="Such as latin-1 or utf-16. Found out unless given.")),
+    "sheet": (str | None, typer.Option(help="The sheet of a workbook; the first that is not empty unless given.")),
+    "time_format": (
+        str | None,
+        typer.Option(help="How times are written: day-first, month-first, '%d/%m/%Y %H:%M', s, ms."),
+    ),
+    "timezone": (str | None, typer.Option(help="Times are local to this zone, such as Europe/Berlin.")),
+    "sort": (bool, typer.Option("--sort", help="Put rows in the order of their times.")),
+    "dedup": (str | None, typer.Option(help="Of rows with the same time keep: first, last or mean.")),
+}
 AnyPeriod = Annotated[
     bool, typer.Option("--any-period", help="Go on where rows come at another pace than in training.")
 ]
@@ -46,15 +63,42 @@ def instants_or_duration(text: str) -> int | str:
     return int(text) if text.strip().lstrip("+-").isdigit() else text
 
 
-def reading(time: str | None, label: str | None, channels: str | None, drop: str | None) -> dict[str, Any]:
-    """What was said of how files are to be read, as options of ``Series.read``; nothing for what was not said."""
-    listed = {
-        name: [part.strip() for part in text.split(",") if part.strip()]
-        for name, text in (("channels", channels), ("drop", drop))
-        if text
+def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the options of :data:`READING`; it gets them as ``how``, options of ``Series.read``."""
+    hints = get_type_hints(verb, include_extras=True)
+    own = inspect.signature(verb).parameters
+    parameters = [one.replace(annotation=hints[one.name]) for one in own.values() if one.name != "how"]
+    for name, (kind, option) in READING.items():
+        if name not in own:
+            default = False if kind is bool else None
+            annotation = Annotated[kind, option]
+            parameters.append(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            )
+
+    def run(**given: Any) -> None:
+        how = reading(**{name: given.pop(name) for name in READING if name not in own})
+        verb(**given, how=how)
+
+    run.__name__, run.__doc__ = verb.__name__, verb.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def reading(**given: Any) -> dict[str, Any]:
+    """What was said of how files are to be read, as options of ``Series.read``; nothing for what was not said.
+
+    Examples
+    --------
+    >>> reading(time=None, drop="host, state", decimal=",")
+    {'drop': ['host', 'state'], 'decimal': ','}
+    """
+    return {
+        name: [part.strip() for part in value.split(",") if part.strip()] if name in ("channels", "drop") else value
+        for name, value in given.items()
+        if value
     }
-    named = {name: text for name, text in (("time", time), ("label", label)) if text}
-    return {**named, **listed}
 
 
 def open_watch(

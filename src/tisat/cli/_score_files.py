@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tisat.errors import DataFileError, InputError
 from tisat.reading.columns import LABEL_NAMES, TIME_NAMES
-from tisat.reading.tables import arrow_times
+from tisat.reading.times import arrow_times
 from tisat.reading.words import spellings
 
 SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy")

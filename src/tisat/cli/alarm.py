@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._options import (
-    AnyPeriod,
-    Budget,
-    Channels,
-    Drop,
-    IgnoreExtra,
-    Label,
-    Method,
-    Model,
-    Period,
-    Rule,
-    Time,
-    open_watch,
-    reading,
-)
+from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Period, Rule, open_watch, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
@@ -33,6 +19,7 @@ PICTURES = (".png", ".svg", ".pdf")
 LEAST = 0.005  # a share below it is not worth a word
 
 
+@reads_files
 def alarm(
     file: Annotated[Path, typer.Argument(help="A csv or parquet file.", metavar="FILE")],
     model: Model,
@@ -40,16 +27,13 @@ def alarm(
     rule: Rule = None,
     method: Method = None,
     period: Period = None,
-    time: Time = None,
-    label: Label = None,
-    channels: Channels = None,
-    drop: Drop = None,
     any_period: AnyPeriod = False,
     ignore_extra: IgnoreExtra = False,
     out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
     shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3,
     json: JsonFlag = False,
+    how: dict[str, Any] | None = None,
 ) -> None:
     """Raise the alarms of a file: when, since when, until when, which channels, and what the budget was worth."""
     from tisat.errors import CalibrationWarning, ParameterError
@@ -59,7 +43,7 @@ def alarm(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
         watch = open_watch(model, budget=budget, rule=rule, method=method, period=period)
-        series = watch.read(file, **reading(time, label, channels, drop))
+        series = watch.read(file, **(how or {}))
         found = watch.alarms(series, any_period=any_period, ignore_extra=ignore_extra)
     if out is not None:
         found.write(out)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tisat.cli._options import Channels, DeltaMax, Drop, Time, instants_or_duration, reading
+from tisat.cli._options import DeltaMax, instants_or_duration, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 
+@reads_files
 def evaluate(
     file: Annotated[Path, typer.Argument(help="A csv or parquet file with a label column.", metavar="FILE")],
     alarms: Annotated[Path, typer.Argument(help="Alarms as written by `tisat alarm --out`.", metavar="ALARMS")],
     delta_max: DeltaMax = "100",
-    label: Annotated[str | None, typer.Option(help="The label column, where it is not called like one.")] = None,
-    time: Time = None,
-    channels: Channels = None,
-    drop: Drop = None,
     json: JsonFlag = False,
+    how: dict[str, Any] | None = None,
 ) -> None:
     """Count alarms against labelled events: detected, delays, false alarms, beside what fools get. For scores: audit."""
     from tisat.errors import SeriesError
@@ -27,7 +25,7 @@ def evaluate(
     from tisat.sequential.alarm_files import read_active
     from tisat.series import Series
 
-    series = Series.read(file, **reading(time, label, channels, drop))
+    series = Series.read(file, **(how or {}))
     if series.labels is None:
         raise SeriesError(f"The file {str(file)!r} must have a label column. Got {', '.join(series.channels)}.")
     active = read_active(alarms, length=len(series))

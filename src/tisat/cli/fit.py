@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tisat.cli._options import Channels, Drop, Label, Period, Time, reading
+from tisat.cli._options import Period, reads_files
 from tisat.cli._output import JsonFlag, print_json
 from tisat.parameters import FROM_PRESET
 
@@ -41,6 +41,7 @@ def read_settings(settings: list[str]) -> dict[str, Any]:
     return values
 
 
+@reads_files
 def fit(
     train: Annotated[
         list[Path], typer.Option(help="A csv or parquet file of nominal rows; give it again for more.", metavar="FILE")
@@ -67,15 +68,12 @@ def fit(
     rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
     method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
     period: Period = None,
-    time: Time = None,
-    label: Label = None,
-    channels: Channels = None,
-    drop: Drop = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="For neural detectors: say after every epoch where training stands.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint if it exists.")] = False,
     json: JsonFlag = False,
+    how: dict[str, Any] | None = None,
 ) -> None:
     """Learn what is nominal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
@@ -100,10 +98,11 @@ def fit(
         if checkpoint is None:
             raise ParameterError("--resume must come with --checkpoint: the file to go on from.")
         options = {"checkpoint": checkpoint, "resume": resume}
-    how = reading(time, label, channels, drop)
+    how = how or {}
     series = [Series.read(file, **how) for file in train]
+    seen = {name: text for one in series for name, text in one.seen.items()}
     watch = Watch(cls(**values), budget=budget, rule=rule, method=method, period=period)
-    watch.reading = how
+    watch.reading = {**how, **({"seen": seen} if seen else {})}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
         watch.fit(series, holdout=holdout, **options)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from tisat.cli._options import Channels, Drop, IgnoreExtra, Label, Model, Time, reading
+from tisat.cli._options import IgnoreExtra, Model, reads_files
 from tisat.cli._output import JsonFlag, print_json
 
 
@@ -30,6 +30,7 @@ def _write(columns: dict[str, Any], out: Path) -> None:
         raise DataFileError(f"The scores must go to a .parquet or .csv file. Got {str(out)!r} instead.")
 
 
+@reads_files
 def score(
     file: Annotated[Path, typer.Argument(help="A csv or parquet file.", metavar="FILE")],
     model: Model,
@@ -37,12 +38,9 @@ def score(
     points: Annotated[
         bool, typer.Option("--points", help="Write what the score is made of, too: one column a channel or point.")
     ] = False,
-    time: Time = None,
-    label: Label = None,
-    channels: Channels = None,
-    drop: Drop = None,
     ignore_extra: IgnoreExtra = False,
     json: JsonFlag = False,
+    how: dict[str, Any] | None = None,
 ) -> None:
     """Score every row of a file: higher is more anomalous; empty while warming up and at unusable rows."""
     import pyarrow as pa
@@ -51,7 +49,7 @@ def score(
 
     watch = Watch.load(model)
     detector = watch.detector
-    read = watch.read(file, **reading(time, label, channels, drop))
+    read = watch.read(file, **(how or {}))
     for note in read.notes:
         typer.echo(f"note: {note}", err=True)
     series = detector.check_series(read, ignore_extra=ignore_extra)

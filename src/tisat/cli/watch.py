@@ -11,20 +11,20 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Period, Rule, Time, open_watch
+from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Period, Rule, open_watch, reads_files
 
 if TYPE_CHECKING:
     from tisat.watch import Monitor, Watch
     from tisat.watch.lines import Note
 
 
+@reads_files
 def watch(
     model: Model,
     budget: Budget = None,
     rule: Rule = None,
     method: Method = None,
     period: Period = None,
-    time: Time = None,
     state: Annotated[Path | None, typer.Option(help="Keep the state here, and go on from it if it is there.")] = None,
     every: Annotated[int, typer.Option(help="Lines between two states.", min=1)] = 100,
     output: Annotated[
@@ -45,6 +45,7 @@ def watch(
     any_period: AnyPeriod = False,
     ignore_extra: IgnoreExtra = False,
     name: Annotated[str | None, typer.Option(help="The entity, as alarms call it.")] = None,
+    how: dict[str, Any] | None = None,
 ) -> None:
     """Judge rows as they come: csv or JSON lines in, one verdict per row as JSON lines out.
 
@@ -52,6 +53,7 @@ def watch(
     """
     from tisat._lock import locked
     from tisat.errors import CalibrationWarning, InputError, SeriesError
+    from tisat.reading.files import Reading
     from tisat.watch.lines import LineReader, Switch, after, watch_lines
 
     with warnings.catch_warnings(record=True) as caught:
@@ -74,8 +76,7 @@ def watch(
         reader = LineReader(
             kept.channels,
             header=note.header,
-            time=time or kept.reading.get("time"),
-            ignore=kept.reading.get("drop", ()),
+            how=Reading.of({**kept.reading, **(how or {})}),
             ignore_extra=ignore_extra or "channels" in kept.reading,
         )
         with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:

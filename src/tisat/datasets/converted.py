@@ -24,7 +24,8 @@ from tisat.datasets.cards import Card
 from tisat.datasets.rows import series_of
 from tisat.errors import DataFileError
 from tisat.events import events_from_labels, labels_from_events
-from tisat.reading.tables import parquet_batches, problem
+from tisat.reading.packing import problem
+from tisat.reading.tables import parquet_batches
 from tisat.series import Floats, Series
 
 FORMAT = 1  # raised when an older reader could misread the folder

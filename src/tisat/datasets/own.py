@@ -14,127 +14,83 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from glob import glob
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tisat._validation import check_integer, check_labels, check_real
+from tisat._validation import check_integer, check_real
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
-from tisat.datasets.rows import series_of
 from tisat.datasets.splits import split_tail
 from tisat.errors import DataFileError, ParameterError
 from tisat.events import events_from_labels
-from tisat.reading.clock import Times
-from tisat.reading.columns import LABEL_NAMES, TIME_NAMES, choose
-from tisat.reading.tables import arrow_times, first_lines, gather, open_table, parquet_schema, problem
-from tisat.series import TEXT_SUFFIXES, Series
+from tisat.reading.files import ENTITY
+from tisat.reading.packing import SUFFIXES
+from tisat.reading.tables import open_table
+from tisat.series import Series
 
-ENTITY = "unique_id"
 SPLITS = ("train", "test")
 TSB_AD = re.compile(r"_tr_(\d+)_1st_(-?\d+)$")
-SUFFIXES = (*TEXT_SUFFIXES, ".parquet")
 
 
-def _stem(file: Path) -> str:
-    longest_first = sorted(SUFFIXES, key=len, reverse=True)
-    return next((file.name.removesuffix(suffix) for suffix in longest_first if file.name.endswith(suffix)), file.stem)
+def _columns(file: Path, how: Mapping[str, Any]) -> list[str]:
+    known = {name: how[name] for name in ("delimiter", "decimal", "encoding", "sheet") if how.get(name)}
+    return list(open_table(file, **known).columns)
 
 
-def _columns(file: Path) -> list[str]:
-    if file.suffix == ".parquet":
-        return list(parquet_schema(file)[0].names)
-    return next(iter(first_lines(file, count=1)), [])
+def files_of(path: str | Path) -> list[Path]:
+    """The tables a path means: itself, those of a folder, or those of a glob such as ``plant/*.csv``, sorted."""
+    root = Path(path)
+    if root.is_file():
+        return [root]
+    if root.is_dir():
+        found = sorted(file for file in root.glob("*") if file.is_file() and file.name.lower().endswith(SUFFIXES))
+        if not found:
+            raise DataFileError(
+                f"The folder {str(root)!r} must hold csv, xlsx, jsonl or parquet files. There are none."
+            )
+        return found
+    if any(sign in str(path) for sign in "*?["):
+        found = sorted(file for name in glob(str(path), recursive=True) if (file := Path(name)).is_file())
+        if not found:
+            raise DataFileError(f"The pattern {str(path)!r} must match files. It matches none.")
+        return found
+    raise DataFileError(
+        f"The data {str(root)!r} must be a file, a folder or a pattern such as 'data/*.csv'. There is none."
+    )
 
 
-def _read_long(file: Path, *, time: str | None, label: str | None) -> dict[str, Series]:
-    """The series of a long table, in the order in which their names first appear."""
-    import pyarrow as pa
-
-    schema, batches, rows = open_table(file)
-    time = choose(list(schema), time, TIME_NAMES)
-    label = choose(list(schema), label, LABEL_NAMES)
-    channels = [column for column in schema if column not in (ENTITY, time, label)]
-    text = next((column for column in channels if not schema[column]), None)
-    if not channels or text is not None:
-        raise problem(
-            file, f"hold numbers beside {ENTITY}", f"text in column {text!r}" if text else "no column of values"
-        )
-    values, others = gather(batches, rows=rows, numeric=channels)
-    encoded = others[ENTITY].cast(pa.string()).dictionary_encode()
-    if encoded.null_count:
-        raise problem(
-            file,
-            f"name a series in column {ENTITY!r}",
-            "an empty cell",
-            row=int(np.argmax(np.asarray(encoded.is_null()))),
-        )
-    codes = encoded.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    edges = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
-    times = None if time is None else arrow_times(others[time], name=time)
-    labels = None if label is None else check_labels(np.asarray(others[label].cast(pa.float64())), label, str(file))
-    found: dict[str, Series] = {}
-    for code, name in enumerate(encoded.dictionary.to_pylist()):
-        picked = order[edges[code] : edges[code + 1]]
-        first, stop = int(picked[0]), int(picked[-1]) + 1
-        # The usual case is one series after another: then a view, not a copy.
-        mine = slice(first, stop) if stop - first == len(picked) else picked
-        found[name] = series_of(
-            file,
-            values[mine],
-            timestamps=None if times is None else _rows(times, mine),
-            labels=None if labels is None else labels[mine],
-            channels=tuple(channels),
-            name=name,
-        )
-    return found
-
-
-def _rows(times: Times, which: slice | npt.NDArray[np.int64]) -> Times:
-    return replace(times, values=times.values[which], offsets=None if times.offsets is None else times.offsets[which])
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    found = sorted(file for file in path.glob("*") if file.is_file() and file.name.endswith(SUFFIXES))
-    if not found:
-        raise DataFileError(f"The folder {str(path)!r} must hold csv or parquet files. There are none.")
-    return found
-
-
-def read_series(path: str | Path, *, time: str | None = None, label: str | None = None) -> dict[str, Series]:
-    """Every series in a file or a folder of files, by name, whole.
+def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
+    """Every series in a file, a folder of files or the files of a glob, by name, whole.
 
     Parameters
     ----------
-    path : file or folder
-        csv, txt (with a header; also .gz) or parquet; wide, or long with the columns ``unique_id, ds, y``.
-    time, label : str, optional
-        The columns that hold them, where they are not called as in :meth:`tisat.Series.from_table`.
+    path : file, folder or glob
+        Whatever :meth:`tisat.Series.read` reads; wide, or long with the columns ``unique_id, ds, y``.
+    **how
+        As for :meth:`tisat.Series.read`: ``time``, ``label``, ``entity`` (the column that names the series of a long
+        table, ``unique_id`` where there is one), ``delimiter`` and the others.
 
     Returns
     -------
     series : dict of name to Series
         The name is the file's stem, or in a long table the ``unique_id``.
     """
-    root = Path(path)
-    if not root.exists():
-        raise DataFileError(f"The data {str(root)!r} must be a file or a folder. There is neither.")
     found: dict[str, Series] = {}
-    for file in _files(root):
-        if ENTITY in _columns(file):
-            more = _read_long(file, time=time, label=label)
-        else:
-            more = {_stem(file): Series.read(file, time=time, label=label, name=_stem(file))}
+    for file in files_of(path):
+        options = dict(how)
+        if options.get("entity") is None and ENTITY in _columns(file, how):
+            options["entity"] = ENTITY
+        more = Series.read_all(file, **options)
         twice = next((name for name in more if name in found), None)
         if twice is not None:
             raise DataFileError(
-                f"The files of {str(root)!r} must name a series once. Got {twice!r} again in {file.name!r}."
+                f"The files of {str(path)!r} must name a series once. Got {twice!r} again in {file.name!r}."
             )
         found |= more
     return found
@@ -195,19 +151,17 @@ def _card(path: Path, pairs: dict[str, tuple[Series, Series]]) -> Card:
     )
 
 
-def read_dataset(
-    path: str | Path, *, train: float | int | None = None, time: str | None = None, label: str | None = None
-) -> Dataset:
+def read_dataset(path: str | Path, *, train: float | int | None = None, **how: Any) -> Dataset:
     """Your own files as a data set; :func:`tisat.datasets.load` calls it when given a path instead of a name.
 
     Parameters
     ----------
-    path, time, label
+    path, **how
         As for :func:`read_series`.
     train : float in (0, 1) or int >= 1, optional
         The share or number of rows at the start of each series that are the training split, where names do not tell.
     """
-    whole = read_series(path, time=time, label=label)
+    whole = read_series(path, **how)
     pairs: dict[str, tuple[Series, Series]] = {}
     for name, series in whole.items():
         base, _, split = name.rpartition(".")

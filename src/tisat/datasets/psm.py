@@ -15,7 +15,8 @@ import numpy.typing as npt
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
-from tisat.reading.tables import count_lines, first_lines, gather, problem, text_batches
+from tisat.reading.packing import problem
+from tisat.reading.tables import count_lines, first_lines, gather, text_batches
 from tisat.series import Series
 
 NAME = "psm"  # the one entity

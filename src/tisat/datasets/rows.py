@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tisat.datasets.cards import Card
 from tisat.errors import DataFileError, InputError
-from tisat.reading.tables import problem
+from tisat.reading.packing import problem
 from tisat.series import Series
 
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from tisat.datasets.base import Blame, Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
-from tisat.reading.tables import problem, read_numbers
+from tisat.reading.packing import problem
+from tisat.reading.tables import read_numbers
 from tisat.series import Series
 
 BLAME = re.compile(r"(\d+)-(\d+):(\d+(?:,\d+)*)")

@@ -22,7 +22,8 @@ from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock, series_of
 from tisat.errors import ParameterError
 from tisat.events import labels_from_events
-from tisat.reading.tables import ROWS, count_lines, first_lines, gather, problem, read_numbers, text_batches
+from tisat.reading.packing import problem
+from tisat.reading.tables import ROWS, count_lines, first_lines, gather, read_numbers, text_batches
 from tisat.series import Series
 
 NAME = "swat"  # the one entity

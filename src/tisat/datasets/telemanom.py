@@ -20,7 +20,7 @@ from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock
 from tisat.events import labels_from_events
-from tisat.reading.tables import problem
+from tisat.reading.packing import problem
 from tisat.series import Floats, Series
 
 LABELS = "labeled_anomalies.csv"

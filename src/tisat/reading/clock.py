@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -249,12 +250,17 @@ def _epochs(array: npt.NDArray[Any], name: str) -> Times:
 
 def _mixed(array: npt.NDArray[Any]) -> Times:
     """Text or objects, each read as a row's time would be."""
+    return times_of(array.tolist(), read_time)
+
+
+def times_of(cells: Sequence[Any], read: Callable[[Any], Moment]) -> Times:
+    """Cells, each read as a row's time would be."""
     moments = []
-    for row, value in enumerate(array.tolist()):
+    for row, value in enumerate(cells):
         if value is None or value != value or value == "":
             raise SeriesError(f"The timestamps of a series must all be known. Got {value} at row {row} instead.")
         try:
-            moments.append(read_time(value.decode() if isinstance(value, bytes) else value))
+            moments.append(read(value.decode() if isinstance(value, bytes) else value))
         except SeriesError as error:
             raise SeriesError(f"{str(error).removesuffix('.')}, at row {row}.") from None
     kinds = {moment.dates for moment in moments}

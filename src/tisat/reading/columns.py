@@ -7,7 +7,8 @@ missing and what is extra. Names that are only numbers counted from 0 are no nam
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ TIME_NAMES = (
     "timestamp", "time", "datetime", "date", "ds", "timestamp_(min)", "date/time", "date_time", "_time", "ts", "epoch",
     "utc", "timestamp_utc", "time_stamp", "zeit", "zeitstempel",
 )  # fmt: skip  # lower case; PSM has the sixth
+DATE_NAMES = ("date", "datum", "day")  # of a date beside a time of the day
+CLOCK_NAMES = ("time", "uhrzeit", "zeit", "clock", "time_of_day", "hour")
 LABEL_NAMES = ("is_anomaly", "label", "labels", "anomaly")  # TimeEval, TSB-AD, PSM, many
 FEWEST = 20  # rows from which a column can be told to be a clock or a counter
 
@@ -132,3 +135,66 @@ def clock_like(values: npt.NDArray[np.floating[Any]]) -> str:
     usual = float(np.median(steps))
     regular = float(np.mean(np.abs(steps - usual) <= 0.01 * usual))
     return "a clock" if epoch_unit(float(values[0])) is not None and regular > 0.9 else ""
+
+
+class Roles:
+    """Which columns of a table are the time, the labels and the channels.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    time, label : str, optional
+        As the user said; ``"Date+Time"`` are two columns.
+    channels : sequence of str, optional
+    drop : sequence of str
+    entity : str, optional
+        The column that says which machine a row is of.
+    numeric : mapping from column to bool, optional
+        Which hold numbers.
+
+    Examples
+    --------
+    >>> roles = Roles(["Date", "Time", "flow"], None, None, None, (), numeric={"Date": False, "Time": False, "flow": True})
+    >>> roles.times, roles.channels
+    (('Date', 'Time'), ['flow'])
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        time: str | None,
+        label: str | None,
+        channels: Sequence[str] | None,
+        drop: Sequence[str],
+        *,
+        entity: str | None = None,
+        numeric: Mapping[str, bool] | None = None,
+    ) -> None:
+        twice = next((name for name, count in Counter(columns).items() if count > 1), None)
+        if twice is not None:
+            raise SeriesError(f"The columns of a table must have distinct names. Got {twice!r} twice.")
+        for wanted in (*(channels or ()), *drop, *(() if entity is None else (entity,))):
+            choose(columns, wanted, ())  # refuses a column that is not there
+        left = {*drop, entity}
+        free = [column for column in columns if column not in left]
+        self.times = _time_columns(free, time, numeric or {})
+        self.time = self.times[0] if len(self.times) == 1 else None
+        self.label = choose(free, label, LABEL_NAMES)
+        others = {*self.times, self.label}
+        self.channels = [column for column in free if column not in others] if channels is None else list(channels)
+        if not self.channels:
+            raise SeriesError(f"A table must have at least one column of values. Got only {list(columns)!r}.")
+
+
+def _time_columns(columns: Sequence[str], time: str | None, numeric: Mapping[str, bool]) -> tuple[str, ...]:
+    """The column of the time, or those of a date and a time of the day; none where there is none."""
+    if time is not None and time not in columns and "+" in time:
+        pair = tuple(part.strip() for part in time.split("+", 1))
+        return tuple(found for part in pair if (found := choose(columns, part, ())) is not None)
+    if time is None:
+        words = [column for column in columns if numeric.get(column) is False]
+        day, clock = choose(words, None, DATE_NAMES), choose(words, None, CLOCK_NAMES)
+        if day is not None and clock is not None:
+            return (day, clock)
+    found = choose(columns, time, TIME_NAMES)
+    return () if found is None else (found,)

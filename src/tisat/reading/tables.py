@@ -7,52 +7,29 @@ line as an editor counts it, and what was expected. This module does not know se
 from __future__ import annotations
 
 import csv
-import gzip
-import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat.errors import DataFileError
-from tisat.reading.clock import Times, offset_minutes, read_times
+from tisat.errors import DataFileError, SeriesError
+from tisat.reading.packing import JSON, SHEETS, inner_suffix, open_bytes, problem
+from tisat.reading.sniffing import Format, number_text, open_text, sniff
 from tisat.reading.words import is_number, spellings
 
 BLOCK = 1 << 18  # bytes of text parsed at a time; as quick as 1 MiB, and arrow holds up to 32 blocks at once
+GROUPED = "grouped"  # the kind of a column of numbers such as 1,234.5
 ROWS = 16_384  # rows of parquet decoded at a time: 51 columns of them are 7 MB
 
 
-def problem(path: str | Path, must: str, got: str, *, row: int | None = None, line: int | None = None) -> DataFileError:
-    """The error every reader of files raises.
-
-    Examples
-    --------
-    >>> print(problem("a.csv", "have 38 cells in each row", "12 cells", row=4, line=6))
-    The file 'a.csv' must have 38 cells in each row. Got 12 cells at row 4 (line 6) instead.
-    """
-    where = "" if row is None else f" at row {row}"
-    where += "" if line is None else f" (line {line})"
-    return DataFileError(f"The file {str(path)!r} must {must}. Got {got}{where} instead.")
-
-
-@contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The file as bytes, unpacked where its name ends in .gz; one that cannot be read to its end is a DataFileError."""
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            yield file  # type: ignore[misc]
-    except (OSError, EOFError, zlib.error) as error:
-        raise problem(path, "be readable to its end", f"{str(error)[:120]!r}") from None
-
-
-def count_lines(path: Path) -> int:
+def count_lines(path: Path, form: Format | None = None) -> int:
     """How many lines a text file has; one without a final newline counts too. A bound on its rows."""
     lines, last = 0, b"\n"
-    with open_bytes(path) as file:
+    with open_bytes(path) if form is None else open_text(path, form) as file:
         while block := file.read(BLOCK):
             lines += block.count(b"\n") + block.count(b"\r")  # arrow takes a lone \r for the end of a line too
             last = block[-1:]
@@ -85,21 +62,21 @@ def first_lines(path: Path, *, count: int, delimiter: str = ",") -> list[list[st
     return found
 
 
-def explain(
-    path: Path, *, names: Sequence[str], numeric: Collection[str], skip: int, delimiter: str, decimal: str
-) -> DataFileError | None:
+def explain(path: Path, *, names: Sequence[str], numeric: Collection[str], form: Format) -> DataFileError | None:
     """Walk through a text file that could not be parsed and find the first row that breaks the rules."""
     cells_expected = f"have {len(names)} cell{'s' * (len(names) != 1)} in each row"
     row = 0
-    with open_bytes(path) as file:
+    with open_text(path, form) as file:
         for number, raw in enumerate(file, start=1):
-            if number <= skip or not raw.strip():
+            if number <= form.skip or not raw.strip():
                 continue
-            cells = _cells(path, raw, delimiter=delimiter, row=row, line=number)
+            cells = _cells(path, raw, delimiter=form.delimiter, row=row, line=number)
             if len(cells) != len(names):
                 return problem(path, cells_expected, f"{len(cells)}", row=row, line=number)
             for name, cell in zip(names, cells, strict=True):
-                if name in numeric and not is_number(cell, decimal=decimal):
+                if name not in numeric:
+                    continue
+                if not is_number(number_text(cell, form.decimal, form.thousands), decimal=form.decimal):
                     return problem(path, f"hold a number in column {name!r}", f"{cell[:40]!r}", row=row, line=number)
             row += 1
     return None
@@ -115,64 +92,111 @@ def text_batches(
     delimiter: str = ",",
     decimal: str = ".",
     only: Sequence[str] | None = None,
+    form: Format | None = None,
 ) -> Iterator[Any]:
     """Record batches of a text file: ``numeric`` columns as float64, the rest as ``types`` says or as text.
 
-    ``only`` leaves out all other columns, though their number is still checked.
+    ``only`` leaves out all other columns, though their number is still checked. ``form`` says all of how the file is
+    written, where more is known than ``skip``, ``delimiter`` and ``decimal``.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    kinds = {name: pa.float64() if name in numeric else (types or {}).get(name, pa.string()) for name in names}
+    form = Format(tuple(names), skip=skip, delimiter=delimiter, decimal=decimal) if form is None else form
+    numbers = frozenset(numeric)
+    grouped = {name for name, kind in (types or {}).items() if name in numbers and kind == pa.string()}
+    kinds = {
+        name: pa.float64() if name in numbers - grouped else (types or {}).get(name, pa.string()) for name in names
+    }
     try:
         # Our own file object: given a path, arrow reads dozens of blocks ahead.
         with (
-            open_bytes(path) as file,
+            open_text(path, form) as file,
             arrow_csv.open_csv(
                 file,
                 # One thread: with more the reader parses ahead of us, and memory follows the file again.
                 read_options=arrow_csv.ReadOptions(
-                    column_names=list(names), skip_rows=skip, block_size=BLOCK, use_threads=False
+                    column_names=list(names), skip_rows=form.skip, block_size=form.block, use_threads=False
                 ),
-                parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
+                parse_options=arrow_csv.ParseOptions(delimiter=form.delimiter),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=kinds,
                     null_values=spellings(),
                     strings_can_be_null=True,
-                    decimal_point=decimal,
+                    decimal_point=form.decimal,
                     include_columns=None if only is None else list(only),
                 ),
             ) as reader,
         ):
-            yield from reader
+            for batch in reader:
+                yield _ungroup(batch, grouped, form) if grouped else batch
     except (pa.ArrowInvalid, OSError) as error:
-        found = explain(path, names=names, numeric=numeric, skip=skip, delimiter=delimiter, decimal=decimal)
+        found = explain(path, names=names, numeric=numbers, form=form)
         if found is None:
             found = problem(path, f"be a table of {len(names)} columns", f"{str(error)[:200]!r}")
         raise found from None
 
 
-def text_schema(path: Path) -> Any:
+def _ungroup(batch: Any, grouped: Collection[str], form: Format) -> Any:
+    """Numbers such as 1,234.5 as float64."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in grouped:
+        plain = pc.replace_substring(pc.utf8_trim_whitespace(batch.column(name)), form.thousands, "")
+        plain = pc.replace_substring(plain, form.decimal, ".") if form.decimal != "." else plain
+        batch = batch.set_column(batch.schema.get_field_index(name), name, plain.cast(pa.float64()))
+    return batch
+
+
+def text_schema(path: Path, form: Format) -> dict[str, Any]:
     """The columns of a text file with a header, and the types that its first block suggests."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    header = next(iter(first_lines(path, count=1)), [])
-    if not any(header):
-        raise problem(path, "begin with the names of its columns", "an empty line" if header else "an empty file")
+    line = form.skip if form.skip == 1 else None
+    if "" in form.header:
+        hint = "one without a name (an index that was saved along?)"
+        raise problem(path, "name every column", hint, line=line)
+    twice = next((name for name, count in Counter(form.header).items() if count > 1), None)
+    if twice is not None:
+        raise problem(path, "name each column once", f"{twice!r} twice", line=line)
     try:
         with (
-            open_bytes(path) as file,
+            open_text(path, form) as file,
             arrow_csv.open_csv(
                 file,
-                read_options=arrow_csv.ReadOptions(block_size=BLOCK, use_threads=False),
-                convert_options=arrow_csv.ConvertOptions(null_values=spellings(), strings_can_be_null=True),
+                read_options=arrow_csv.ReadOptions(
+                    column_names=list(form.header), skip_rows=form.skip, block_size=form.block, use_threads=False
+                ),
+                parse_options=arrow_csv.ParseOptions(delimiter=form.delimiter),
+                convert_options=arrow_csv.ConvertOptions(
+                    null_values=spellings(), strings_can_be_null=True, decimal_point=form.decimal
+                ),
             ) as reader,
         ):
-            return reader.schema
+            first = None
+            if form.thousands:
+                first = next(iter(reader), None)
+            return {field.name: _kind(field, first, form) for field in reader.schema}
     except (pa.ArrowInvalid, OSError) as error:
-        found = explain(path, names=header, numeric=(), skip=1, delimiter=",", decimal=".")
+        if "Empty CSV file" in str(error):
+            raise SeriesError("A table must have at least one row below its header. Got none.") from None
+        found = explain(path, names=form.header, numeric=(), form=form)
         raise found or problem(path, "be a table with a header", f"{str(error)[:200]!r}") from None
+
+
+def _kind(field: Any, first: Any, form: Format) -> Any:
+    """The type of a column; a number whose thousands are divided is one of :data:`GROUPED`."""
+    import pyarrow as pa
+
+    if first is None or not pa.types.is_string(field.type):
+        return field.type
+    cells = [cell for cell in first.column(field.name).to_pylist() if cell is not None]
+    whole = cells and all(
+        is_number(number_text(cell, form.decimal, form.thousands), decimal=form.decimal) for cell in cells
+    )
+    return GROUPED if whole else field.type
 
 
 def parquet_schema(path: Path) -> tuple[Any, int]:
@@ -199,59 +223,82 @@ def parquet_batches(path: Path, *, columns: Sequence[str] | None = None) -> Iter
         raise problem(path, "be a whole parquet file", f"{str(error)[:200]!r}") from None
 
 
-def open_table(file: Path) -> tuple[dict[str, bool], Iterator[Any], int]:
-    """The columns of a file (True where they hold numbers), its record batches, and a bound on its rows."""
+def _holds_numbers(kind: Any) -> bool:
     import pyarrow as pa
 
-    def is_number(kind: Any) -> bool:
-        return any(
-            test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-        )
+    if isinstance(kind, str):
+        return kind == GROUPED
+    return any(
+        test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+    )
 
-    if file.suffix == ".parquet":
+
+@dataclass(frozen=True)
+class Table:
+    """A file that is open for reading."""
+
+    columns: dict[str, bool]  # True where a column holds numbers
+    batches: Iterator[Any]
+    rows: int  # at least as many as will come
+    form: Format | None = None  # how it is written, where it is text
+
+
+def open_table(file: Path, **how: Any) -> Table:
+    """The columns of a file, its record batches, and a bound on its rows; ``how`` as for :func:`.sniff`."""
+    import pyarrow as pa
+
+    suffix = inner_suffix(file)
+    if suffix == ".parquet":
         schema, rows = parquet_schema(file)
-        return {field.name: is_number(field.type) for field in schema}, parquet_batches(file), rows
-    schema = text_schema(file)
-    if "" in schema.names:
-        hint = "one without a name (an index that was saved along?)"
-        raise problem(file, "name every column", hint, line=1)
-    twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
-    if twice is not None:
-        raise problem(file, "name each column once", f"{twice!r} twice", line=1)
-    kinds = {field.name: field.type for field in schema}
-    numeric = [name for name, kind in kinds.items() if is_number(kind) and not pa.types.is_boolean(kind)]
+        return Table({field.name: _holds_numbers(field.type) for field in schema}, parquet_batches(file), rows)
+    if suffix in JSON:
+        return _open_json(file)
+    form = sniff(file, workbook=suffix in SHEETS, **how)
+    kinds = text_schema(file, form)
+    numeric = [
+        name
+        for name, kind in kinds.items()
+        if _holds_numbers(kind) and (kind == GROUPED or not pa.types.is_boolean(kind))
+    ]
     # A date with an offset is read as text: arrow would move it to UTC and forget where it came from.
-    zoned = {name for name, kind in kinds.items() if pa.types.is_timestamp(kind) and kind.tz is not None}
-    types = {name: pa.string() if name in zoned else kind for name, kind in kinds.items() if name not in set(numeric)}
-    batches = text_batches(file, names=schema.names, numeric=numeric, types=types, skip=1)
-    return {name: is_number(kind) for name, kind in kinds.items()}, batches, count_lines(file)
+    text = {
+        name
+        for name, kind in kinds.items()
+        if kind == GROUPED or pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None)
+    }
+    plain = {name for name in numeric if name not in text}
+    types = {name: pa.string() if name in text else kind for name, kind in kinds.items() if name not in plain}
+    batches = text_batches(file, names=form.header, numeric=numeric, types=types, form=form)
+    columns = {name: _holds_numbers(kind) for name, kind in kinds.items()}
+    return Table(columns, batches, count_lines(file, form), form)
 
 
-def arrow_times(column: Any, *, name: str = "time") -> Times:
-    """An arrow column as times: dates in UTC beside the offset they were written with, or numbers."""
+def _open_json(file: Path) -> Table:
+    """A table of JSON lines: an object a line."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+    from pyarrow import json as arrow_json
 
-    kind = column.type
     try:
-        if pa.types.is_timestamp(kind) and kind.tz is not None:
-            local = pc.local_timestamp(column).cast(pa.timestamp("ns"))
-            utc = column.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
-            values = np.asarray(utc.to_numpy(zero_copy_only=False))
-            ahead = np.asarray(local.to_numpy(zero_copy_only=False)) - values
-            return Times(values, (ahead / np.timedelta64(1, "m")).round().astype(np.int16))
-        if pa.types.is_temporal(kind):
-            return Times(np.asarray(column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False)))
-        if pa.types.is_string(kind) and len(column) and column.null_count == 0:
-            utc = column.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
-            written = pc.if_else(
-                pc.ends_with(column, "Z"), "Z", pc.utf8_slice_codeunits(column, -6)
-            ).dictionary_encode()
-            minutes = np.array([offset_minutes(text) for text in written.dictionary.to_pylist()], dtype=np.int16)
-            return Times(np.asarray(utc.to_numpy(zero_copy_only=False)), minutes[written.indices.to_numpy()])
-    except (pa.ArrowException, ValueError, OverflowError):
-        pass  # text that is not plainly a date with an offset: row by row, with a sentence that names the row
-    return read_times(column.to_numpy(zero_copy_only=False), name=name)
+        with open_bytes(file) as lines:
+            found = arrow_json.read_json(lines, read_options=arrow_json.ReadOptions(block_size=16 * BLOCK))
+        dates = [field.with_type(pa.string()) for field in found.schema if pa.types.is_timestamp(field.type)]
+        if dates:  # arrow would move a date with an offset to UTC
+            parse = arrow_json.ParseOptions(explicit_schema=pa.schema(dates))
+            with open_bytes(file) as lines:
+                found = arrow_json.read_json(
+                    lines, read_options=arrow_json.ReadOptions(block_size=16 * BLOCK), parse_options=parse
+                )
+    except (pa.ArrowException, OSError) as error:
+        raise problem(
+            file, "hold one JSON object a line, with a number for each channel", f"{str(error)[:120]!r}"
+        ) from None
+    nested = next((field.name for field in found.schema if pa.types.is_nested(field.type)), None)
+    if nested is not None:
+        raise problem(
+            file, f"hold plain values (leave {nested!r} out when you write it)", f"a nested value in {nested!r}"
+        )
+    columns = {field.name: _holds_numbers(field.type) for field in found.schema}
+    return Table(columns, iter(found.to_batches()), found.num_rows)
 
 
 def gather(
@@ -269,6 +316,7 @@ def gather(
     import pyarrow as pa
 
     values = np.empty((rows, len(numeric)))
+    wanted = frozenset(numeric)
     others: dict[str, list[Any]] = {}
     filled = 0
     for batch in batches:
@@ -279,7 +327,7 @@ def gather(
                 column = column.cast(pa.float64())
             values[filled:stop, c] = column.to_numpy(zero_copy_only=False)
         for name in batch.schema.names:
-            if name not in numeric:
+            if name not in wanted:
                 others.setdefault(name, []).append(batch.column(name))
         filled = stop
     return values[:filled], {name: pa.chunked_array(parts).combine_chunks() for name, parts in others.items()}

@@ -47,10 +47,8 @@ class LineReader:
     channels : sequence of str
     header : list of str, optional
         The csv header, where it has been read before.
-    time : str, optional
-        The column that holds the time, where it is not called like one.
-    ignore : sequence of str
-        Columns to leave out.
+    how : Reading, optional
+        What was said of how rows are written: the time column, columns to leave out, delimiter, decimal sign, dates.
     ignore_extra : bool
         Leave out whatever the model does not know.
 
@@ -68,14 +66,14 @@ class LineReader:
         channels: Sequence[str],
         *,
         header: Sequence[str] | None = None,
-        time: str | None = None,
-        ignore: Sequence[str] = (),
+        how: Reading | None = None,
         ignore_extra: bool = False,
     ) -> None:
         self.channels = tuple(channels)
         self.header = None if header is None else list(header)
-        self._time = time
-        self._ignore = frozenset(ignore)
+        self._writing = Writing(how or Reading())
+        self._time = self._writing.how.time
+        self._ignore = frozenset(self._writing.how.drop)
         self._ignore_extra = ignore_extra
         self._begun = header is not None
 
@@ -86,13 +84,16 @@ class LineReader:
             return None
         if text[0] in "{[":
             return self._json(text)
-        try:
-            cells = next(csv.reader([text]))
-        except csv.Error as error:
-            raise SeriesError(f"A row must be one line of csv. Got {text[:SHOWN]!r} instead ({error}).") from None
+        if self._writing.is_comment(text):
+            return None
+        if not self._begun:
+            self._writing.choose_delimiter(text, self.channels)
+        cells = self._writing.cells(text)
         if not self._begun:
             self._begun = True
-            if not all(is_number(cell) for cell in cells[1:]) or (len(cells) == 1 and not is_number(cells[0])):
+            if not all(map(self._writing.is_number, cells[1:])) or (
+                len(cells) == 1 and not self._writing.is_number(cells[0])
+            ):
                 self.header = self._check_names([cell.strip() for cell in cells])
                 return None
         return self._cells(cells)
