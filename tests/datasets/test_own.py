@@ -9,7 +9,7 @@ import pytest
 
 from tisat import Series
 from tisat.datasets import load, read_series
-from tisat.errors import DataFileError, ParameterError
+from tisat.errors import DataFileError, InputError, ParameterError
 
 WIDE = "timestamp,a,b,is_anomaly\n2024-01-01 00:00,1,2,0\n2024-01-01 00:01,3,,1\n2024-01-01 00:02,5,6,0\n2024-01-01 00:03,7,8,0\n"
 
@@ -96,13 +96,13 @@ def test_long_tables_carry_labels_and_further_channels(tmp_path):
 
 def test_a_long_table_with_an_unnamed_series_or_text_is_refused(tmp_path):
     (tmp_path / "many.csv").write_text("unique_id,ds,y\na,1,1\n,2,2\n")
-    with pytest.raises(DataFileError, match=r"name a series in column 'unique_id'. Got an empty cell at row 1"):
+    with pytest.raises(InputError, match=r"name a machine in every row. Got an empty cell at row 1"):
         read_series(tmp_path / "many.csv")
     (tmp_path / "many.csv").write_text("unique_id,ds,y\na,1,x\n")
-    with pytest.raises(DataFileError, match=r"text in column 'y'"):
+    with pytest.raises(InputError, match=r"column 'y' of a table must hold numbers.*--drop y"):
         read_series(tmp_path / "many.csv")
     (tmp_path / "many.csv").write_text("unique_id,ds,y\na,2,1\na,1,2\n")
-    with pytest.raises(DataFileError, match=r"many.csv: .*strictly increase"):
+    with pytest.raises(InputError, match=r"many.csv: .*strictly increase.*--sort"):
         read_series(tmp_path / "many.csv")
 
 
@@ -154,9 +154,9 @@ def test_the_card_of_own_files_counts_them(tmp_path):
 
 
 def test_a_folder_without_files_and_a_path_that_is_none_are_refused(tmp_path):
-    with pytest.raises(DataFileError, match="must hold csv or parquet files"):
+    with pytest.raises(DataFileError, match="must hold csv, xlsx, jsonl or parquet files"):
         load(str(tmp_path))
-    with pytest.raises(DataFileError, match="There is neither"):
+    with pytest.raises(DataFileError, match="There is none"):
         load(str(tmp_path / "nothing.csv"))
 
 

@@ -71,7 +71,7 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
     for name, (kind, option) in READING.items():
         if name not in own:
             default = False if kind is bool else None
-            annotation = Annotated[kind, option]
+            annotation: Any = Annotated[kind, option]
             parameters.append(
                 inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
             )

@@ -1,18 +1,22 @@
 """Dates as people write them: 09.03.2026 14:20, 3/9/2026 2:20 PM, 9-Mar-2026, or by a pattern of strptime.
 
 A dotted date begins with the day, as everywhere it is used. Between slashes or dashes the order is told by a number above
-12 somewhere in the column; where none is, it cannot be known, and the reader says so instead of guessing.
+12 somewhere in the column, or by rows that go on from one day to the next in one order and jump a month in the other; where
+neither helps it cannot be known, and the reader says so instead of guessing.
 """
 
 from __future__ import annotations
 
 import datetime
+import itertools
+import math
 import re
 from collections.abc import Sequence
 
 from tisat.errors import ParameterError, SeriesError
 from tisat.reading.clock import Moment, offset_minutes, read_time
 
+DAY = 86_400 * 10**9
 ISO, DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "iso", "day-first", "month-first", "year-first"
 EPOCHS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 WORDS = (ISO, DAY_FIRST, MONTH_FIRST, YEAR_FIRST, *EPOCHS)
@@ -194,7 +198,25 @@ def guess_format(texts: Sequence[str], *, name: str, seen: str | None = None) ->
         return DAY_FIRST if day else MONTH_FIRST
     if seen is not None:
         return seen
+    steady = None if month else _steady(texts)
+    if steady is not None:
+        return steady
     raise SeriesError(
         f"The dates of {name!r} must have one meaning. {first[0]!r} may begin with the day or with the month. "
         f"Type --time-format {DAY_FIRST} or --time-format {MONTH_FIRST} (or time_format=...)."
     )
+
+
+def _steady(texts: Sequence[str]) -> str | None:
+    """The order under which a day follows the day before it, where the other leaves a month between two rows."""
+    longest: dict[str, float] = {}
+    for form in (DAY_FIRST, MONTH_FIRST):
+        read = DateReader(form)
+        try:
+            moments = [int(read(text).value) for text in texts]
+        except SeriesError:
+            return None
+        steps = [later - sooner for sooner, later in itertools.pairwise(moments)]
+        longest[form] = math.inf if min(steps, default=-1) < 0 else max(steps)
+    best, other = sorted(longest, key=longest.__getitem__)
+    return best if longest[best] < DAY < 20 * DAY < longest[other] else None

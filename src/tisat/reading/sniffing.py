@@ -312,10 +312,12 @@ def _signs(
         points = any("." in cell and is_number(cell) for row in rows for cell in row)
         if plainly and not points:
             decimal = ","
-        elif points or delimiter == ",":
+        elif points:
             decimal = "."
         elif "decimal" in seen:
             decimal = seen["decimal"]
+        elif delimiter == ";":  # only where the comma is the decimal sign are cells divided so
+            decimal = ","
         else:
             raise problem(
                 path,
@@ -336,6 +338,17 @@ def number_text(cell: str, decimal: str, thousands: str) -> str:
     return cell
 
 
+def is_unit(cell: str) -> bool:
+    """Whether a cell may be a unit such as °C or [bar], or says nothing.
+
+    Examples
+    --------
+    >>> [is_unit(cell) for cell in ("m3/h", "°C", "bar", "Bad", "")]
+    [True, True, True, False, True]
+    """
+    return _UNIT.fullmatch(cell.strip()) is not None
+
+
 def _unit_rows(rows: Sequence[Sequence[str]], decimal: str, thousands: str) -> int:
     """How many rows below the header hold units: no numbers where the rows after them have numbers."""
     for count in (1, 2):
@@ -353,6 +366,6 @@ def _unit_rows(rows: Sequence[Sequence[str]], decimal: str, thousands: str) -> i
         cells = [row[c] for row in above for c in numeric]
         if any(cell and is_number(cell, decimal=decimal) and not is_missing(cell) for cell in cells):
             return 0
-        if all(_UNIT.fullmatch(cell) for cell in cells[: len(numeric)]) and any(cells):
+        if all(map(is_unit, cells[: len(numeric)])) and any(cells):
             return count
     return 0

@@ -105,9 +105,8 @@ def text_batches(
     form = Format(tuple(names), skip=skip, delimiter=delimiter, decimal=decimal) if form is None else form
     numbers = frozenset(numeric)
     grouped = {name for name, kind in (types or {}).items() if name in numbers and kind == pa.string()}
-    kinds = {
-        name: pa.float64() if name in numbers - grouped else (types or {}).get(name, pa.string()) for name in names
-    }
+    plain = numbers - grouped
+    kinds = {name: pa.float64() if name in plain else (types or {}).get(name, pa.string()) for name in names}
     try:
         # Our own file object: given a path, arrow reads dozens of blocks ahead.
         with (

@@ -16,7 +16,6 @@ state are written again; each carries its line number, counted from 1. This modu
 from __future__ import annotations
 
 import contextlib
-import csv
 import hashlib
 import json
 import os
@@ -27,12 +26,12 @@ from typing import IO, Any
 
 from tisat._validation import check_integer
 from tisat.errors import InputError, SeriesError
-from tisat.reading.columns import LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of
-from tisat.reading.words import is_number, read_number
+from tisat.reading.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of
+from tisat.reading.files import Reading
+from tisat.reading.lines import SHOWN, Writing, time_columns
 from tisat.watch.monitor import Monitor
 
 LONGEST_LINE = 1 << 20  # bytes; a longer line is refused unread
-SHOWN = 80  # characters of a line that a sentence repeats
 
 
 class HeaderError(SeriesError):
@@ -73,9 +72,11 @@ class LineReader:
         self.header = None if header is None else list(header)
         self._writing = Writing(how or Reading())
         self._time = self._writing.how.time
+        self._times = () if header is None else time_columns(header, self._time, self.channels)
         self._ignore = frozenset(self._writing.how.drop)
         self._ignore_extra = ignore_extra
         self._begun = header is not None
+        self._units_may_follow = False
 
     def __call__(self, line: str) -> tuple[Any, Any] | None:
         """Row and time; None for an empty line or a csv header."""
@@ -88,26 +89,39 @@ class LineReader:
             return None
         if not self._begun:
             self._writing.choose_delimiter(text, self.channels)
-        cells = self._writing.cells(text)
+        cells = self._writing.cells(text, expected=None if self.header is None else len(self.header))
         if not self._begun:
             self._begun = True
             if not all(map(self._writing.is_number, cells[1:])) or (
                 len(cells) == 1 and not self._writing.is_number(cells[0])
             ):
                 self.header = self._check_names([cell.strip() for cell in cells])
+                self._units_may_follow = True
+                return None
+        if self._units_may_follow:
+            self._units_may_follow = False
+            if self._writing.are_units(cells):
                 return None
         return self._cells(cells)
+
+    @property
+    def encoding(self) -> str:
+        """What the lines are encoded in."""
+        return self._writing.encoding
 
     def _is_other(self, name: str) -> bool:
         """Whether a name is the time's, the labels' or one to leave out, and not a channel's."""
         if name in self.channels:
             return False
-        return name == self._time or name in self._ignore or name.lower() in (*TIME_NAMES, *LABEL_NAMES)
+        if name == self._time or name in self._ignore or name == self._writing.how.label:
+            return True
+        return name in self._times or name.lower() in (*TIME_NAMES, *DATE_NAMES, *LABEL_NAMES)
 
     def _check_names(self, header: list[str]) -> list[str]:
         try:
-            if self._time is not None:
-                choose(header, self._time, ())
+            self._times = time_columns(header, self._time, self.channels)
+            for name in self._times:
+                choose(header, name, ())
             names = [name for name in header if not self._is_other(name)]
             order_of(
                 names, self.channels, whose="this model", what="header of the rows", ignore_extra=self._ignore_extra
@@ -124,24 +138,20 @@ class LineReader:
                     raise SeriesError(
                         f"A row must have {len(self.channels)} values, or a time and as many. Got {len(cells)} instead."
                     )
-                return [read_number(cell) for cell in cells[extra:]], (cells[0].strip() or None) if extra else None
+                values = [self._writing.number(cell) for cell in cells[extra:]]
+                return values, self._writing.time(cells[0].strip() or None) if extra else None
             if len(cells) != len(self.header):
                 raise SeriesError(
                     f"A row must have the {len(self.header)} cells of the header. Got {len(cells)} instead."
                 )
             named = dict(zip(self.header, cells, strict=True))
-            time = self._time_of(self.header)
-            row = {name: read_number(named[name]) for name in self.channels}
-            return row, None if time is None else named[time].strip() or None
+            row = {name: self._writing.number(named[name]) for name in self.channels}
+            time = " ".join(named[name].strip() for name in self._times)
+            return row, self._writing.time(time.strip() or None)
         except SeriesError:
             raise
         except ValueError:
             raise SeriesError(f"A row must hold numbers. Got {','.join(cells)[:SHOWN]!r} instead.") from None
-
-    def _time_of(self, names: Iterable[str]) -> str | None:
-        if self._time is not None:
-            return self._time
-        return next((name for name in names if name.lower() in TIME_NAMES and name not in self.channels), None)
 
     def _json(self, text: str) -> tuple[Any, Any]:
         try:
@@ -152,8 +162,8 @@ class LineReader:
             ) from None
         if isinstance(row, list):
             return row, None
-        time = self._time_of(row)
-        values = {name: value for name, value in row.items() if name != time and not self._is_other(name)}
+        self._times = time_columns(row, self._time, self.channels)
+        values = {name: value for name, value in row.items() if not self._is_other(name)}
         unknown = [name for name in values if name not in self.channels]
         if self._ignore_extra:
             values = {name: value for name, value in values.items() if name in self.channels}
@@ -163,7 +173,9 @@ class LineReader:
                 f"{meant(unknown[0], self.channels)} Extra columns can be left out: --ignore-extra."
             )
         self._begun = True
-        return values, None if time is None else row[time]
+        moments = [row.get(name) for name in self._times]
+        time = moments[0] if len(moments) == 1 else " ".join(map(str, moments)) or None
+        return values, self._writing.time(time)
 
 
 def judge_line(monitor: Monitor, reader: LineReader, line: bytes, number: int) -> dict[str, Any] | None:
@@ -172,9 +184,11 @@ def judge_line(monitor: Monitor, reader: LineReader, line: bytes, number: int) -
         if len(line) > LONGEST_LINE:
             raise SeriesError(f"A row must be at most {LONGEST_LINE} bytes long. Got {len(line)} instead.")
         try:
-            text = line.decode("utf-8")
+            text = line.decode(reader.encoding)
         except UnicodeDecodeError:
-            raise SeriesError(f"A row must be text in UTF-8. Got {line[:20]!r} instead.") from None
+            raise SeriesError(
+                f"A row must be text in {reader.encoding.upper()}, or --encoding must say what it is in. Got {line[:20]!r} instead."
+            ) from None
         read = reader(text)
         if read is None:
             return None
