@@ -101,7 +101,7 @@ def scores_of(detector, rows):
 
 def verdicts_of(detector, rows):
     monitor = detector.monitor(false_alarms="1/50 instants")
-    for row in [rows] if rows is None else rows[60:130]:
+    for row in [rows] if rows is None else rows[90:130]:
         json.dumps(monitor.update(row).to_json(), allow_nan=False)
     monitor.to_bytes()
 
@@ -121,7 +121,8 @@ def test_bad_input_is_fine_or_refused(name):
         if not slow or what in FOR_SLOW_FITS:
             findings[what, "fit"] = outcome(lambda rows=rows: scores_of(cls(**cls._test_params()).fit(rows), BASE))
         findings[what, "score"] = outcome(lambda rows=rows: scores_of(fitted, rows))
-        findings[what, "monitor"] = outcome(lambda rows=rows: verdicts_of(fitted, rows))
+        if not slow or what in ("masked", "beyond floats", "both ends"):
+            findings[what, "monitor"] = outcome(lambda rows=rows: verdicts_of(fitted, rows))
     assert {where: found for where, found in findings.items() if found is not None} == {}
 
 

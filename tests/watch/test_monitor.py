@@ -399,3 +399,29 @@ def test_a_dead_sensor_is_an_alarm_of_its_own_and_never_zero_alarms():
     if not watch.detector.partial:
         with pytest.raises(SeriesError, match=r"None of its 60 could be.*heat \(since row 0\)"):
             watch.alarms(tisat.Series(values, channels=names, name="pump"))
+
+
+def test_words_change_thresholds_and_silence_does_not(tmp_path):
+    watch = quietly(Watch(make("last-value"), budget="1/5000 instants").fit, wave(2000, seed=1))
+    monitor = watch.monitor()
+    rows = wave(1500, seed=7)
+    rows[300:303] += 3.0
+    rows[900:903] += 3.0
+    verdicts = [monitor.update(row) for row in rows]
+    raised = [verdict.row for verdict in verdicts if verdict.raised]
+    assert len(raised) >= 2
+    assert {verdict.threshold for verdict in verdicts} == {watch.calibration.threshold}  # nothing moved by itself
+    for row in raised:
+        monitor.label(row, "false")
+    monitor = Monitor.restore(watch, monitor.to_bytes())  # what was said is kept
+    proposal = monitor.propose()
+    assert proposal.false_alarms == len(raised)
+    assert any("false alarms" in words for words in proposal.words)
+    before = watch.calibration.threshold
+    assert watch.adopt(proposal).calibration.threshold == proposal.after.threshold != before
+    watch.save(tmp_path / "watch")
+    assert Watch.load(tmp_path / "watch").calibration.threshold == proposal.after.threshold
+    with pytest.raises(ParameterError, match="made for another"):
+        watch.adopt(proposal)
+    with pytest.raises(InputError, match="must lie in an episode"):
+        monitor.label(10**6, "true")

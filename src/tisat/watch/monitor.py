@@ -34,6 +34,7 @@ from tisat.reading.clock import say
 from tisat.reading.columns import listed, meant
 from tisat.sequential.alarms import Alarm, Tally, explained, named_shares, shares_of
 from tisat.sequential.calibration import Calibration
+from tisat.sequential.record import Episode, EpisodeRecord, Proposal, propose
 from tisat.sequential.rules import Scored
 from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
 from tisat.watch.contract import Array, Stream, WindowedStream
@@ -88,6 +89,7 @@ class Monitor:
         self._clock = RowClock(watch.period)
         self._threshold = watch.calibration.threshold
         self._run = watch.rule.start(threshold=self._threshold)
+        self.record = EpisodeRecord.beside(watch.calibration)  # of what it has seen: for labels and proposals
         self.rows = 0  # accepted
         m = watch.detector.nominal_.shape[1]
         self._no_point = np.full(m, np.nan)
@@ -257,6 +259,7 @@ class Monitor:
         now = taken.row
         score = float(scored.scores[0])
         evidence, statistic, active, onset = self._run.update(scored)
+        self.record.update(statistic)
         if score != score and status == "ok":
             status = "warming up"
         self.counts[status] += 1
@@ -315,6 +318,19 @@ class Monitor:
             reasons=reasons,
         )
 
+    # ------------------------------------------------------------------ people's words
+
+    def label(self, row: int, word: str) -> Episode:
+        """Say what the alarm that was on at ``row`` was: ``false``, ``true``, ``expected`` or ``new normal``.
+
+        Nothing changes by it but the record: see :meth:`propose`.
+        """
+        return self.record.label(row, word)
+
+    def propose(self, *, budget: Any = None) -> Proposal:
+        """Another threshold from what was seen and labelled, with its consequences; :meth:`Watch.adopt` puts it in force."""
+        return propose(self.calibration, self.record, budget=budget)
+
     # ------------------------------------------------------------------ going on after a crash
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -333,7 +349,12 @@ class Monitor:
             "threshold": self._threshold,
             "budget": self.calibration.budget,
         }
-        parts = {"carry": carried, "stream": self._stream.state(), "run": self._run.state()}
+        parts = {
+            "carry": carried,
+            "stream": self._stream.state(),
+            "run": self._run.state(),
+            "record": self.record.state(),
+        }
         tensors = {
             f"{part}.{name}": np.asarray(array) for part, arrays in parts.items() for name, array in arrays.items()
         }
@@ -363,7 +384,7 @@ class Monitor:
         if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
             shares = sorted(document["alarm"]["channels"].items(), key=lambda item: (-item[1], self._index[item[0]]))
             self._alarm = Alarm.from_json({**document["alarm"], "channels": dict(shares)})
-        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"carry": {}, "stream": {}, "run": {}}
+        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"carry": {}, "stream": {}, "run": {}, "record": {}}
         for name, array in tensors.items():
             part, dot, rest = name.partition(".")
             if dot:
@@ -373,6 +394,7 @@ class Monitor:
         self._carry.restore(document["silence"], parts["carry"])
         self._stream.restore(parts["stream"])
         self._run.restore(parts["run"])
+        self.record.restore(parts["record"])
 
     def _header(self, note: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         document, tensors = self.state()

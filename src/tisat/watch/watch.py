@@ -20,12 +20,13 @@ import numpy.typing as npt
 
 from tisat import registry
 from tisat.artefact import read_artefact, write_artefact
-from tisat.errors import ArtefactError, NotFittedError, SeriesError
+from tisat.errors import ArtefactError, NotFittedError, ParameterError, SeriesError
 from tisat.missing import carry_forward, finite, silences, usable_parts
 from tisat.reading.durations import seconds_of
 from tisat.sequential.alarms import Alarms, Tally, alarms_of
 from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
+from tisat.sequential.record import Proposal
 from tisat.sequential.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
 from tisat.series import Series
 from tisat.watch.clock import wrong_pace
@@ -53,6 +54,8 @@ class Watch:
         A registered rule by name with its defaults, or one with its options: ``ExcessRule(hold=30)``.
     method : str
         How the threshold is found: see :func:`tisat.sequential.calibrate`.
+    strict : bool
+        Keep the budget with about 95 % probability, at the price of events found.
     period : float, str or timedelta, optional
         The sampling period, where the training data has no clock.
     random_state : int
@@ -72,9 +75,11 @@ class Watch:
         budget: Any = None,
         rule: str | AlarmRule = DEFAULT_RULE,
         method: str = "auto",
+        strict: bool = False,
         period: Any = None,
         random_state: int = 0,
     ) -> None:
+        self.strict = strict
         self.detector: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
         self.budget = budget
         self.method = method
@@ -116,14 +121,22 @@ class Watch:
             Budget.parse(self.budget, period=self.period),
             breaks=self.detector.nominal_breaks_,
             method=self.method,
+            strict=self.strict,
             random_state=self.random_state,
         )
+        return self
+
+    def adopt(self, proposal: Proposal) -> Self:
+        """Put a proposal of a monitor in force: its threshold, for the monitors made from now on."""
+        if self.calibration != proposal.before:
+            raise ParameterError("A proposal must be about the calibration in force. This one was made for another.")
+        self._calibration, self.budget = proposal.after, proposal.after.budget
         return self
 
     def recalibrated(self, budget: Any) -> Watch:
         """The same watch for another budget; this one stays as it is."""
         other = Watch(self.detector, budget=budget, rule=make_rule(self.rule.name, **self.rule.params()),
-                      method=self.method, period=self._given_period, random_state=self.random_state)  # fmt: skip
+                      method=self.method, strict=self.strict, period=self._given_period, random_state=self.random_state)  # fmt: skip
         other.reading = self.reading
         return other.calibrate()
 
@@ -231,6 +244,7 @@ class Watch:
             "rule": self.rule.name,
             "options": self.rule.params(),
             "method": self.method,
+            "strict": self.strict,
             "period": self._given_period,
             "random_state": self.random_state,
             "calibration": calibration.to_json(),
@@ -274,6 +288,7 @@ class Watch:
                 budget=kept["budget"],
                 rule=make_rule(kept["rule"], **kept["options"]),
                 method=kept["method"],
+                strict=bool(kept["strict"]),
                 period=kept["period"],
                 random_state=kept["random_state"],
             )
