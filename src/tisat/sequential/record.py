@@ -134,7 +134,7 @@ class EpisodeRecord:
         """Say what the alarm that was on at ``row`` was: false, true, expected or new normal; the episode it is about."""
         check_choice(word, "label", "EpisodeRecord", choices=LABELS)
         for i, episode in enumerate(self.episodes):
-            if episode.start <= row and (episode.stop is None or row < episode.stop):
+            if episode.start <= row < (int(self._count[1]) if episode.stop is None else episode.stop):
                 self._label[i] = LABELS.index(word)
                 return replace(episode, label=word)
         raise InputError(
