@@ -8,17 +8,18 @@ from typing import Annotated
 import typer
 
 from tisat.cli._output import JsonFlag, print_json, print_table
+from tisat.registry import DEFAULT
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for report.html, alarms.csv and the model.")] = Path(
         "demo"
     ),
-    detector: Annotated[str, typer.Option("--detector", help="A name of `tisat detectors`.")] = "tisat",
+    detector: Annotated[str, typer.Option("--detector", help="A name of `tisat detectors`.")] = DEFAULT,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated plant.")] = 3,
     json: JsonFlag = False,
 ) -> None:
-    """Generate a plant, train, set an alarm budget, raise alarms, evaluate beside the floors, write a report."""
+    """Generate a plant, learn, set an alarm budget, raise alarms, evaluate beside the floors, write a report."""
     from tisat.artefact import write_bytes
     from tisat.report import demo as flow
 
@@ -27,19 +28,18 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     write_bytes(out / "report.html", flow.demo_page(done, command=command).encode())
     done.alarms.write(out / "alarms.csv")
-    done.detector.save(out / "model.tisat")
+    done.watch.save(out / "model.tisat")
     if json:
         print_json(flow.demo_document(done))
         return
-    print_table(
-        f"Alarms: {done.counts}",
-        ("raised", "what it found", "delay", "channels blamed", "channels at fault"),
-        flow.alarm_rows(done),
-    )
+    typer.echo("\n".join(flow.key_figures(done)) + "\n")
+    print_table("The faults", flow.FAULT_COLUMNS, flow.fault_rows(done))
+    print_table("The alarms", flow.ALARM_COLUMNS[:-1], [row[:-1] for row in flow.alarm_rows(done, reasons=1)])
     print_table(
         f"What the scores are worth (delta_max = {flow.DELTA_MAX})",
-        ("score", "SPD", "chance-corrected", "point-adjusted F1 (oracle)"),
+        flow.SCORE_COLUMNS,
         flow.score_rows(done),
+        note="1 is perfect; floors are what fools get on the same labels; oracle: the threshold was chosen on them.",
     )
     typer.echo(
         f"Written: {out / 'report.html'}, {out / 'alarms.csv'}, {out / 'model.tisat'} ({done.seconds:.0f} s)", err=True

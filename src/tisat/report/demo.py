@@ -1,4 +1,4 @@
-"""The whole flow on a generated plant: train, set an alarm budget, raise alarms, evaluate beside the fools, write a page.
+"""The whole flow on a generated plant: learn, set an alarm budget, raise alarms, evaluate beside the fools, write a page.
 
 :func:`run_demo` is the package on one screen; :func:`demo_page` puts its result on paper. Neither computes anything that
 the rooms below do not offer to every user.
@@ -6,6 +6,7 @@ the rooms below do not offer to every user.
 
 from __future__ import annotations
 
+import html
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,21 +15,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tisat._extras import require
-from tisat.base import Detector
 from tisat.datasets.synthetic import Fault, Plant, make_plant
 from tisat.detectors import make
 from tisat.metrics import AlarmCounts, SPDCurve, best_adjusted_f1, chance_corrected, count_alarms, spd_curve
-from tisat.report.page import Picture, Section, Table, figure_to_svg, render_page
+from tisat.registry import DEFAULT
+from tisat.report.page import Block, Picture, Section, Table, figure_to_svg, render_page
+from tisat.report.timeline import FALSE, FOUND, MISSED, Mark, draw_timeline
 from tisat.sequential.alarms import Alarm, Alarms
+from tisat.sequential.picture import blamed
+from tisat.watch.watch import Watch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTA_MAX = 100  # instants: the headline of the specification
 BUDGET = "1/day"
-DAYS = 15  # of nominal data: a fifth is held out, and three budget periods must fit into it
+DAYS = 15  # of nominal data
+MINUTES_A_DAY = 1440
 RIVALS = ("linear-mean", "last-value", "random-guess")
 PARAMETERS: dict[str, dict[str, Any]] = {"tisat": {"stride": 2}}  # every second window: half the training time
+ALARM_COLUMNS = ("raised", "what it was", "after", "what it looks like", "why", "channels at fault")
+FAULT_COLUMNS = ("fault", "began", "channels", "outcome")
+SCORE_COLUMNS = ("score", "SPD", "chance-corrected", "point-adjusted F1 (oracle)")
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Demo:
     """What the demo did."""
 
     plant: Plant
-    detector: Detector
+    watch: Watch
     alarms: Alarms
     counts: AlarmCounts  # the alarms against the labelled events
     curves: dict[str, SPDCurve]  # by row of the table
@@ -44,8 +52,8 @@ class Demo:
     seconds: float
 
 
-def run_demo(*, detector: str = "tisat", random_state: int = 3, say: Callable[[str], None] = lambda _: None) -> Demo:
-    """Generate, train, alarm, evaluate.
+def run_demo(*, detector: str = DEFAULT, random_state: int = 3, say: Callable[[str], None] = lambda _: None) -> Demo:
+    """Generate, learn, alarm, evaluate.
 
     Parameters
     ----------
@@ -57,13 +65,13 @@ def run_demo(*, detector: str = "tisat", random_state: int = 3, say: Callable[[s
         Told what is being done.
     """
     started = time.perf_counter()
-    plant = make_plant(n_train=DAYS * 1440, random_state=random_state)
+    plant = make_plant(n_train=DAYS * MINUTES_A_DAY, random_state=random_state)
     say(f"A plant of {plant.train.n_channels} channels: {DAYS} days of nominal data, then {plant.test} with faults")
 
-    fitted = make(detector, **PARAMETERS.get(detector, {})).fit(plant.train)
-    say(f"Trained {fitted!r} on {fitted.trained_on_['rows_used']:,} rows; the last fifth is held out for the budget")
+    watch = Watch(make(detector, **PARAMETERS.get(detector, {})), budget=BUDGET).fit(plant.train)
+    say(f"Learned what is nominal: {watch.detector!r} on {watch.detector.trained_on_['rows_used']:,} rows")
 
-    alarms = fitted.alarms(plant.test, false_alarms=BUDGET)
+    alarms = watch.alarms(plant.test)
     say(f"At most {BUDGET}: {alarms.calibration}")
 
     labels = plant.test.labels
@@ -77,7 +85,7 @@ def run_demo(*, detector: str = "tisat", random_state: int = 3, say: Callable[[s
             scores[f"{name}, plain score"] = make(name).fit(plant.train).decision_function(plant.test)
     curves = {row: spd_curve(labels, values, delta_max=DELTA_MAX) for row, values in scores.items()}
     adjusted = {row: best_adjusted_f1(labels, values).f1 for row, values in scores.items()}
-    return Demo(plant, fitted, alarms, counts, curves, adjusted, time.perf_counter() - started)
+    return Demo(plant, watch, alarms, counts, curves, adjusted, time.perf_counter() - started)
 
 
 def score_rows(demo: Demo) -> list[tuple[str, float, float, float]]:
@@ -89,110 +97,197 @@ def score_rows(demo: Demo) -> list[tuple[str, float, float, float]]:
     return rows
 
 
+def _last(fault: Fault) -> int:
+    """The last instant at which an alarm has to do with the fault: its end, or the end of the window after its onset."""
+    return max(fault.stop - 1, fault.start + DELTA_MAX)
+
+
 def _fault_of(alarm: Alarm, faults: Sequence[Fault]) -> Fault | None:
-    """The fault in whose window the alarm was raised."""
-    return next((f for f in faults if f.start <= alarm.raised <= max(f.stop, f.start + DELTA_MAX)), None)
+    """The fault during which the alarm was raised."""
+    return next((fault for fault in faults if fault.start <= alarm.raised <= _last(fault)), None)
 
 
-def alarm_rows(demo: Demo) -> list[tuple[Any, ...]]:
-    """One row an alarm: when, the onset estimate, what it found and how late, the channels it blames and the true ones."""
+def false_alarms(demo: Demo) -> list[Alarm]:
+    """Alarms that were raised while nothing was wrong. A lasting one counts once, as it does in a budget."""
+    return [alarm for alarm in demo.alarms if _fault_of(alarm, demo.plant.faults) is None]
+
+
+def missed(demo: Demo) -> list[Fault]:
+    """Faults in whose window no alarm was on."""
+    return [fault for fault, hit in zip(demo.plant.faults, demo.counts.detected, strict=True) if not hit]
+
+
+def key_figures(demo: Demo) -> tuple[str, ...]:
+    """The answer in words: what was found and how soon, and what it cost beside the budget."""
+    count, found = demo.counts.n_events, demo.counts.true_alarms
+    false = len(false_alarms(demo))
+    days = demo.counts.days_outside
+    allowed = demo.counts.n_outside / demo.alarms.calibration.target
+    budget = demo.alarms.calibration.budget
+    kept = (
+        f"within your budget of {budget}"
+        if false <= allowed
+        else f"over your budget of {budget}, which allows {allowed:.1f}"
+    )
+    sentences = [
+        f"{found} of {count} faults found, {false} false alarm{'s' * (false != 1)} in {days:.1f} days without faults: {kept}."
+    ]
+    delays = demo.counts.delays[demo.counts.detected]
+    if found:
+        sentences.append(
+            f"Of the faults found, half had their alarm {_after(float(np.median(delays)))}, the slowest {_after(float(delays.max()))}."
+        )
+    sentences += [f"Missed: {fault.kind} ({_told(demo, fault)})." for fault in missed(demo)]
+    return tuple(sentences)
+
+
+def _after(minutes: float) -> str:
+    return "at once" if minutes < 1 else f"after {minutes:.0f} minute{'s' * (round(minutes) != 1)}"
+
+
+def _told(demo: Demo, fault: Fault) -> str:
+    """What came of a fault, in words; misses are told apart from delays."""
+    index = demo.plant.faults.index(fault)
+    if demo.counts.detected[index]:
+        before = any(a.raised < fault.start and (a.cleared or fault.stop) > fault.start for a in demo.alarms)
+        delay = demo.counts.delays[index]
+        return "found; an alarm was on already" if before else f"found {_after(delay)}"
+    later = [alarm.raised - fault.start for alarm in demo.alarms if fault.start <= alarm.raised <= _last(fault)]
+    if later:
+        return f"its alarm came after {later[0]} minutes, later than the {DELTA_MAX} that count"
+    return "no alarm"
+
+
+def fault_rows(demo: Demo) -> list[tuple[Any, ...]]:
+    """One row for each fault: what, when, where, and what came of it."""
+    names = demo.plant.test.channels
+    return [
+        (
+            fault.kind,
+            str(demo.plant.test.stamp(fault.start))[:16].replace("T", " "),
+            ", ".join(names[c] for c in fault.channels),
+            _told(demo, fault) if hit else f"missed: {_told(demo, fault)}",
+        )
+        for fault, hit in zip(demo.plant.faults, demo.counts.detected, strict=True)
+    ]
+
+
+def alarm_rows(demo: Demo, *, reasons: int = 2) -> list[tuple[Any, ...]]:
+    """One row for each alarm: when, what it was, how late, what it looks like and why, and the channels truly at fault."""
     names = demo.plant.test.channels
     rows: list[tuple[Any, ...]] = []
     for alarm in demo.alarms:
         fault = _fault_of(alarm, demo.plant.faults)
-        blamed = ", ".join(f"{name} {share:.0%}" for name, share in list(alarm.channels.items())[:2])
         true = "" if fault is None else ", ".join(names[c] for c in fault.channels)
         found = "false alarm" if fault is None else fault.kind
         late = None if fault is None else alarm.raised - fault.start
-        rows.append((str(alarm.raised_time or alarm.raised)[:16], found, late, blamed, true))
+        why = "; ".join(map(str, alarm.reasons[:reasons]))
+        rows.append((str(alarm.raised_time or alarm.raised)[:16].replace("T", " "), found, late, alarm.kind, why, true))
     return rows
 
 
-def missed(demo: Demo) -> list[Fault]:
-    """Faults in whose window no alarm was raised."""
-    return [fault for fault, hit in zip(demo.plant.faults, demo.counts.detected, strict=True) if not hit]
+def _marks(demo: Demo) -> list[Mark]:
+    """Faults and false alarms as the timeline names them."""
+    marks = [
+        Mark(fault.start, fault.stop, fault.kind + ("" if hit else " (missed)"), FOUND if hit else MISSED)
+        for fault, hit in zip(demo.plant.faults, demo.counts.detected, strict=True)
+    ]
+    rows = len(demo.plant.test)
+    return marks + [Mark(a.raised, a.cleared or rows, a.kind or "alarm", FALSE) for a in false_alarms(demo)]
 
 
 def _loss_picture(demo: Demo) -> Figure | None:
-    history: Sequence[dict[str, float]] = getattr(demo.detector, "history_", ())
+    history: Sequence[dict[str, float]] = getattr(demo.watch.detector, "history_", ())
     if len(history) < 2:
         return None
     figure, axes = require("matplotlib.pyplot", whose="The report").subplots(figsize=(6, 2.6))
     for name in [key for key in history[0] if key != "epoch"]:
         axes.plot([row["epoch"] for row in history], [row[name] for row in history], marker="o", ms=3, label=name)
-    axes.set(xlabel="epoch", ylabel="loss", yscale="log")
+    axes.set(xlabel="epoch", ylabel="loss")
     axes.legend(frameon=False)
     return figure  # type: ignore[no-any-return]
 
 
 def demo_page(demo: Demo, *, command: str = "tisat demo") -> str:
-    """The result as one self-contained HTML page."""
+    """The result as one self-contained HTML page: the answer, the timeline, the alarms, what the scores are worth."""
+    test, detector = demo.plant.test, demo.watch.detector
     first = next(iter(demo.curves.values()))
-    curve_figure = first.plot().figure
-    calibration = demo.alarms.calibration
-    realised = "no alarm" if calibration.realised is None else f"one in {calibration.realised:,.0f} instants"
-    escaped = "; ".join(f"{f.kind} at instant {f.start}" for f in missed(demo)) or "none"
-    training: list[str | Table | Picture] = [
-        f"{demo.detector!r} was fitted on {demo.detector.trained_on_['rows_used']:,} of {len(demo.plant.train):,} nominal rows; "
-        "the rest was held out to find the threshold."
+    training: list[str | Table | Picture | Block] = [
+        f"{detector!r} learned from {detector.trained_on_['rows_used']:,} nominal rows. The threshold was found on what it says of rows "
+        f"it had not seen ({detector.nominal_source_}).",
+        *demo.alarms.calibration.words,
+        *demo.alarms.calibration.notes,
     ]
     losses = _loss_picture(demo)
     if losses is not None:
         training.append(Picture(figure_to_svg(losses), "Loss by epoch, on the training rows and on their tail."))
+    answer, *more = key_figures(demo)
+    timeline = draw_timeline(_marks(demo), demo.alarms, test, channels=blamed(demo.alarms, test, 3))
     sections = [
         Section(
-            "Alarms",
+            "What happened",
             [
-                f"Asked for at most {calibration.budget} of false alarms. On the labelled test data: {demo.counts}. Missed: {escaped}.",
-                Table(
-                    ("raised", "what it found", "delay", "channels blamed", "channels at fault"),
-                    alarm_rows(demo),
-                    "Delay in instants (minutes) since the fault began. Shares are of the evidence since the onset estimate.",
-                ),
+                Block(f'<p class="answer">{html.escape(answer)}</p>'),
+                *more,
                 Picture(
-                    figure_to_svg(demo.alarms.plot(demo.plant.test)),
-                    "The channels most blamed, then the statistic with its threshold. Faults are shaded; alarms and onsets are marked.",
+                    figure_to_svg(timeline),
+                    "Green: faults that were found. Black: faults that were missed. Red: false alarms, named by what they look like. "
+                    "Below: the channels most blamed, then the statistic, which raises an alarm at its threshold.",
+                ),
+                Table(
+                    FAULT_COLUMNS,
+                    fault_rows(demo),
+                    f"A fault is found when an alarm is on within {DELTA_MAX} minutes of its beginning.",
+                ),
+            ],
+        ),
+        Section(
+            "The alarms and their reasons",
+            [
+                Table(
+                    ALARM_COLUMNS,
+                    alarm_rows(demo),
+                    "After: minutes since the fault began. Why: the value seen, the value expected and its usual spread, in the plant's units, "
+                    "for the two channels most blamed.",
                 ),
             ],
         ),
         Section(
             "What the scores are worth",
             [
-                "SPD rewards each event once, penalises each false alarm once and pays for speed; the floors are what fools get on the "
-                "same labels. The last column is the score most papers report: random guessing wins it, which is why it is not used here.",
-                Table(
-                    ("score", "SPD", "chance-corrected", "point-adjusted F1 (oracle)"),
-                    score_rows(demo),
-                    f"delta_max = {DELTA_MAX} instants. Oracle: the best threshold, chosen on the test labels.",
-                    strong=(0, 1),
+                "SPD is the area under precision against delay, over all thresholds: each fault is rewarded once, the more the sooner, and each "
+                "false alarm is penalised once. 1 is perfect.",
+                "A floor is what a fool gets on the same labels: random scores, random scores held for a while, an alarm that is always on, one "
+                "that blinks. Chance-corrected SPD is 0 for the best fool and 1 for a perfect detector.",
+                "Point-adjusted F1 is the score most papers report, at the best threshold, chosen by looking at the labels (an oracle). Random "
+                "guessing wins it here. That is why it is shown and not used.",
+                Table(SCORE_COLUMNS, score_rows(demo), f"delta_max = {DELTA_MAX} minutes.", strong=(0, 1)),
+                Picture(
+                    figure_to_svg(first.plot().figure), "Alarm precision against normalised delay; the area is SPD."
                 ),
-                Picture(figure_to_svg(curve_figure), "Alarm precision against normalised delay; the area is SPD."),
             ],
         ),
-        Section(
-            "The budget",
-            [
-                f"Target: one false alarm in {calibration.target:,.0f} instants. Realised on {calibration.instants:,} held-out nominal instants: "
-                f"{realised}, 95 % interval {calibration.low:,.0f} to {'unbounded' if calibration.high is None else f'{calibration.high:,.0f}'}. "
-                f"Method: {calibration.method}; rule: {calibration.rule}.",
-                *calibration.notes,
-            ],
-        ),
-        Section("Training", training),
+        Section("The budget and the training", training),
     ]
-    lead = f"A generated plant, {len(demo.plant.test):,} instants of test data with {demo.counts.n_events} labelled faults; {demo.seconds:.0f} s in all."
+    lead = (
+        f"A generated plant of {test.n_channels} channels, {len(test):,} minutes of test data with {demo.counts.n_events} labelled "
+        f"faults; nothing is tuned to them. {demo.seconds:.0f} s in all."
+    )
     return render_page("tisat: from a series to alarms you can afford", sections, lead=lead, command=command)
 
 
 def demo_document(demo: Demo) -> dict[str, Any]:
     """The result as plain values."""
+    delays = demo.counts.delays[demo.counts.detected]
     return {
-        "detector": repr(demo.detector),
+        "summary": list(key_figures(demo)),
+        "detector": repr(demo.watch.detector),
         "budget": demo.alarms.calibration.to_json(),
         "events": demo.counts.n_events,
         "detected": demo.counts.true_alarms,
-        "false_alarms": demo.counts.n_false_alarms,
-        "mean_delay": demo.counts.average_delay,
+        "false_alarms": len(false_alarms(demo)),
+        "days_without_faults": demo.counts.days_outside,
+        "median_delay_of_detected": float(np.median(delays)) if len(delays) else None,
         "alarms": demo.alarms.to_rows(),
         "scores": [
             dict(zip(("score", "spd", "chance_corrected", "adjusted_f1_oracle"), row, strict=True))

@@ -71,6 +71,9 @@ th, td { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align
 th.left, td.left { text-align: left; } tr.strong { font-weight: 600; background: var(--mark); }
 figure { margin: 1rem 0; background: #fff; border: 1px solid var(--line); border-radius: 6px; padding: .75rem; overflow-x: auto; } figure svg { max-width: 100%; height: auto; display: block; }
 figcaption { color: #5d6675; font-size: .875rem; margin-top: .5rem; } pre { background: var(--mark); padding: .75rem 1rem; border-radius: 6px; overflow-x: auto; }
+.answer { font-size: 1.25rem; font-weight: 600; } .wide { overflow-x: auto; }
+@media (max-width: 40rem) { figure svg { max-width: none; width: 44rem; } th, td { padding: .25rem .5rem; } td.left { min-width: 6rem; } }
+@media print { body { margin: 0; max-width: none; font-size: 11px; } section { break-inside: auto; } figure { break-inside: avoid; } }
 footer { color: var(--soft); font-size: .8rem; border-top: 1px solid var(--line); margin-top: 3rem; padding-top: .75rem; }
 </style></head><body>
 <h1>{{ title }}</h1>{% if lead %}<p class="lead">{{ lead }}</p>{% endif %}
@@ -78,10 +81,10 @@ footer { color: var(--soft); font-size: .8rem; border-top: 1px solid var(--line)
 {% for item in section.content %}{% if item is string %}<p>{{ item }}</p>
 {% elif item.html is defined %}{{ item.html | safe }}
 {% elif item.svg is defined %}<figure>{{ item.svg | safe }}{% if item.caption %}<figcaption>{{ item.caption }}</figcaption>{% endif %}</figure>
-{% else %}<table>{% if item.caption %}<caption>{{ item.caption }}</caption>{% endif %}<thead><tr>
+{% else %}<div class="wide"><table>{% if item.caption %}<caption>{{ item.caption }}</caption>{% endif %}<thead><tr>
 {% for column in item.columns %}<th{% if item.text[loop.index0] %} class="left"{% endif %}>{{ column }}</th>{% endfor %}</tr></thead><tbody>
 {% for row in item.rows %}<tr{% if loop.index0 in item.strong %} class="strong"{% endif %}>{% for value in row %}<td{% if item.text[loop.index0] %} class="left"{% endif %}>{{ value | cell }}</td>{% endfor %}</tr>
-{% endfor %}</tbody></table>{% endif %}{% endfor %}</section>
+{% endfor %}</tbody></table></div>{% endif %}{% endfor %}</section>
 {% endfor %}<footer>Written by tisat {{ version }}{% if command %} with <code>{{ command }}</code>{% endif %}.</footer></body></html>
 """
 
