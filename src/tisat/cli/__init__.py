@@ -8,6 +8,7 @@ Verb modules import the heavy parts inside their functions, so that ``tisat --he
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -73,12 +74,35 @@ app.command("tables")(bench.tables)
 app.command("demo")(demo.demo)
 
 
+# Parameters of Python that have an option of another name, or of the same.
+OPTIONS = {"false_alarms": "budget", "budget": "budget", "rule": "rule", "method": "method", "period": "period", "train": "train",
+           "delta_max": "delta-max", "holdout": "holdout", "detector": "detector"}  # fmt: skip
+
+
+def as_typed(sentence: str) -> str:
+    """An error as somebody at the command line would say it: options, not parameters of Python.
+
+    Examples
+    --------
+    >>> as_typed("The 'rule' parameter of make_rule must be excess. Got 'x' instead; give period='1 min'.")
+    "--rule must be excess. Got 'x' instead; give --period '1 min'."
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name = OPTIONS.get(found["name"])
+        return found[0] if name is None else f"--{name}"
+
+    sentence = re.sub(r"[Tt]he '(?P<name>\w+)' (?:parameter|argument)(?: of [\w.]+)?", option, sentence)
+    sentence = re.sub(r"\bThe budget(?: of false alarms)? must\b", "--budget must", sentence)
+    return re.sub(r"\b(?P<name>period|budget|method|rule)=(?=')", lambda found: f"--{found['name']} ", sentence)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; ``arguments`` default to the process's own."""
     try:
         app(args=arguments)
     except TisatError as error:
-        typer.echo(f"tisat: {error}", err=True)
+        typer.echo(f"tisat: {as_typed(str(error))}", err=True)
         sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left: nothing to say, and nobody to say it to

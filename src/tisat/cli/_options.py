@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tisat.watch import Watch
 
 DeltaMax = Annotated[str, typer.Option(help="Longest tolerable delay: instants, or a duration such as 10min.")]
-Model = Annotated[Path, typer.Option(help="A model, as written by tisat fit.")]
+Model = Annotated[
+    Path, typer.Option(help="A model, as written by tisat fit; or a folder of them, one a machine (tisat fit --each).")
+]
 Budget = Annotated[
     str | None,
     typer.Option(
@@ -108,6 +110,7 @@ def open_watch(
     rule: str | None = None,
     method: str | None = None,
     period: str | None = None,
+    quiet: bool = False,
 ) -> Watch:
     """The model as its file has it, or calibrated anew for what was said otherwise, which is then told."""
     from tisat.watch import Watch
@@ -121,6 +124,7 @@ def open_watch(
     other = Watch(found.detector, **{**own, **given})
     other.reading = found.reading
     other.calibrate()
-    kept = "" if found.budget is None else f" (the model's own: {found.budget})"
-    typer.echo(f"note: calibrated anew for {other.calibration.budget}{kept}", err=True)
+    if not quiet:
+        kept = "" if found.budget is None else f" (the model's own: {found.budget})"
+        typer.echo(f"note: calibrated anew for {other.calibration.budget}{kept}", err=True)
     return other

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tisat.cli._machines import FleetBudget, Jobs, Outcome, budget_of, each, judge, model_of, read_machines, reading_of
 from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Period, Rule, open_watch, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
     from tisat.missing import Silence
     from tisat.sequential import Alarm
+    from tisat.series import Series
 
 PICTURES = (".png", ".svg", ".pdf")
 LEAST = 0.005  # a share below it is not worth a word
@@ -21,9 +24,12 @@ LEAST = 0.005  # a share below it is not worth a word
 
 @reads_files
 def alarm(
-    file: Annotated[Path, typer.Argument(help="A csv or parquet file.", metavar="FILE")],
+    files: Annotated[
+        list[str], typer.Argument(help="Files, folders or patterns such as 'plant/*.csv'.", metavar="FILE...")
+    ],
     model: Model,
     budget: Budget = None,
+    fleet_budget: FleetBudget = None,
     rule: Rule = None,
     method: Method = None,
     period: Period = None,
@@ -32,19 +38,36 @@ def alarm(
     out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
     shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3,
+    jobs: Jobs = 1,
     json: JsonFlag = False,
     how: dict[str, Any] | None = None,
 ) -> None:
-    """Raise the alarms of a file: when, since when, until when, which channels, and what the budget was worth."""
+    """Raise the alarms of a file: when, since when, until when, which channels, and what the budget was worth.
+
+    Of many machines (several files, a folder, --entity) the ones that need attention first.
+    """
     from tisat.errors import CalibrationWarning, ParameterError
 
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
+    machines = read_machines(files, {**reading_of(model), **(how or {})})
+    asked: dict[str, Any] = {
+        "budget": budget_of(budget, fleet_budget, len(machines)),
+        "rule": rule,
+        "method": method,
+        "period": period,
+    }
+    options = {"any_period": any_period, "ignore_extra": ignore_extra}
+    if len(machines) > 1:
+        if picture is not None:
+            raise ParameterError(f"--picture draws one machine. Got {len(machines)}; give one file.")
+        _fleet(machines, model, options, asked, out=out, jobs=jobs, json=json)
+        return
+    series = next(iter(machines.values()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        watch = open_watch(model, budget=budget, rule=rule, method=method, period=period)
-        series = watch.read(file, **(how or {}))
-        found = watch.alarms(series, any_period=any_period, ignore_extra=ignore_extra)
+        watch = open_watch(model_of(model, series.name), **asked)
+        found = watch.alarms(series, **options)
     if out is not None:
         found.write(out)
     if picture is not None:
@@ -73,10 +96,61 @@ def alarm(
         )
 
 
+def _fleet(
+    machines: dict[str, Series],
+    model: Path,
+    options: dict[str, Any],
+    asked: dict[str, Any],
+    *,
+    out: Path | None,
+    jobs: int,
+    json: bool,
+) -> None:
+    """Many machines: what needs attention first."""
+    from tisat.errors import SeriesError
+    from tisat.sequential.alarm_files import write_table
+
+    said = {name: value for name, value in asked.items() if value is not None}
+    found = each(judge, [(model, series, options, said) for series in machines.values()], jobs=jobs)
+    found.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
+    every = [one for outcome in found for one in outcome.alarms]
+    if out is not None:
+        write_table(out, every)
+    if json:
+        print_json([{**vars(one), "alarms": [alarm.to_json() for alarm in one.alarms]} for one in found])
+    else:
+        quiet = sum(not (one.alarms or one.trouble or one.silent) for one in found)
+        loud = [one for one in found if one.alarms or one.trouble or one.silent]
+        print_table(
+            f"{len(found)} machines: {len(every)} alarms on {sum(bool(one.alarms) for one in found)} of them, "
+            f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be judged",
+            ["machine", "alarms", "last raised", "x h", "judged", "why"],
+            [_summary(one) for one in loud],
+            note=f"{quiet} machines need no attention" + ("" if out is None else f"; all alarms are in {out}"),
+        )
+    if all(one.trouble for one in found):
+        raise SeriesError(f"Not one machine could be judged. The first: {found[0].machine}: {found[0].trouble}")
+
+
+def _summary(one: Outcome) -> list[Any]:
+    last = one.alarms[-1] if one.alarms else None
+    strongest = max(one.alarms, key=lambda alarm: alarm.peak / alarm.threshold, default=None)
+    silent = f"silent: {', '.join(one.silent)}" if one.silent else ""
+    reason = "" if strongest is None else str(strongest.reasons[0]) if strongest.reasons else strongest.kind
+    return [
+        one.machine,
+        len(one.alarms),
+        "" if last is None else _moment(last.raised, last.raised_time, "") + (", on" if one.active else ""),
+        f"{one.worst:.1f}" if one.alarms else "",
+        f"{one.judged / one.rows:.0%}" if one.rows else "",
+        one.trouble or "; ".join(word for word in (reason, silent) if word),
+    ]
+
+
 def _moment(instant: int | None, stamp: str | float | None, otherwise: str) -> str:
     if stamp is None:
         return otherwise if instant is None else str(instant)
-    return str(stamp).replace("T", " ")
+    return re.sub(r"(?<=\d\d:\d\d):00(?=$|Z|[+-])", "", str(stamp).replace("T", " "))
 
 
 def _moments(one: Silence) -> list[str]:

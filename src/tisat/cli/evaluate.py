@@ -7,13 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
+from tisat.cli._machines import read_machines
 from tisat.cli._options import DeltaMax, instants_or_duration, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 
 @reads_files
 def evaluate(
-    file: Annotated[Path, typer.Argument(help="A csv or parquet file with a label column.", metavar="FILE")],
+    file: Annotated[
+        str, typer.Argument(help="A file with a label column, a folder or a pattern of them.", metavar="FILE")
+    ],
     alarms: Annotated[Path, typer.Argument(help="Alarms as written by `tisat alarm --out`.", metavar="ALARMS")],
     delta_max: DeltaMax = "100",
     json: JsonFlag = False,
@@ -23,11 +26,19 @@ def evaluate(
     from tisat.errors import SeriesError
     from tisat.metrics import evaluate_alarms
     from tisat.sequential.alarm_files import read_active
-    from tisat.series import Series
 
-    series = Series.read(file, **(how or {}))
-    if series.labels is None:
-        raise SeriesError(f"The file {str(file)!r} must have a label column. Got {', '.join(series.channels)}.")
+    machines = read_machines([file], how or {})
+    bare = next((series for series in machines.values() if series.labels is None), None)
+    if bare is not None:
+        named = f" of {bare.name!r}" if len(machines) > 1 else ""
+        raise SeriesError(
+            f"The file {file!r} must have a label column{named}. Got {', '.join(bare.channels)}; --label says which it is."
+        )
+    if len(machines) > 1:
+        _evaluate_fleet(machines, alarms, delta_max, json=json)
+        return
+    series = next(iter(machines.values()))
+    assert series.labels is not None
     active = read_active(alarms, length=len(series))
     found = evaluate_alarms(
         series.labels, active, delta_max=instants_or_duration(delta_max), timestamps=series.timestamps
@@ -43,4 +54,37 @@ def evaluate(
         ("alarms", "detected", "false alarms", "precision", "event F1", "delay / max"),
         [(r.name, r.detected, r.false_alarms, r.precision, r.event_f1, r.normalised_delay) for r in found.rows],
         note=f"delta_max = {delta_max}; rotated: the same alarms at random times, mean of 100 draws",
+    )
+
+
+def _evaluate_fleet(machines: dict[str, Any], alarms: Path, delta_max: str, *, json: bool) -> None:
+    """Alarms of many machines, told apart by their column ``series``: each by itself, and all of them."""
+    from tisat.metrics import evaluate_alarms
+    from tisat.sequential.alarm_files import read_active
+
+    rows: list[dict[str, Any]] = []
+    for name, series in machines.items():
+        active = read_active(alarms, length=len(series), series=name)
+        one = evaluate_alarms(
+            series.labels, active, delta_max=instants_or_duration(delta_max), timestamps=series.timestamps
+        )
+        mine = one.rows[0]
+        rows.append(
+            {
+                "machine": name,
+                "events": one.counts.n_events,
+                "detected": mine.detected,
+                "false_alarms": mine.false_alarms,
+            }
+        )
+    rows.sort(key=lambda row: (row["detected"] - row["events"], -row["false_alarms"]))
+    total = {"machine": "all", **{key: sum(row[key] for row in rows) for key in ("events", "detected", "false_alarms")}}
+    if json:
+        print_json({"delta_max": delta_max, "total": total, "machines": rows})
+        return
+    print_table(
+        f"{len(rows)} machines: {total['detected']:g} of {total['events']} events detected, {total['false_alarms']:g} false alarms",
+        ("machine", "events", "detected", "false alarms"),
+        [list(row.values()) for row in (*rows, total)],
+        note=f"delta_max = {delta_max}; most missed first",
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tisat.cli._machines import SUFFIX, FleetBudget, Jobs, budget_of, each, fit_one, read_machines
 from tisat.cli._options import Period, reads_files
-from tisat.cli._output import JsonFlag, print_json
+from tisat.cli._output import JsonFlag, print_json, print_table
 from tisat.parameters import FROM_PRESET
 
 WORDS = {"true": True, "false": False, "none": None, "preset": FROM_PRESET}
@@ -44,7 +46,8 @@ def read_settings(settings: list[str]) -> dict[str, Any]:
 @reads_files
 def fit(
     train: Annotated[
-        list[Path], typer.Option(help="A csv or parquet file of nominal rows; give it again for more.", metavar="FILE")
+        list[str],
+        typer.Option(help="A file of nominal rows, a folder or a pattern; give it again for more.", metavar="FILE"),
     ],
     out: Annotated[Path, typer.Option(help="Write the fitted detector here.")],
     detector: Annotated[
@@ -65,6 +68,11 @@ def fit(
         str | None,
         typer.Option(help="False alarms you can bear: 1/day (the default), 3/week, '1/1000 instants', 0.001."),
     ] = None,
+    fleet_budget: FleetBudget = None,
+    each_one: Annotated[
+        bool, typer.Option("--each", help="One model for each machine, into the folder --out; else one for all.")
+    ] = False,
+    jobs: Jobs = 1,
     rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
     method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
     period: Period = None,
@@ -78,7 +86,6 @@ def fit(
     """Learn what is nominal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
     from tisat.errors import CalibrationWarning, InputError, ParameterError
-    from tisat.series import Series
     from tisat.watch import Watch
 
     cls = registry.resolve(registry.DEFAULT if detector is None else detector)
@@ -99,8 +106,20 @@ def fit(
             raise ParameterError("--resume must come with --checkpoint: the file to go on from.")
         options = {"checkpoint": checkpoint, "resume": resume}
     how = how or {}
-    series = [Series.read(file, **how) for file in train]
+    machines = read_machines(train, how)
+    series = list(machines.values())
+    budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
+    if each_one:
+        make = {
+            "detector": registry.name_of(cls),
+            "settings": values,
+            "watch": {"budget": budget, "rule": rule, "method": method, "period": period},
+            "fit": {"holdout": holdout},
+            "reading": {**how, **({"seen": seen} if seen else {})},
+        }
+        _fit_each(machines, make, out, jobs=jobs, json=json)
+        return
     watch = Watch(cls(**values), budget=budget, rule=rule, method=method, period=period)
     watch.reading = {**how, **({"seen": seen} if seen else {})}
     with warnings.catch_warnings(record=True) as caught:
@@ -134,3 +153,28 @@ def fit(
     )
     said = "" if budget is not None else " (the default; --budget says another)"
     typer.echo(f"budget {calibration.budget}{said}: {calibration}")
+
+
+def _fit_each(machines: dict[str, Any], make: dict[str, Any], out: Path, *, jobs: int, json: bool) -> None:
+    """A model for each machine, in a folder."""
+    from tisat.errors import InputError
+
+    if out.exists() and not out.is_dir():
+        raise InputError(
+            f"--out must be a folder with --each: one model a machine goes there. Got the file {str(out)!r}."
+        )
+    out.mkdir(exist_ok=True)
+    wrong = next((name for name in machines if Path(name).name != name or name.startswith(".")), None)
+    if wrong is not None:
+        raise InputError(f"The name of a machine must do as the name of a file with --each. Got {wrong!r} instead.")
+    found = each(fit_one, [(series, make, out / f"{name}{SUFFIX}") for name, series in machines.items()], jobs=jobs)
+    if json:
+        print_json(found)
+        return
+    failed = [one for one in found if one["trouble"]]
+    typer.echo(f"{len(found) - len(failed)} models of {len(found)} machines written to {out}")
+    for note, count in Counter(note for one in found for note in one.get("notes", ())).most_common(3):
+        typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
+    if failed:
+        print_table("could not be fitted", ["machine", "why"], [[one["machine"], one["trouble"]] for one in failed])
+        raise typer.Exit(1)

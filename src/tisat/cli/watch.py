@@ -15,6 +15,7 @@ from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Pe
 
 if TYPE_CHECKING:
     from tisat.watch import Monitor, Watch
+    from tisat.watch.fleet_lines import FleetLines
     from tisat.watch.lines import Note
 
 
@@ -66,7 +67,8 @@ def watch(
         refusal = InputError(f"The state {str(state)!r} must have one watcher at a time. Another one holds it.")
         guard = locked(state.with_name(state.name + ".lock"), refusal)
     with guard:
-        monitor, note = _begin(kept, state, name, recalibrate=recalibrate)
+        told = Reading.of({**kept.reading, **(how or {})})
+        monitor, note = _begin(kept, state, name, recalibrate=recalibrate, many=told.entity is not None)
         _say(str(monitor.calibration))
         if output is not None:
             _cut(output, note)
@@ -76,7 +78,7 @@ def watch(
         reader = LineReader(
             kept.channels,
             header=note.header,
-            how=Reading.of({**kept.reading, **(how or {})}),
+            how=told,
             ignore_extra=ignore_extra or "channels" in kept.reading,
         )
         with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
@@ -95,26 +97,41 @@ def watch(
                 switch=switch,
             )
     tally = monitor.tally
-    _say(
-        f"{tally}; {'an alarm is on' if monitor.alarm else 'no alarm is on'}"
-        + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else "")
-    )
+    _say(f"{tally}; {_alarms_on(monitor.alarm)}" + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else ""))
     if switch.off:
         raise typer.Exit(130)
     if tally.rows and tally.refused + tally.unusable + tally.late == tally.rows:
         raise SeriesError(f"Not one row could be judged: {tally}. The lines above say why.")
 
 
+def _alarms_on(alarm: Any) -> str:
+    if isinstance(alarm, list) and alarm:
+        return f"an alarm is on at {', '.join(alarm)}"
+    return "an alarm is on" if alarm else "no alarm is on"
+
+
 def _say(sentence: str) -> None:
     typer.echo(sentence, err=True)
 
 
-def _begin(kept: Watch, state: Path | None, name: str | None, *, recalibrate: bool) -> tuple[Monitor, Note]:
+def _begin(
+    kept: Watch, state: Path | None, name: str | None, *, recalibrate: bool, many: bool
+) -> tuple[Monitor | FleetLines, Note]:
     """The monitor, afresh or from its state, and where input and output stood."""
     from tisat.errors import InputError
     from tisat.watch import Monitor
+    from tisat.watch.fleet_lines import FleetLines
     from tisat.watch.lines import Note
 
+    if many:
+        if name is not None:
+            raise InputError("--name is for one machine; --entity says which column names each of them.")
+        if state is None or not state.is_file():
+            return FleetLines(kept), Note()
+        fleet, document = FleetLines.restore_with_note(kept, state, recalibrate=recalibrate)
+        found = Note.of(document)
+        _say(f"going on after line {found.lines} ({fleet.rows} rows of {len(fleet.fleet)} machines)")
+        return fleet, found
     if state is None or not state.is_file():
         return kept.monitor(name=name or ""), Note()
     monitor, document = Monitor.restore_with_note(kept, state, recalibrate=recalibrate)

@@ -1,16 +1,105 @@
-"""Alarms read back from the tables that :meth:`Alarms.write` makes, as the mask that evaluation wants."""
+"""Tables of alarms, of one machine or of many: csv, parquet and JSON lines, and back as the mask that evaluation wants."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat.errors import DataFileError
+from tisat.artefact import write_bytes
+from tisat.errors import DataFileError, InputError
+
+if TYPE_CHECKING:
+    from tisat.sequential.alarms import Alarm
+
+COLUMNS = (
+    "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
+    "budget", "channels", "kind", "reasons",
+)  # fmt: skip
+LEAST_SHARE = 0.005  # below it a channel is not worth a word
+TIMES = ("raised_time", "onset_time", "cleared_time")
+
+
+def _cells(alarm: Alarm) -> dict[str, Any]:
+    """An alarm as one row of a table for people."""
+    shares = "; ".join(f"{channel} {share:.0%}" for channel, share in alarm.channels.items() if share >= LEAST_SHARE)
+    row: dict[str, Any] = {**alarm.to_json(), "channels": shares, "reasons": alarm.why}
+    return {name: _no_formula(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _no_formula(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def csv_of(alarms: Sequence[Alarm]) -> str:
+    """A csv table with a header that a spreadsheet reads."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_cells(alarm) for alarm in alarms)
+    return text.getvalue()
+
+
+def jsonl_of(alarms: Sequence[Alarm]) -> str:
+    """JSON lines."""
+    return "".join(json.dumps(alarm.to_json()) + "\n" for alarm in alarms)
+
+
+def arrow_of(alarms: Sequence[Alarm]) -> Any:
+    """A pyarrow table."""
+    import pyarrow
+
+    number, text = pyarrow.int64(), pyarrow.string()
+    types = dict.fromkeys(("raised", "onset", "cleared"), number) | dict.fromkeys(
+        ("peak", "threshold"), pyarrow.float64()
+    )
+    rows = [
+        {name: value if name in types or value is None else str(value) for name, value in _cells(alarm).items()}
+        for alarm in alarms
+    ]
+    return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([(name, types.get(name, text)) for name in COLUMNS]))
+
+
+def dated(table: Any, alarms: Sequence[Alarm]) -> Any:
+    """The arrow table with its times as dates in UTC where they have an offset, as local dates or as numbers otherwise."""
+    import pyarrow as pa
+
+    for name in TIMES:
+        stamps = [getattr(alarm, name) for alarm in alarms]
+        known = [stamp for stamp in stamps if stamp is not None]
+        if known and all(isinstance(stamp, float) for stamp in known):
+            column = pa.array(stamps, pa.float64())
+        elif known:
+            zoned = any(stamp[-1] == "Z" or stamp[-6] in "+-" for stamp in known)
+            column = pa.array(stamps, pa.string()).cast(pa.timestamp("ns", "UTC" if zoned else None))
+        else:
+            continue
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
+def write_table(path: str | Path, alarms: Sequence[Alarm]) -> None:
+    """Write a table of alarms; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
+    suffix = Path(path).suffix
+    if suffix == ".csv":
+        write_bytes(path, csv_of(alarms).encode())
+    elif suffix == ".jsonl":
+        write_bytes(path, jsonl_of(alarms).encode())
+    elif suffix == ".parquet":
+        import pyarrow.parquet as parquet
+
+        buffer = io.BytesIO()
+        parquet.write_table(arrow_of(alarms), buffer)
+        write_bytes(path, buffer.getvalue())
+    else:
+        raise InputError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(path)!r} instead.")
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
@@ -27,8 +116,11 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     raise DataFileError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(file)!r} instead.")
 
 
-def read_active(path: str | Path, *, length: int) -> npt.NDArray[np.bool_]:
-    """Where the alarms of a table were on, over ``length`` instants: from ``raised`` up to ``cleared`` (empty: to the end)."""
+def read_active(path: str | Path, *, length: int, series: str | None = None) -> npt.NDArray[np.bool_]:
+    """Where the alarms of a table were on, over ``length`` instants: from ``raised`` up to ``cleared`` (empty: to the end).
+
+    ``series`` takes only those of one machine.
+    """
     file = Path(path)
     if not file.is_file():
         raise DataFileError(f"The table of alarms {str(file)!r} must be a file. There is no such file.")
@@ -40,6 +132,8 @@ def read_active(path: str | Path, *, length: int) -> npt.NDArray[np.bool_]:
         raise DataFileError(f"The table of alarms {str(file)!r} could not be read: {error}") from None
     active = np.zeros(length, dtype=np.bool_)
     for number, row in enumerate(rows):
+        if series is not None and str(row.get("series", "")).removeprefix("'") != series:
+            continue
         try:
             raised = int(row["raised"])
             cleared = length if row.get("cleared") in (None, "") else int(row["cleared"])

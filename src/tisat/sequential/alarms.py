@@ -7,9 +7,6 @@ as csv, parquet or JSON lines, and drawn. This module does not know detectors; i
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,23 +15,15 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from tisat.artefact import write_bytes
-from tisat.errors import InputError
+from tisat._extras import require
 from tisat.events import events_from_labels
 from tisat.explanation import Explanation, Reason
 from tisat.missing import Silence
+from tisat.sequential.alarm_files import COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
 from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 from tisat.series import Series
-
-COLUMNS = (
-    "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
-    "budget", "channels", "kind", "reasons",
-)  # fmt: skip
-
-
-LEAST_SHARE = 0.005  # below it a channel is not worth a word
 
 
 @dataclass(frozen=True)
@@ -169,65 +158,33 @@ class Alarms(Sequence[Alarm]):
 
     def to_jsonl(self) -> str:
         """JSON lines."""
-        return "".join(json.dumps(row) + "\n" for row in self.to_rows())
+        return jsonl_of(self.alarms)
 
     def to_csv(self) -> str:
         """A csv table with a header that a spreadsheet reads: shares and reasons as text, no cell is a formula."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(_cells(alarm) for alarm in self.alarms)
-        return text.getvalue()
+        return csv_of(self.alarms)
 
     def to_arrow(self) -> Any:
         """A pyarrow table; shares and reasons as text."""
-        import pyarrow
+        return arrow_of(self.alarms)
 
-        number, text = pyarrow.int64(), pyarrow.string()
-        types = dict.fromkeys(("raised", "onset", "cleared"), number) | dict.fromkeys(
-            ("peak", "threshold"), pyarrow.float64()
-        )
-        rows = [
-            {name: value if name in types or value is None else str(value) for name, value in _cells(alarm).items()}
-            for alarm in self.alarms
-        ]
-        return pyarrow.Table.from_pylist(
-            rows, schema=pyarrow.schema([(name, types.get(name, text)) for name in COLUMNS])
-        )
+    def to_pandas(self) -> Any:
+        """A pandas table, times as dates; shares and reasons as text."""
+        return dated(self.to_arrow(), self.alarms).to_pandas()
+
+    def to_polars(self) -> Any:
+        """A polars table, times as dates; shares and reasons as text."""
+        return require("polars", whose="Alarms.to_polars").from_arrow(dated(self.to_arrow(), self.alarms))
 
     def write(self, path: str | Path) -> None:
         """Write the table; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
-        suffix = Path(path).suffix
-        if suffix == ".csv":
-            write_bytes(path, self.to_csv().encode())
-        elif suffix == ".jsonl":
-            write_bytes(path, self.to_jsonl().encode())
-        elif suffix == ".parquet":
-            import pyarrow.parquet as parquet
-
-            buffer = io.BytesIO()
-            parquet.write_table(self.to_arrow(), buffer)
-            write_bytes(path, buffer.getvalue())
-        else:
-            raise InputError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(path)!r} instead.")
+        write_table(path, self.alarms)
 
     def plot(self, series: Series | None = None, *, channels: int = 3) -> Any:
         """A picture: blamed channels, statistic with its threshold, alarms, onsets and labelled events; see :mod:`.picture`."""
         from tisat.sequential.picture import draw
 
         return draw(self, series, channels=channels)
-
-
-def _cells(alarm: Alarm) -> dict[str, Any]:
-    """An alarm as one row of a table for people."""
-    shares = "; ".join(f"{channel} {share:.0%}" for channel, share in alarm.channels.items() if share >= LEAST_SHARE)
-    row = {**alarm.to_json(), "channels": shares, "reasons": alarm.why}
-    return {name: _no_formula(value) if isinstance(value, str) else value for name, value in row.items()}
-
-
-def _no_formula(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 def explained(

@@ -21,9 +21,43 @@ _RATE = re.compile(
     r"^\s*(?:every\s+|(?P<count>\d+(?:\.\d+)?)\s*(?:/|per|a|in|every)\s*)(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)?\s*$"
 )
 MUST = (
-    "a budget such as '1/day', '3/week', '1/12 hours' or '1/1000 instants', a rate per instant > 0 and < 1, "
-    "or the period between two false alarms as a timedelta"
+    "a budget such as '1/day', '3/week', 'daily', 'one per shift of 8h', '1/12 hours', '1/1000 instants' or '0.1%', a rate per "
+    "instant > 0 and < 1, or the time between two false alarms"
 )
+_WORDS = {
+    "once": "1", "one": "1", "an": "1", "single": "1", "twice": "2", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+    "seven": "7", "eight": "8", "nine": "9", "ten": "10",
+}  # fmt: skip
+_EVERY = {"hourly": "1/hour", "daily": "1/day", "weekly": "1/week", "monthly": "1/month", "yearly": "1/year", "annually": "1/year"}  # fmt: skip
+_MACHINES = re.compile(r"^(?P<one>.*\S)\s+over\s+(?P<count>\d+)\s+machines$")
+_SHARE = re.compile(
+    r"^(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent|per cent)(?:\s+of\s+(?:the\s+)?(?:instants|rows|samples))?$"
+)
+
+
+def plain_words(text: str) -> str:
+    """What people write, as ``count/span unit`` or a number.
+
+    Examples
+    --------
+    >>> plain_words("once a day"), plain_words("One per shift of 8h"), plain_words("daily"), plain_words("per day")
+    ('1 a day', '1 per 8h', '1/day', '1 per day')
+    >>> plain_words("0.1%"), plain_words("0,001"), plain_words("two false alarms a week")
+    ('0.001', '0.001', '2 a week')
+    """
+    said = " ".join(text.lower().split())
+    said = re.sub(r"(?<=\d),(?=\d)", ".", said)
+    said = _EVERY.get(said, said)
+    said = re.sub(r"\s*(?:false\s+)?alarms?\b\s*", " ", said).strip()
+    share = _SHARE.match(said)
+    if share:
+        return f"{float(share['number']) / 100:.12g}"
+    first, _, rest = said.partition(" ")
+    said = f"{_WORDS[first]} {rest}" if first in _WORDS and rest else said
+    said = re.sub(r"^(?=(?:per|a|each)\s)", "1 ", said)
+    said = re.sub(r"\beach\b", "per", said)
+    said = re.sub(r"\b(?:a|an|one)?\s*shift of\s+", " ", said)
+    return " ".join(re.sub(r"\b(per|a|in|every|/)\s*one\b", r"\1 1", said).split())
 
 
 def _unit(text: str | None) -> str | None:
@@ -59,6 +93,16 @@ class Budget:
         """False alarms per instant."""
         return 1.0 / self.instants
 
+    def shared(self, machines: int) -> Budget:
+        """The budget of one of so many machines that have this one together.
+
+        Examples
+        --------
+        >>> Budget.parse("2/day", period="1 min").shared(10)
+        Budget(text='2/day over 10 machines', instants=7200.0, period=60.0)
+        """
+        return Budget(f"{self.text} over {machines} machines", self.instants * machines, self.period)
+
     def say(self, instants: float) -> str:
         """Another period of so many instants, in the words of this budget.
 
@@ -92,9 +136,19 @@ class Budget:
         if isinstance(value, Budget):
             return value
         step = None if period is None else seconds_of(period, whose="Budget.parse")
-        wrong = ParameterError(f"The 'false_alarms' parameter must be {MUST}. Got {value!r} instead.")
+        said = value
+        wrong = ParameterError(f"The budget of false alarms must be {MUST}. Got {said!r} instead.")
         if isinstance(value, bool | np.bool_):
             raise wrong
+        if isinstance(value, str):
+            many = _MACHINES.match(value.strip())
+            if many and int(many["count"]):
+                return cls.parse(many["one"], period=period).shared(int(many["count"]))
+            value = plain_words(value)
+            if re.search(r"\bshifts?\b", value):
+                raise ParameterError(
+                    f"The budget must say how long a shift is: 'one per shift of 8h'. Got {said!r} instead."
+                )
         if isinstance(value, str) and re.fullmatch(r"\s*(0?\.\d+|\d+(\.\d+)?e-\d+)\s*", value.lower()):
             value = float(value)  # a rate typed at a command line
         if isinstance(value, datetime.timedelta | np.timedelta64):
@@ -103,7 +157,7 @@ class Budget:
         if isinstance(value, int | float | np.integer | np.floating):
             if not 0 < value < 1:
                 raise wrong
-            return cls(f"{float(value):g}/instant", 1.0 / float(value), step)
+            return cls(said.strip() if isinstance(said, str) else f"{float(value):g}/instant", 1.0 / float(value), step)
         found = _RATE.match(value.lower()) if isinstance(value, str) else None
         unit = _unit(found["unit"]) if found else None
         if found is None or unit is None or (found["unit"] is None and found["span"] is None):
@@ -111,13 +165,13 @@ class Budget:
         count, span = float(found["count"] or 1), float(found["span"] or 1)
         if count == 0 or span == 0:
             raise wrong
-        instants = span / count if unit in INSTANTS else _instants(span / count * SECONDS[unit], step, value)
+        instants = span / count if unit in INSTANTS else _instants(span / count * SECONDS[unit], step, said)
         if instants <= 1:
             raise ParameterError(
-                f"The 'false_alarms' parameter must leave more than one instant between two false alarms. "
-                f"Got {value!r}, which is {1 / instants:.3g} an instant."
+                f"The budget must leave more than one instant between two false alarms. "
+                f"Got {said!r}, which is {1 / instants:.3g} an instant."
             )
-        return cls(value.strip(), instants, step)
+        return cls(said.strip(), instants, step)
 
 
 def _instants(seconds: float, period: float | None, value: object) -> float:

@@ -19,7 +19,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -29,6 +29,7 @@ from tisat.errors import InputError, SeriesError
 from tisat.reading.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of
 from tisat.reading.files import Reading
 from tisat.reading.lines import SHOWN, Writing, time_columns
+from tisat.watch.fleet_lines import FleetLines
 from tisat.watch.monitor import Monitor
 
 LONGEST_LINE = 1 << 20  # bytes; a longer line is refused unread
@@ -72,6 +73,7 @@ class LineReader:
         self.header = None if header is None else list(header)
         self._writing = Writing(how or Reading())
         self._time = self._writing.how.time
+        self._entity = self._writing.how.entity
         self._times = () if header is None else time_columns(header, self._time, self.channels)
         self._ignore = frozenset(self._writing.how.drop)
         self._ignore_extra = ignore_extra
@@ -113,14 +115,14 @@ class LineReader:
         """Whether a name is the time's, the labels' or one to leave out, and not a channel's."""
         if name in self.channels:
             return False
-        if name == self._time or name in self._ignore or name == self._writing.how.label:
+        if name in (self._time, self._entity) or name in self._ignore or name == self._writing.how.label:
             return True
         return name in self._times or name.lower() in (*TIME_NAMES, *DATE_NAMES, *LABEL_NAMES)
 
     def _check_names(self, header: list[str]) -> list[str]:
         try:
             self._times = time_columns(header, self._time, self.channels)
-            for name in self._times:
+            for name in (*self._times, *(() if self._entity is None else (self._entity,))):
                 choose(header, name, ())
             names = [name for name in header if not self._is_other(name)]
             order_of(
@@ -132,6 +134,10 @@ class LineReader:
 
     def _cells(self, cells: list[str]) -> tuple[Any, Any]:
         try:
+            if self.header is None and self._entity is not None:
+                raise SeriesError(
+                    f"Rows of several machines must have a header with a column {self._entity!r}. Got none."
+                )
             if self.header is None:
                 extra = len(cells) - len(self.channels)
                 if extra not in (0, 1):
@@ -147,11 +153,20 @@ class LineReader:
             named = dict(zip(self.header, cells, strict=True))
             row = {name: self._writing.number(named[name]) for name in self.channels}
             time = " ".join(named[name].strip() for name in self._times)
-            return row, self._writing.time(time.strip() or None)
+            return self._of_machine(named, row), self._writing.time(time.strip() or None)
         except SeriesError:
             raise
         except ValueError:
             raise SeriesError(f"A row must hold numbers. Got {','.join(cells)[:SHOWN]!r} instead.") from None
+
+    def _of_machine(self, named: Mapping[str, Any], row: Any) -> Any:
+        """The row, beside the machine it is of where a column says so."""
+        if self._entity is None:
+            return row
+        machine = named.get(self._entity)
+        if machine is None or not str(machine).strip():
+            raise SeriesError(f"A row must name its machine in {self._entity!r}. Got nothing.")
+        return str(machine).strip(), row
 
     def _json(self, text: str) -> tuple[Any, Any]:
         try:
@@ -175,10 +190,10 @@ class LineReader:
         self._begun = True
         moments = [row.get(name) for name in self._times]
         time = moments[0] if len(moments) == 1 else " ".join(map(str, moments)) or None
-        return values, self._writing.time(time)
+        return self._of_machine(row, values), self._writing.time(time)
 
 
-def judge_line(monitor: Monitor, reader: LineReader, line: bytes, number: int) -> dict[str, Any] | None:
+def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, number: int) -> dict[str, Any] | None:
     """The verdict on one line as plain values; None for an empty line or a header."""
     try:
         if len(line) > LONGEST_LINE:
@@ -192,7 +207,8 @@ def judge_line(monitor: Monitor, reader: LineReader, line: bytes, number: int) -
         read = reader(text)
         if read is None:
             return None
-        answer = monitor.update(*read).to_json()
+        verdict: Any = monitor.update(*read)
+        answer = verdict.to_json()
     except HeaderError:
         raise
     except InputError as error:
@@ -264,7 +280,7 @@ class Switch:
 
 
 def watch_lines(
-    monitor: Monitor,
+    monitor: Monitor | FleetLines,
     lines: Iterable[bytes],
     output: IO[bytes],
     *,

@@ -1,0 +1,162 @@
+"""Many machines at the command line: which series the arguments mean, work on each of them, and what needs attention first."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.errors import DataFileError, InputError
+
+if TYPE_CHECKING:
+    from tisat.sequential import Alarm
+    from tisat.series import Series
+    from tisat.watch import Watch
+
+Jobs = Annotated[int, typer.Option(help="Processes that work side by side; 0: one for each core.", min=0)]
+FleetBudget = Annotated[
+    str | None, typer.Option("--fleet-budget", help="False alarms you can bear from all machines together: 1/day.")
+]
+SUFFIX = ".tisat"
+
+
+def read_machines(paths: Sequence[str | Path], how: Mapping[str, Any]) -> dict[str, Series]:
+    """Every series that files, folders, patterns and long tables mean, by the name of its machine."""
+    from tisat.datasets.own import read_series
+
+    found: dict[str, Series] = {}
+    for path in paths:
+        for name, series in read_series(path, **how).items():
+            if name in found:
+                raise DataFileError(f"Each machine must be named once. Got {name!r} again in {str(path)!r}.")
+            found[name] = series
+    return found
+
+
+def budget_of(budget: str | None, fleet_budget: str | None, machines: int) -> str | None:
+    """The budget of one machine, where that of the whole fleet may have been given."""
+    if fleet_budget is None:
+        return budget
+    if budget is not None:
+        raise InputError(
+            "--budget is for each machine and --fleet-budget for all of them together: give one of the two."
+        )
+    return f"{fleet_budget} over {machines} machines"
+
+
+def model_of(model: Path, machine: str) -> Path:
+    """The file of the model of a machine: the one given, or its own in the folder given."""
+    if not model.is_dir():
+        return model
+    own = model / f"{machine}{SUFFIX}"
+    if not own.is_file():
+        raise DataFileError(f"The folder {str(model)!r} must hold a model of {machine!r}. There is no {own.name!r}.")
+    return own
+
+
+def reading_of(model: Path) -> dict[str, Any]:
+    """How files are read, as the model remembers it; of a folder of models, the first."""
+    from tisat.watch import Watch
+
+    file = model
+    if model.is_dir():
+        models = sorted(model.glob(f"*{SUFFIX}"))
+        if not models:
+            raise DataFileError(
+                f"The folder {str(model)!r} must hold models, as tisat fit --each writes them. There are none."
+            )
+        file = models[0]
+    return dict(Watch.load(file).reading)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened to one machine."""
+
+    machine: str
+    alarms: tuple[Alarm, ...] = ()
+    rows: int = 0
+    judged: int = 0
+    silent: tuple[str, ...] = ()
+    trouble: str = ""  # why it could not be judged
+
+    @property
+    def active(self) -> bool:
+        """An alarm is on at the end."""
+        return any(one.cleared is None for one in self.alarms)
+
+    @property
+    def worst(self) -> float:
+        """The highest peak, in thresholds."""
+        return max((one.peak / one.threshold for one in self.alarms), default=0.0)
+
+    def urgency(self) -> tuple[Any, ...]:
+        """What needs attention first is largest."""
+        return (bool(self.trouble), self.active, len(self.alarms) > 0, len(self.silent), self.worst)
+
+
+def each(work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, jobs: int) -> list[Any]:
+    """The results of ``work`` on each task, in order; in several processes where asked for."""
+    listed = list(tasks)
+    count = min(os.cpu_count() or 1 if jobs == 0 else jobs, len(listed))
+    if count <= 1:
+        return [work(*task) for task in listed]
+    with ProcessPoolExecutor(count) as pool:
+        return list(pool.map(work, *zip(*listed, strict=True), chunksize=max(1, len(listed) // (8 * count))))
+
+
+_LOADED: dict[tuple[Any, ...], Watch] = {}  # models this process has read
+
+
+def judge(model: Path, series: Series, options: Mapping[str, Any], asked: Mapping[str, Any]) -> Outcome:
+    """The alarms of one machine; a machine that cannot be judged is an outcome too."""
+    from tisat.cli._options import open_watch
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            file = model_of(model, series.name)
+            key = (file, *sorted(asked.items()))
+            if key not in _LOADED:
+                if len(_LOADED) > 4:
+                    _LOADED.clear()
+                _LOADED[key] = open_watch(file, **asked, quiet=True)
+            found = _LOADED[key].alarms(series, **options)
+    except InputError as error:
+        return Outcome(series.name, rows=len(series), trouble=str(error))
+    silent = tuple(one.channel for one in found.silences if one.until is None)
+    return Outcome(series.name, tuple(found), found.tally.rows, found.tally.judged, silent)
+
+
+def fit_one(series: Series, make: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Fit a model of one machine and write it; what came of it."""
+    from tisat import registry
+    from tisat.watch import Watch
+
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            detector = registry.resolve(make["detector"])(**make["settings"])
+            watch = Watch(detector, **make["watch"])
+            watch.reading = dict(make["reading"])
+            watch.fit([series], **make["fit"])
+            watch.save(out)
+    except InputError as error:
+        return {"machine": series.name, "trouble": str(error)}
+    notes = [str(one.message) for one in caught if "Calibration" in one.category.__name__]
+    return {
+        "machine": series.name,
+        "model": str(out),
+        "rows": len(series),
+        "channels": watch.detector.n_channels_,
+        "threshold": watch.calibration.threshold,
+        "budget": watch.calibration.budget,
+        "notes": notes,
+        "trouble": "",
+    }

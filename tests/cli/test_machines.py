@@ -1,0 +1,134 @@
+"""Many machines from the command line: folders, patterns, long tables, one model for all or one each."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from tisat.cli import main
+from tisat.datasets.synthetic import make_pump
+
+
+def run(capsys, *arguments, code=0):
+    with pytest.raises(SystemExit) as end:
+        main([str(one) for one in arguments])
+    said = capsys.readouterr()
+    assert end.value.code == code, said.err
+    return said
+
+
+def table(series, machine=None):
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for date, values, label in zip(
+        series.timestamps.astype("datetime64[s]"), series.values, np.asarray(series.labels), strict=True
+    ):
+        writer.writerow([*([] if machine is None else [machine]), date, *(f"{v:.4f}" for v in values), int(label)])
+    return text.getvalue()
+
+
+HEADER = "time,flow,pressure,bearing_temperature,vibration,motor_current,label\n"
+
+
+@pytest.fixture(scope="module")
+def plant(tmp_path_factory):
+    from dataclasses import replace
+
+    folder = tmp_path_factory.mktemp("plant")
+    long = {"train": "", "new": ""}
+    for split in long:
+        (folder / split).mkdir()
+    for number in range(3):
+        pump = make_pump(
+            n_train=3000, n_test=900, faults=("vibration doubled",) if number == 1 else (), random_state=number
+        )
+        train = replace(pump.train, labels=np.zeros(len(pump.train), dtype=bool))
+        for split, series in (("train", train), ("new", pump.test)):
+            (folder / split / f"pump{number}.csv").write_text(HEADER + table(series))
+            long[split] += table(series, f"pump{number}")
+    for split, text in long.items():
+        (folder / f"{split}.csv").write_text("machine," + HEADER + text)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
+def test_a_folder_a_pattern_and_a_long_table_mean_the_same(capsys, plant, tmp_path):
+    said = {}
+    for kind, train, new in (
+        ("folder", ["--train", plant / "train"], [plant / "new"]),
+        ("pattern", ["--train", f"{plant}/train/*.csv"], [f"{plant}/new/pump*.csv"]),
+        ("long", ["--train", plant / "train.csv", "--entity", "machine"], [plant / "new.csv"]),
+    ):
+        model, out = tmp_path / f"{kind}.tisat", tmp_path / f"{kind}.csv"
+        run(capsys, "fit", *train, "--out", model, "--detector", "mahalanobis", "--fleet-budget", "daily")
+        said[kind] = json.loads(run(capsys, "alarm", *new, "--model", model, "--json", "--out", out).out)
+        assert {one["machine"] for one in said[kind]} == {"pump0", "pump1", "pump2"}
+        assert said[kind][0]["machine"] == "pump1"  # it needs attention first
+        assert "over 3 machines" in said[kind][0]["alarms"][0]["budget"]
+        found = json.loads(run(capsys, "evaluate", new[0], out, "--json", *train[2:]).out)
+        assert found["total"]["detected"] == found["total"]["events"] == 1
+    assert said["folder"] == said["pattern"] == said["long"]
+
+
+@pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
+def test_one_model_each_and_several_processes(capsys, plant, tmp_path):
+    models = tmp_path / "models"
+    run(capsys, "fit", "--train", plant / "train", "--each", "--jobs", 2, "--out", models, "--detector", "mahalanobis")
+    assert sorted(file.name for file in models.iterdir()) == ["pump0.tisat", "pump1.tisat", "pump2.tisat"]
+    alone = json.loads(run(capsys, "alarm", plant / "new", "--model", models, "--json").out)
+    together = json.loads(run(capsys, "alarm", plant / "new", "--model", models, "--jobs", 2, "--json").out)
+    assert alone == together
+    said = run(capsys, "alarm", plant / "new", "--model", models)
+    assert "3 machines" in said.out
+    run(capsys, "score", plant / "new", "--model", models, "--out", tmp_path / "scores")
+    assert len(list((tmp_path / "scores").iterdir())) == 3
+    (models / "pump1.tisat").unlink()
+    said = run(capsys, "alarm", plant / "new", "--model", models)
+    assert "1 could not be judged" in said.out
+
+
+@pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
+def test_lines_of_many_machines_are_judged_apart(capsys, plant, tmp_path, monkeypatch):
+    model = tmp_path / "m.tisat"
+    run(
+        capsys,
+        "fit",
+        "--train",
+        plant / "train.csv",
+        "--entity",
+        "machine",
+        "--out",
+        model,
+        "--detector",
+        "mahalanobis",
+    )
+    batch = json.loads(run(capsys, "alarm", plant / "new.csv", "--model", model, "--json").out)
+    rows = (plant / "new.csv").read_bytes()
+    verdicts = []
+    for part in (rows[: len(rows) // 2].rpartition(b"\n")[0] + b"\n", rows):  # the second goes on where the first ended
+        monkeypatch.setattr("sys.stdin", type("In", (), {"buffer": io.BytesIO(part)}))
+        out = tmp_path / "verdicts.jsonl"
+        with pytest.raises(SystemExit) as end:
+            main(
+                ["watch", "--model", str(model), "--state", str(tmp_path / "s"), "--output", str(out), "--alarms-only"]
+            )
+        assert end.value.code == 0, capsys.readouterr().err
+        verdicts = [json.loads(line) for line in out.read_text().splitlines()]
+    raised = {(one["entity"], one["alarm"]["raised"]) for one in verdicts if one["raised"]}
+    assert raised == {(one["machine"], alarm["raised"]) for one in batch for alarm in one["alarms"]}
+
+
+def test_one_budget_or_the_other(capsys, plant, tmp_path):
+    said = run(
+        capsys, "fit", "--train", plant / "train", "--out", tmp_path / "m", "--budget", "1/day", "--fleet-budget", "daily", code=1
+    )  # fmt: skip
+    assert "give one of the two" in said.err
+    said = run(capsys, "fit", "--train", plant / "nothing*.csv", "--out", tmp_path / "m", code=1)
+    assert "must match files" in said.err
+    said = run(capsys, "fit", "--train", plant / "train", "--out", tmp_path / "m", "--budget", "nightly", code=1)
+    assert "--budget must be a budget such as" in said.err
+    said = run(capsys, "fit", "--train", plant / "train", "--out", tmp_path / "m", "--rule", "exces", code=1)
+    assert "make_rule" not in said.err
+    assert "--rule" in said.err
