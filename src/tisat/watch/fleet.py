@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError
-from tisat.watch.monitor import Monitor, check_kind, judge_all
+from tisat.watch.batch import judge_all
+from tisat.watch.monitor import Monitor, check_kind
 from tisat.watch.verdict import Verdict
 from tisat.watch.watch import Watch
 

@@ -27,21 +27,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.artefact import pack_artefact, read_artefact, unpack_artefact, write_artefact
-from tisat.errors import ArtefactError, InputError, SeriesError
+from tisat.errors import ArtefactError
 from tisat.learned import check_layout
 from tisat.missing import CarryForward, Silence, Stamp
 from tisat.reading.clock import say
-from tisat.reading.columns import listed, meant
 from tisat.sequential.alarms import Alarm, Tally, explained, named_shares, shares_of
 from tisat.sequential.calibration import Calibration
 from tisat.sequential.record import Episode, EpisodeRecord, Proposal, propose
 from tisat.sequential.rules import Scored
 from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
 from tisat.watch.contract import Array, Stream, WindowedStream
+from tisat.watch.rows import RowReader
 from tisat.watch.verdict import Verdict
 from tisat.watch.watch import Watch
-
-BATCH = 1024  # windows the detector is asked about at once
 
 
 class Taken(NamedTuple):
@@ -83,6 +81,7 @@ class Monitor:
         self._detector = watch.detector
         self._channels = watch.channels
         self._index = {channel: c for c, channel in enumerate(self._channels)}
+        self._read = RowReader(self._channels)
         self._stream: Stream = watch.detector.stream()
         self._windowed: WindowedStream | None = self._stream if hasattr(self._stream, "window") else None
         self._carry = CarryForward(self._channels, series=name)
@@ -156,11 +155,13 @@ class Monitor:
         """The verdicts on many rows, in order; a row that cannot be read is refused with its reason."""
         items = list(rows)
         stamps = [None] * len(items) if times is None else list(times)
+        from tisat.watch.batch import judge_all
+
         return judge_all([(self, row, time) for row, time in zip(items, stamps, strict=True)])
 
     def take(self, row: Any, time: Any) -> Taken:
         """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
-        values = self.check_row(row)
+        values = self._read(row)
         stamp: Stamp = None
         if time is not None:
             moment = self._clock.read(time)
@@ -197,47 +198,6 @@ class Monitor:
     def one_at_a_time(self) -> bool:
         """Whether a row must be judged before the next one is gathered."""
         return self._windowed is None or self._windowed.one_at_a_time
-
-    def check_row(self, row: Any) -> Array:
-        """A row as ``(C,)`` floats; an error where it cannot be one, and nothing has changed."""
-        if isinstance(row, Mapping):
-            values = np.full(len(self._channels), np.nan)
-            for channel, value in row.items():
-                if channel not in self._index:
-                    raise SeriesError(
-                        f"The row must have channels among {listed(self._channels)}. Got {channel!r} instead.{meant(str(channel), self._channels)}"
-                    )
-                values[self._index[channel]] = _number(value, channel)
-        else:
-            values = self._positional(row)
-        if np.isinf(values).any():
-            channel = int(np.argmax(np.isinf(values)))
-            raise SeriesError(
-                f"The row must be finite or NaN (missing). Got {values[channel]} in channel {self._channels[channel]!r} instead."
-            )
-        return values
-
-    def _positional(self, row: Any) -> Array:
-        if isinstance(row, np.ma.MaskedArray):
-            row = np.ma.filled(row.astype(np.float64), np.nan)
-        try:
-            values = np.asarray(row)
-            if values.dtype != np.float64:
-                if values.dtype.kind not in "biufO":
-                    raise TypeError
-                values = np.array(
-                    [_number(value, str(c)) for c, value in enumerate(row)] if values.dtype.kind == "O" else values,
-                    dtype=np.float64,
-                )
-        except (TypeError, ValueError, OverflowError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise SeriesError(f"The row must be {len(self._channels)} numbers. Got {str(row)[:80]} instead.") from None
-        if values.shape != (len(self._channels),):
-            raise SeriesError(
-                f"The row must have the {len(self._channels)} channels the detector was fitted on. Got shape {values.shape} instead."
-            )
-        return values
 
     def refuse(self, reason: str, time: Any = None) -> Verdict:
         """The verdict on a row that could not be read."""
@@ -443,56 +403,3 @@ def check_kind(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str
             f"The state file {where!r} must belong to this model and rule. It was written with another one; "
             "give that one, or begin with a new state file."
         )
-
-
-def _number(value: Any, channel: str) -> float:
-    if isinstance(value, str | bytes | bool | complex) or (value is not None and not hasattr(value, "__float__")):
-        raise SeriesError(f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead.")
-    try:
-        return float("nan") if value is None else float(value)
-    except (OverflowError, TypeError, ValueError):
-        raise SeriesError(
-            f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead."
-        ) from None
-
-
-def judge_all(items: Sequence[tuple[Monitor, Any, Any]]) -> list[Verdict]:
-    """The verdicts on rows of any monitors of one watch, in order; the detector is asked about many at once.
-
-    A row that cannot be read is that row's outcome (``refused``, with the reason) and touches nothing else.
-    """
-    verdicts: list[Verdict] = []
-    wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
-    windows: list[Array] = []
-    waiting: set[int] = set()  # monitors with a row in the wave
-
-    def flush() -> None:
-        if not wave:
-            return
-        watch = wave[0][0].watch
-        answers = iter(watch.detector.answers(np.stack(windows)) if windows else ())
-        points = [monitor.point(next(answers)) if point is None else point for monitor, _, point in wave]
-        scored = watch.scored(np.stack(points))
-        for i, (monitor, taken, _) in enumerate(wave):
-            row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
-            verdicts.append(monitor.judge(taken, row))
-        wave.clear()
-        windows.clear()
-        waiting.clear()
-
-    for monitor, row, time in items:
-        if len(wave) >= BATCH or (id(monitor) in waiting and monitor.one_at_a_time):
-            flush()
-        try:
-            taken = monitor.take(row, time)
-        except InputError as error:
-            flush()  # so that verdicts stay in order
-            verdicts.append(monitor.refuse(str(error), time))
-            continue
-        point, window = monitor.gather(taken)
-        if window is not None:
-            windows.append(window)
-        waiting.add(id(monitor))
-        wave.append((monitor, taken, point))
-    flush()
-    return verdicts

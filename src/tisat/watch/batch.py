@@ -1,0 +1,58 @@
+"""Rows of many monitors at once: the detector is asked about many windows in one call, and each row is judged in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tisat.errors import InputError
+from tisat.sequential.rules import Scored
+from tisat.watch.contract import Array
+from tisat.watch.monitor import Monitor, Taken
+from tisat.watch.verdict import Verdict
+
+BATCH = 1024  # windows the detector is asked about at once
+
+
+def judge_all(items: Sequence[tuple[Monitor, Any, Any]]) -> list[Verdict]:
+    """The verdicts on rows of any monitors of one watch, in order; the detector is asked about many at once.
+
+    A row that cannot be read is that row's outcome (``refused``, with the reason) and touches nothing else.
+    """
+    verdicts: list[Verdict] = []
+    wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
+    windows: list[Array] = []
+    waiting: set[int] = set()  # monitors with a row in the wave
+
+    def flush() -> None:
+        if not wave:
+            return
+        watch = wave[0][0].watch
+        answers = iter(watch.detector.answers(np.stack(windows)) if windows else ())
+        points = [monitor.point(next(answers)) if point is None else point for monitor, _, point in wave]
+        scored = watch.scored(np.stack(points))
+        for i, (monitor, taken, _) in enumerate(wave):
+            row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
+            verdicts.append(monitor.judge(taken, row))
+        wave.clear()
+        windows.clear()
+        waiting.clear()
+
+    for monitor, row, time in items:
+        if len(wave) >= BATCH or (id(monitor) in waiting and monitor.one_at_a_time):
+            flush()
+        try:
+            taken = monitor.take(row, time)
+        except InputError as error:
+            flush()  # so that verdicts stay in order
+            verdicts.append(monitor.refuse(str(error), time))
+            continue
+        point, window = monitor.gather(taken)
+        if window is not None:
+            windows.append(window)
+        waiting.add(id(monitor))
+        wave.append((monitor, taken, point))
+    flush()
+    return verdicts
