@@ -239,3 +239,23 @@ def test_notes_say_what_was_found_out(tmp_path):
     for word in ("cp1252", "semicolon", "decimal comma", "above the header", "day-first"):
         assert re.search(word, said), word
     assert found.seen == {"delimiter": ";", "decimal": ",", "time_format": "day-first"}
+
+
+DELIMITED = {
+    "Datum;Druck\n09.03.2026 14:00;1,5\n09.03.2026 14:01;2,5\n": (";", ","),
+    "flow, m3/h;pressure, bar\n52,1;4,2\n51,9;4,3\n": (";", ","),
+    'time,a,note\n1,2.5,"x;y"\n2,2.6,"x;z"\n': (",", "."),
+    "a\n1.5\n2.5\n": (",", "."),
+    "a\tb\n1,5\t2,5\n1,25\t3,5\n": ("\t", ","),
+    "a|b\n1.5|2\n2.5|3\n": ("|", "."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", DELIMITED)
+def test_delimiters_are_told(tmp_path, content):
+    from tisat.reading.sniffing import sniff
+
+    file = tmp_path / "a.csv"
+    file.write_text(content)
+    found = sniff(file)
+    assert (found.delimiter, found.decimal) == DELIMITED[content]

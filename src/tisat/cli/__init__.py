@@ -19,7 +19,7 @@ from tisat._version import __version__
 from tisat.errors import TisatError
 
 FLOW = (
-    "data", "detectors", "fit", "show", "score", "alarm", "watch", "far", "evaluate", "audit", "bench", "tables", "demo",
+    "data", "look", "detectors", "fit", "show", "score", "alarm", "watch", "far", "evaluate", "audit", "bench", "tables", "demo",
 )  # fmt: skip
 
 
@@ -57,9 +57,10 @@ def _root(
 
 # In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
 #     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
-from tisat.cli import alarm, audit, bench, data, demo, detectors, evaluate, far, fit, score, show, watch  # noqa: E402
+from tisat.cli import alarm, audit, bench, data, demo, detectors, evaluate, far, fit, look, score, show, watch  # noqa: E402
 
 app.add_typer(data.app, name="data")
+app.command("look")(look.look)
 app.command("detectors")(detectors.detectors)
 app.command("fit")(fit.fit)
 app.command("show")(show.show)

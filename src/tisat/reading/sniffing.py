@@ -265,6 +265,13 @@ def _looks_numeric(cell: str) -> bool:
     return bool(cell) and is_number(cell.replace(",", ".", 1) if cell.count(",") == 1 else cell)
 
 
+def _is_whole(cell: str, delimiter: str) -> bool:
+    """Whether a cell does not look like several that another delimiter divides."""
+    if any(other in cell for other in ";\t|" if other != delimiter):
+        return False
+    return delimiter == "," or "," not in cell or _looks_numeric(cell)
+
+
 def _delimiter(lines: Sequence[str]) -> str:
     """The delimiter under which most cells of the first rows are numbers and rows are as long as one another."""
     filled = [line for line in lines if line.strip()][:60]
@@ -276,8 +283,9 @@ def _delimiter(lines: Sequence[str]) -> str:
             continue
         cells = [cell for row in rows[1:] if len(row) == usual for cell in row[1:] if not is_missing(cell)]
         numeric = sum(_looks_numeric(cell) for cell in cells) / max(1, len(cells))
-        whole = all(candidate == other or not any(other in cell for cell in cells) for other in ";\t|")
-        score = (float(whole) * round(often / len(rows[-50:]), 1), round(numeric, 1), usual)
+        every = [cell for row in rows for cell in row]
+        whole = sum(_is_whole(cell, candidate) for cell in every) / len(every)
+        score = (round(whole * often / len(rows[-50:]), 1), round(numeric, 1), usual)
         if score > best:
             best, chosen = score, candidate
     return chosen

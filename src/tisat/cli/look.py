@@ -1,0 +1,104 @@
+"""``tisat look``: a first look at a file, and what will be done with each of its channels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli._machines import read_machines
+from tisat.cli._options import reads_files
+from tisat.cli._output import JsonFlag, print_json, print_table
+
+if TYPE_CHECKING:
+    from tisat.datasets.looking import Look
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@reads_files
+def look(
+    file: Annotated[str, typer.Argument(help="A file, a folder or a pattern.", metavar="FILE")],
+    picture: Annotated[Path | None, typer.Option(help="Draw the channels here: .png, .svg or .pdf.")] = None,
+    json: JsonFlag = False,
+    how: dict[str, Any] | None = None,
+) -> None:
+    """Look at a file: rows, clock, gaps, and of each channel its range, what it is like, and what is done with it."""
+    from tisat.datasets.looking import draw_look
+    from tisat.datasets.looking import look as look_at
+    from tisat.errors import ParameterError
+
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
+    machines = read_machines([file], how or {})
+    if picture is not None and len(machines) > 1:
+        raise ParameterError(f"--picture draws one machine. Got {len(machines)}; give one file.")
+    found = [look_at(series) for series in machines.values()]
+    if picture is not None:
+        draw_look(next(iter(machines.values()))).savefig(picture, dpi=120)
+    if json:
+        print_json(found[0].to_json() if len(found) == 1 else [one.to_json() for one in found])
+        return
+    if len(found) > 1:
+        print_table(
+            f"{len(found)} machines",
+            ["machine", "rows", "first", "last", "gaps", "channels", "look at"],
+            [_machine(one) for one in found],
+            note="tisat look on one of them says more",
+        )
+        return
+    one = found[0]
+    print_table(
+        f"{one.name}: {one.rows:,} rows of {len(one.channels)} channels{_clock(one)}",
+        ["channel", "least", "median", "most", "missing", "kind", "what is done with it"],
+        [
+            [c.name, f"{c.least:.4g}", f"{c.median:.4g}", f"{c.most:.4g}", f"{c.missing:.1%}" if c.missing else "", c.kind, c.advice]
+            for c in one.channels
+        ],
+        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit --train {file} --out model.tisat"]),
+    )  # fmt: skip
+
+
+def _span(seconds: float) -> str:
+    for size, name in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds:.3g} s"
+
+
+def _clock(one: Look) -> str:
+    if one.first is None or one.period is None:
+        return ", no clock"
+    return f", {one.first} to {one.last}, one every {_span(one.period)}".replace("T", " ")
+
+
+def _remarks(one: Look) -> list[str]:
+    found = []
+    if one.first is None:
+        found.append(
+            "There is no time column; --time says which it is. Without one, budgets count rows: 1/1000 instants."
+        )
+    if one.gaps:
+        rows = f"{one.rows_missing} rows are missing" if one.rows_missing else "rows are missing"
+        found.append(
+            f"{one.gaps} gaps in time, the longest of {_span(one.longest_gap)}; {rows}. Nothing is made up for them."
+        )
+    if one.duplicated_rows > 0.01 * one.rows:
+        found.append(f"{one.duplicated_rows} rows repeat the row before them in every channel: was the logger stuck?")
+    if one.events is not None:
+        found.append(f"{one.events} labelled events; labels are never looked at when fitting.")
+    return found
+
+
+def _machine(one: Look) -> list[Any]:
+    odd = [f"{c.name} {c.kind}" for c in one.channels if c.kind in ("constant", "stuck", "counter", "empty")]
+    return [
+        one.name,
+        one.rows,
+        str(one.first or ""),
+        str(one.last or ""),
+        one.gaps,
+        len(one.channels),
+        ", ".join(odd[:4]),
+    ]
