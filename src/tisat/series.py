@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tisat._html import table
 from tisat._validation import check_labels
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
@@ -186,6 +187,23 @@ class Series:
         if self.labels is not None:
             parts.append(f"{len(self.events)} event{'s' * (len(self.events) != 1)}")
         return f"Series({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        shown = [(name, *(f"{q:.4g}" for q in _range(self.values[:, c]))) for c, name in enumerate(self.channels[:50])]
+        clock = (
+            ""
+            if self.period is None
+            else f"{self.stamp(0)} to {self.stamp(len(self) - 1)}, one every {self.period:g} s"
+        )
+        return table(repr(self), ("channel", "least", "median", "most", "missing"), shown, note=clock)
+
+    def plot(self, *, channels: int = 12) -> Any:
+        """A matplotlib figure of the first channels over time, labelled events in grey."""
+        from tisat.reading.picture import draw_channels
+
+        events = () if self.labels is None else self.events
+        times = np.arange(len(self)) if self.timestamps is None else self.timestamps
+        return draw_channels(times, self.values, self.channels, title=self.name, spans=events, most=channels)
 
     def __getitem__(self, rows: slice) -> Series:
         if not isinstance(rows, slice) or rows.step not in (None, 1):
@@ -389,6 +407,13 @@ class Series:
             notes=tuple(notes),
             seen=found.seen,
         )
+
+
+def _range(values: Floats) -> tuple[float, float, float, float]:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return (np.nan, np.nan, np.nan, 1.0)
+    return (float(known.min()), float(np.median(known)), float(known.max()), 1.0 - len(known) / len(values))
 
 
 def _numbers(column: Any, name: str) -> npt.NDArray[np.float64]:

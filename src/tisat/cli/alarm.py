@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -148,9 +147,11 @@ def _summary(one: Outcome) -> list[Any]:
 
 
 def _moment(instant: int | None, stamp: str | float | None, otherwise: str) -> str:
+    from tisat.sequential.alarms import say_time
+
     if stamp is None:
         return otherwise if instant is None else str(instant)
-    return re.sub(r"(?<=\d\d:\d\d):00(?=$|Z|[+-])", "", str(stamp).replace("T", " "))
+    return say_time(stamp)
 
 
 def _moments(one: Silence) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat._extras import require
 from tisat.missing import MAX_GAP
+from tisat.reading.picture import draw_channels
 from tisat.series import Series, as_series
 
 FEW = 8  # distinct values of a channel that is a state
@@ -139,18 +139,6 @@ def _kind(name: str, known: npt.NDArray[np.float64], distinct: int, run: int) ->
 
 def draw_look(series: Series, *, most: int = 12) -> Any:
     """A matplotlib figure: the first channels over time, gaps in grey."""
-    figure_module = require("matplotlib.figure", whose="A picture of a series")
-    shown = list(range(min(series.n_channels, most)))
-    figure = figure_module.Figure(figsize=(9.0, 0.9 * len(shown) + 0.8), layout="constrained")
-    axes = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
     times = np.arange(len(series)) if series.timestamps is None else series.timestamps
-    for axis, c in zip(axes, shown, strict=True):
-        axis.plot(times, series.values[:, c], color="#3b4252", linewidth=0.6)
-        for at in series.gaps[:200]:
-            axis.axvspan(times[at - 1], times[at], color="#7f8fa6", alpha=0.3, linewidth=0)
-        axis.set_ylabel(series.channels[c], rotation=0, ha="right", va="center", fontsize=8)
-        axis.tick_params(labelsize=7)
-        axis.margins(x=0)
-    left = series.n_channels - len(shown)
-    figure.suptitle(f"{series.name} ({left} more channels)" if left else series.name, fontsize=9)
-    return figure
+    gaps = [(at - 1, at) for at in series.gaps[:200]]
+    return draw_channels(times, series.values, series.channels, title=series.name, spans=gaps, most=most)

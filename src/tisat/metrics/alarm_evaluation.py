@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tisat._html import text
 from tisat._random import Seed, generator
 from tisat._validation import check_integer
 from tisat.metrics.alarms import AlarmCounts, count_active
@@ -54,6 +55,9 @@ class AlarmEvaluation:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return text(self)
+
 
 def _row(name: str, counts: Sequence[AlarmCounts]) -> AlarmRow:
     def mean(values: list[float]) -> float:
@@ -84,7 +88,7 @@ def evaluate_alarms(
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list of them
-    active : array of 0 and 1 of the same shape
+    active : array of 0 and 1 of the same shape, or Alarms, or a list of either
         1 where the alarm is on.
     delta_max, timestamps
         As in :func:`~tisat.metrics.count_alarms`.
@@ -107,6 +111,11 @@ def evaluate_alarms(
     whose = "evaluate_alarms"
     draws = check_integer(n_simulations, "n_simulations", whose, minimum=1)
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
+    active = (
+        [getattr(one, "active", one) for one in active]
+        if isinstance(active, list)
+        else getattr(active, "active", active)
+    )
     masks = [np.asarray(mask) for mask in series_list(active, like=windows, name="active", whose=whose)]
     counts = count_active(masks, windows, whose=whose)
     rng = generator(random_state, whose=whose)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tisat._html import text
 from tisat._random import Seed
 from tisat._validation import check_integer
 from tisat.errors import InputError
@@ -79,6 +80,19 @@ class Audit:
     events: tuple[EventOutcome, ...]
     false_alarms: tuple[FalseAlarm, ...]
     unknown_share: float  # share of scores that are NaN
+
+    def __str__(self) -> str:
+        sentences = "\n".join(f"* {sentence}" for sentence in self.verdict)
+        return f"{sentences}\n\n{self.evaluation}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return text(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The SPD curve beside its fools, on matplotlib axes."""
+        return self.evaluation.plot(ax)
 
     @property
     def missed(self) -> tuple[EventOutcome, ...]:

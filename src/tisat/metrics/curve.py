@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._extras import require
+from tisat._html import text
 from tisat._validation import check_choice
 from tisat.metrics.floors import Floors, chance_corrected, floors_of
 from tisat.metrics.pooling import Score
@@ -69,6 +70,9 @@ class SPDCurve:
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return text(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve, its area and the floors; returns the matplotlib axes (needs ``tisat[report]``)."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._html import text
 from tisat._random import Seed, generator
 from tisat._validation import check_integer, check_real
 from tisat.metrics.affiliation import affiliation_precision_recall
@@ -85,6 +86,10 @@ class Evaluation:
     def __getitem__(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
 
+    def plot(self, ax: Any = None) -> Any:
+        """The SPD curve beside its fools, on matplotlib axes."""
+        return self.curve.plot(ax)
+
     @property
     def verdict(self) -> tuple[str, ...]:
         """The table in words, one sentence a score, and whether one threshold serves all series."""
@@ -112,6 +117,9 @@ class Evaluation:
         return "\n".join([*lines, str(self.curve.floors)])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return text(self)
 
 
 def _two(result: Result) -> tuple[float, float]:

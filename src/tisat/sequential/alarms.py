@@ -7,6 +7,7 @@ as csv, parquet or JSON lines, and drawn. This module does not know detectors; i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._extras import require
+from tisat._html import table, text
 from tisat.events import events_from_labels
 from tisat.explanation import Explanation, Reason
 from tisat.missing import Silence
@@ -55,6 +57,22 @@ class Alarm:
         plain = {column: document[column] for column in COLUMNS}
         return cls(**{**plain, "reasons": tuple(Reason(**one) for one in document["reasons"])})
 
+    def __str__(self) -> str:
+        """In one line: whose, when, since when, until when, what and why."""
+        raised = f"instant {self.raised}" if self.raised_time is None else say_time(self.raised_time)
+        since = f"instant {self.onset}" if self.onset_time is None else say_time(self.onset_time)
+        off = self.cleared if self.cleared_time is None else say_time(self.cleared_time)
+        until = "still on" if self.cleared is None else f"until {off}"
+        parts = [
+            f"{self.series + ': ' if self.series else ''}alarm at {raised}, since {since}, {until}",
+            self.kind,
+            self.why,
+        ]
+        return "; ".join(part for part in parts if part)
+
+    def _repr_html_(self) -> str:
+        return text(self)
+
     @property
     def why(self) -> str:
         """The reasons as one sentence: ``bearing_temp 71.3, expected 58.2 ± 1.9; vibration 3.05, expected 1.49 ± 0.08``."""
@@ -81,6 +99,19 @@ class Tally:
         )
         why = ", ".join(f"{count} {word}" for count, word in reasons if count)
         return f"{self.judged} of {self.rows} rows judged" + (f" ({why})" if why else "")
+
+
+def say_time(stamp: str | float) -> str:
+    """A time for people: no T, no seconds that are zero.
+
+    Examples
+    --------
+    >>> say_time("2026-03-09T11:40:00+02:00"), say_time(90.0)
+    ('2026-03-09 11:40+02:00', '90')
+    """
+    if not isinstance(stamp, str):
+        return f"{stamp:g}"
+    return re.sub(r"(?<=\d\d:\d\d):00(?=$|Z|[+-])", "", stamp.replace("T", " "))
 
 
 def shares_between(contributions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -141,6 +172,24 @@ class Alarms(Sequence[Alarm]):
 
     def __repr__(self) -> str:
         return f"Alarms({len(self)} in {len(self.active)} instants, rule={self.calibration.rule!r}, budget={self.calibration.budget!r})"
+
+    def __str__(self) -> str:
+        lines = [
+            f"{len(self)} alarm{'s' * (len(self) != 1)}; {self.tally}",
+            *map(str, self.alarms),
+            str(self.calibration),
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (*(say_time(stamp) for stamp in (a.raised_time or a.raised, a.onset_time or a.onset)),
+             "still on" if a.cleared is None else say_time(a.cleared_time or a.cleared),
+             f"{a.peak / a.threshold:.1f}" if a.threshold else "", a.kind, a.why)
+            for a in self.alarms
+        ]  # fmt: skip
+        title = f"{len(self)} alarm{'s' * (len(self) != 1)}; {self.tally}"
+        return table(title, ("raised", "since", "until", "x h", "what", "why"), rows, note=str(self.calibration))
 
     @property
     def threshold(self) -> float:

@@ -1,0 +1,29 @@
+"""Tables for notebooks: plain HTML, every cell escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+STYLE = "text-align:left;white-space:pre-wrap;vertical-align:top;padding:2px 10px 2px 0"
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
+    """A table as HTML.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in table("t", ["a"], [["<b>"]])
+    True
+    """
+    head = "".join(f'<th style="{STYLE}">{escape(column)}</th>' for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{STYLE}">{escape(str(cell))}</td>' for cell in row) + "</tr>" for row in rows
+    )
+    below = f"<div><small>{escape(note)}</small></div>" if note else ""
+    return f"<div><strong>{escape(title)}</strong></div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def text(content: object) -> str:
+    """What prints well in a fixed width, as HTML."""
+    return f"<pre>{escape(str(content))}</pre>"
