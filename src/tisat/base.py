@@ -58,7 +58,7 @@ FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
 
 
-REACH = 1000.0  # training ranges beyond the training values; further out one fault is as gross as another
+REACH = 1e6  # training ranges beyond the training values; further out one fault is as gross as another
 
 
 class WindowStream:
@@ -125,7 +125,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
     nominal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
     usual_: Array = learned("2, C")  # median and spread of each channel in training, in the user's units
     trained_on_: dict[str, Any] = learned()  # what fit saw, for people
-    reach_: Array = learned("2, C")  # values beyond these are cut off: REACH training ranges away
+    bounds_: Array = learned("2, C")  # values beyond these are cut off: REACH training ranges away
 
     # ------------------------------------------------------------------ what a subclass writes
 
@@ -236,9 +236,8 @@ class Detector(Parametrized, BaseEstimator, ABC):
                 f"The series given to {whose}.fit must have at least {self._minimum_rows()} usable rows "
                 f"(after the {share:.0%} held out). Got {rows} instead."
             )
-        self.reach_ = _reach(parts)
+        self._look_at(parts)
         learn(parts)
-        self.usual_ = _usual(parts)
         self._keep_nominal(parts, tails, nominal)
         self.trained_on_ = {
             "series": [one.name for one in many],
@@ -277,7 +276,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
 
     def bounded(self, rows: Array) -> Array:
         """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
-        return np.clip(rows, self.reach_[0], self.reach_[1])
+        return np.clip(rows, self.bounds_[0], self.bounds_[1])
 
     def explain(self, row: Array, point: Array) -> Explanation:
         """Why a row is unusual: kind of fault, channels, what was seen and expected in the user's units.
@@ -524,6 +523,10 @@ class Detector(Parametrized, BaseEstimator, ABC):
                 f"Got {sum(map(len, parts))} usable rows in {len(parts)} parts, none of which got a score."
             )
 
+    def _look_at(self, parts: Sequence[Array]) -> None:
+        """What is usual in each channel, and beyond which values one is as gross as another."""
+        self.bounds_, self.usual_ = _bounds(parts), _usual(parts)
+
     def _check_training(self, series: Any, whose: str) -> list[Series]:
         many = as_many(series, whose=f"{whose}.fit")
         first = many[0].channels
@@ -559,7 +562,7 @@ def _usual(parts: Sequence[Array]) -> Array:
     return np.stack([median, np.maximum(spread, least)])
 
 
-def _reach(parts: Sequence[Array]) -> Array:
+def _bounds(parts: Sequence[Array]) -> Array:
     """The least and the greatest value ``(2, C)`` of each channel that is taken as it is."""
     low, high = (
         np.min([part.min(axis=0) for part in parts], axis=0),

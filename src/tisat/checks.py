@@ -364,6 +364,8 @@ def _finite_rows_have_finite_scores(subject: Subject) -> None:
         assert monitor.to_bytes()
     end = slice(N_TEST - 10, N_TEST)
     high = 100.0 * max(float(np.nanmax(np.abs(usual))), 1e-12)
+    if subject.fitted._context() is None:  # unbounded memory: it fades
+        high = max(high, 1e-3 * float(np.nanmax(np.abs(scores[60:63]))))
     if np.isfinite(usual[end]).any():
         assert np.nanmax(np.abs(scores[end])) <= high, "a huge value is not forgotten"
 

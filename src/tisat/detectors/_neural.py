@@ -326,6 +326,7 @@ class NeuralDetector(Detector, Generic[Network]):
         mine = copy.copy(self)
         mine.low_, mine.span_ = low + span * self.low_, span * self.span_
         parts = [values for _, values in usable_parts(one)]
+        mine._look_at(parts)
         mine._adapt(parts)
         mine._keep_nominal(parts, [], None)
         return mine
@@ -544,14 +545,12 @@ class NeuralDetector(Detector, Generic[Network]):
             wanted = self._network(self.n_channels_).state_dict()
         for name, tensor in wanted.items():
             found = weights.get(f"network.{name}")
-            if (
-                found is None
-                or found.shape != tuple(tensor.shape)
-                or (found.dtype.kind == "f" and not np.isfinite(found).all())
-            ):
+            if found is None:
+                continue  # what is lacking and what is too much is said when the network is filled
+            if found.shape != tuple(tensor.shape) or (found.dtype.kind == "f" and not np.isfinite(found).all()):
                 raise ArtefactError(
                     f"The weights {name!r} of {type(self).__name__} must be finite, of shape {tuple(tensor.shape)}. "
-                    f"Got {'none' if found is None else found.shape}."
+                    f"Got shape {found.shape}."
                 )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -57,6 +57,13 @@ class Prism(Detector):
     >>> scores = detector.decision_function(test)
     >>> bool(scores[320:400].min() > np.nanmax(scores[:300]))
     True
+
+    Notes
+    -----
+    The detector is ours. Its parts are old: a ridge line on the last rows (Hoerl, Kennard 1970), the distance of Mahalanobis
+    (1936), the nearest nominal window (as in the matrix profile of Yeh et al., ICDM 2016), regression of each channel on the
+    others. What it adds is that each view is measured from its own nominal level, and that what they say is summed in
+    logarithms, so that no view can drown the others.
     """
 
     crossfit: ClassVar[int] = 5

@@ -86,7 +86,7 @@ class ExcessRule(AlarmRule):
     >>> rng = np.random.default_rng(0)
     >>> rule = ExcessRule(window=200).fit(rng.exponential(size=1000))
     >>> rule.evidence([0.5, 50.0]).round(0).tolist()
-    [0.0, 12.0]
+    [0.0, 16.0]
     """
 
     quantile: float = real(0.98, above=0.0, below=1.0, doc="Of nominal and of past scores: the reference.")
