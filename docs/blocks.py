@@ -1,0 +1,157 @@
+"""Run the code of a page: its python blocks in one session, its console blocks as commands, and compare what they print.
+
+python docs/blocks.py                        # run docs/start.md and write what was printed back into it
+python docs/blocks.py --check docs/4-alarms.md
+
+A ``text`` block right below a python or console block is what it prints. ``<!-- needs data -->`` above a block says that it
+needs the data sets of others (TISAT_DATA); ``<!-- not run: why -->`` that it is to be read only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tisat.errors import CalibrationWarning
+
+ROOT = Path(__file__).resolve().parents[1]
+FENCE = re.compile(
+    r"^(?:<!-- (?P<flag>needs data|not run[^>]*) -->\n+)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+)
+FIGURE = re.compile(r"[-+]?\d[\d.,:T-]*(?:e[-+]?\d+)?")
+WIDTH = "120"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str  # python, console, text, ...
+    code: str
+    flag: str  # "", "needs data" or "not run: why"
+    line: int
+    start: int  # of the code, as characters of the page
+    stop: int
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The blocks of a page, in order."""
+    return [
+        Block(
+            one["language"],
+            one["code"],
+            one["flag"] or "",
+            text.count("\n", 0, one.start("code")) + 1,
+            one.start("code"),
+            one.end("code"),
+        )
+        for one in FENCE.finditer(text)
+    ]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a block printed, and the block below it that says so."""
+
+    block: Block
+    output: str
+    said: Block | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the page says what was printed, but for figures: they may differ in their last digits."""
+        return self.said is None or words_of(self.said.code) == words_of(self.output)
+
+
+def words_of(text: str) -> list[str]:
+    """The words, without figures and frames, wherever lines were broken."""
+    return re.sub(r"[┏┳┓┡╇┩┗┻┛└┴┘├┼┤─━│┃╭╮╰╯]", " ", FIGURE.sub("#", text)).split()
+
+
+def run_page(text: str, folder: Path, *, data: bool = False, page: str = "") -> Iterator[Printed]:
+    """Run a page's blocks in ``folder``, one after the other."""
+    session: dict[str, Any] = {"__name__": "__page__"}
+    found = blocks_of(text)
+    with contextlib.chdir(folder):
+        for index, block in enumerate(found):
+            if block.language not in ("python", "console") or block.flag.startswith("not run"):
+                continue
+            if block.flag == "needs data" and not data:
+                continue
+            below = found[index + 1] if index + 1 < len(found) else None
+            between = "" if below is None else text[block.stop : below.start]
+            adjacent = below is not None and below.language == "text" and not re.sub(r"```\w*|\s", "", between)
+            run = _python if block.language == "python" else _console
+            yield Printed(block, run(block, session, page), below if adjacent else None)
+
+
+def _python(block: Block, session: dict[str, Any], page: str) -> str:
+    out = io.StringIO()
+    code = compile("\n" * (block.line - 1) + block.code, page or "page", "exec")
+    with warnings.catch_warnings(), contextlib.redirect_stdout(out):
+        warnings.simplefilter("ignore", CalibrationWarning)
+        exec(code, session)  # noqa: S102  the documentation's own code
+    return out.getvalue()
+
+
+def _console(block: Block, _session: dict[str, Any], page: str) -> str:
+    """Run every line that begins with ``$``; tisat is this one."""
+    printed = []
+    environment = {**os.environ, "COLUMNS": WIDTH, "TERM": "dumb", "PYTHONPATH": str(ROOT / "src")}
+    for line in block.code.splitlines():
+        if line.startswith("$ "):
+            command = re.sub(r"(^|\| )tisat ", rf"\1{sys.executable} -m tisat ", line[2:])
+            done = subprocess.run(
+                ["bash", "-c", f"set -o pipefail; {command}"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode != 0:
+                raise RuntimeError(f"{page}, line {block.line}: {line!r} ended with {done.returncode}:\n{done.stderr}")
+            printed.append(done.stdout)
+    return "".join(printed)
+
+
+def written(text: str, printed: Sequence[Printed]) -> str:
+    """The page with what was printed."""
+    for one in sorted((p for p in printed if p.said is not None), key=lambda p: -p.said.start):
+        lines = "".join(line.rstrip() + "\n" for line in one.output.splitlines())
+        text = text[: one.said.start] + lines + text[one.said.stop :]
+    return text
+
+
+def main() -> int:
+    """Run pages; write what they print, or only say where they are wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", type=Path, default=[ROOT / "docs" / "start.md"])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a page is wrong")
+    given = parser.parse_args()
+    wrong = 0
+    for page in given.pages:
+        text = page.read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            printed = list(run_page(text, Path(folder), data=bool(os.environ.get("TISAT_DATA")), page=page.name))
+        wrong += sum(not one.agrees for one in printed)
+        if not given.check:
+            page.write_text(written(text, printed))
+        print(
+            f"{page.name}: {len(printed)} blocks run, {sum(not one.agrees for one in printed)} printed something else"
+        )
+    return int(given.check and wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

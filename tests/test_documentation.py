@@ -1,0 +1,79 @@
+"""The code on the pages runs, and prints what the page says; the site names every page."""
+
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("start", "1-series", "2-scores", "3-evidence", "4-alarms", "5-evaluation")),
+]
+
+
+def load_blocks():
+    spec = importlib.util.spec_from_file_location("documentation_blocks", ROOT / "docs" / "blocks.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+blocks = load_blocks()
+
+
+def run(page, folder, *, data):
+    if page == "README.md":  # its three lines open the files of docs/start.md
+        list(blocks.run_page(first_python((ROOT / "docs" / "start.md").read_text()), folder))
+    return list(blocks.run_page((ROOT / page).read_text(), folder, data=data, page=page))
+
+
+def first_python(text):
+    block = next(block for block in blocks.blocks_of(text) if block.language == "python")
+    return f"```python\n{block.code}```\n"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path):
+    printed = run(page, tmp_path, data=False)
+    assert printed
+    for one in printed:
+        assert one.agrees, f"{page}, line {one.block.line} prints something else; type: python docs/blocks.py {page}"
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("page", ["docs/1-series.md"])
+def test_the_code_that_needs_data_runs(page, tmp_path):
+    if not os.environ.get("TISAT_DATA"):
+        pytest.skip("TISAT_DATA names no folder")
+    assert run(page, tmp_path, data=True)
+
+
+def test_a_page_that_says_something_else_is_noticed(tmp_path):
+    page = "```python\nprint('one 1.25')\n```\n\n```text\none 1.26\n```\n\n```python\nprint('two')\n```\n\n```text\nthree\n```\n"
+    printed = list(blocks.run_page(page, tmp_path))
+    assert [one.agrees for one in printed] == [True, False]
+    assert blocks.written(page, printed).count("two") == 2
+
+
+def test_a_block_in_error_is_an_error(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        list(blocks.run_page("```python\n1 / 0\n```\n", tmp_path))
+    with pytest.raises(RuntimeError, match="ended with"):
+        list(blocks.run_page("```console\n$ tisat no-such-verb\n```\n", tmp_path))
+
+
+def test_every_python_block_is_run_or_says_why_not():
+    for page in PAGES:
+        for block in blocks.blocks_of((ROOT / page).read_text()):
+            assert block.flag in ("", "needs data") or block.flag.startswith("not run: ")
+
+
+def test_the_navigation_names_every_page_once():
+    named = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.M)
+    pages = sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
+    assert sorted(named) == pages
