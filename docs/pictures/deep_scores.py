@@ -1,4 +1,3 @@
-# ruff: noqa: T201 (a script that says what it drew)
 """The pictures of the pages of deep detectors: a generated plant, its faults, and what the detector makes of it.
 
     python docs/pictures/deep_scores.py omni-anomaly interfusion thoc anomaly-transformer

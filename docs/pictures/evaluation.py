@@ -1,4 +1,3 @@
-# ruff: noqa: T201 (a script that prints a table)
 """The pictures of docs/which-score.md and docs/5-evaluation.md, and the table of the four fools.
 
     python docs/pictures/evaluation.py --data DIR
