@@ -46,6 +46,10 @@ LEAST_LEVEL = 1e-9  # a view below this never moved in training
 class Prism(Detector):
     """Several views of a series in one detector: forecast errors, neighbours, activity, relations, rhythm.
 
+    Notes
+    -----
+    The combination is this project's own; each view is an old idea, named with its source in ``tisat/detectors/views``.
+
     Examples
     --------
     >>> import numpy as np
