@@ -48,7 +48,7 @@ class Prism(Detector):
 
     Notes
     -----
-    The combination is this project's own; each view is an old idea, named with its source in ``tisat/detectors/views``.
+    The combination is this project's own; each view is an old idea, and NOTICE says whose.
 
     Examples
     --------
