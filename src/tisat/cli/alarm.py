@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -83,7 +84,7 @@ def alarm(
     notes = [*series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
     print_table(
         f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)}; {found.tally}",
-        ["raised", "since", "until", "x h", "what", "why"],
+        ["raised", "since - until", "x h", "why"],
         [_row(one, shown) for one in found],
         note="\n".join([str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
     )
@@ -166,12 +167,22 @@ def _row(one: Alarm, shown: int) -> list[str]:
     blamed = ", ".join(
         f"{channel} {share:.0%}" for channel, share in list(one.channels.items())[:shown] if share >= LEAST
     )
-    why = "; ".join(map(str, one.reasons[:shown])) or blamed
+    reasons = [str(reason) for reason in one.reasons[:shown]] or ([blamed] if blamed else [])
+    raised = _moment(one.raised, one.raised_time, "")
+    since = _short(_moment(one.onset, one.onset_time, ""), raised)
+    until = "still on" if one.cleared is None else _short(_moment(one.cleared, one.cleared_time, ""), raised)
     return [
-        _moment(one.raised, one.raised_time, ""),
-        _moment(one.onset, one.onset_time, ""),
-        _moment(one.cleared, one.cleared_time, "still on"),
+        raised,
+        f"{since} - {until}",
         f"{one.peak / one.threshold:.1f}" if one.threshold else "",
-        one.kind,
-        why,
+        "\n".join([f"{one.kind}:", *reasons] if one.kind else reasons),
     ]
+
+
+def _short(moment: str, beside: str) -> str:
+    """A time of the same day without its day, and without the offset that stands beside it."""
+    day, _, clock = moment.partition(" ")
+    if not clock:
+        return moment
+    clock = re.sub(r"(Z|[+-]\d\d:\d\d)$", "", clock)
+    return clock if beside.startswith(day) else f"{day[5:]} {clock}"

@@ -1,0 +1,93 @@
+"""Life after day one: fitted again, another budget, labels and what would follow."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tisat.cli import main
+from tisat.datasets.synthetic import make_pump
+
+pytestmark = pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
+
+
+def run(capsys, *arguments, code=0):
+    with pytest.raises(SystemExit) as end:
+        main([str(one) for one in arguments])
+    said = capsys.readouterr()
+    assert end.value.code == code, said.err
+    return said
+
+
+def write(file, series):
+    with file.open("w", newline="") as text:
+        writer = csv.writer(text)
+        writer.writerow(["time", *series.channels])
+        for date, values in zip(series.timestamps.astype("datetime64[s]"), series.values, strict=True):
+            writer.writerow([date, *(f"{value:.4f}" for value in values)])
+    return file
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pump")
+    pump = make_pump(n_train=4000, n_test=1700, faults=("vibration doubled", "temperature ramp"))
+    later = replace(
+        make_pump(n_train=4000, random_state=1).train, timestamps=pump.train.timestamps + np.timedelta64(9, "D")
+    )
+    return (
+        write(folder / "week.csv", pump.train),
+        write(folder / "new.csv", pump.test),
+        write(folder / "later.csv", later),
+    )
+
+
+def test_update_and_recalibrate_keep_the_settings(capsys, files, tmp_path):
+    week, _, later = files
+    model, second, third = (tmp_path / f"{i}.tisat" for i in range(3))
+    run(
+        capsys,
+        "fit",
+        "--train",
+        week,
+        "--out",
+        model,
+        "--detector",
+        "ewma",
+        "--set",
+        "smoothing=0.2",
+        "--budget",
+        "daily",
+    )
+    found = json.loads(
+        run(capsys, "update", "--model", model, "--train", week, "--train", later, "--out", second, "--json").out
+    )
+    assert found["after"]["budget"] == "daily"
+    found = json.loads(run(capsys, "recalibrate", "--model", second, "--budget", "1/12h", "--out", third, "--json").out)
+    assert found["after"]["threshold"] < found["before"]["threshold"]
+    assert "daily" not in run(capsys, "show", third).out.split("budget")[-1]
+
+
+def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, files, tmp_path):
+    week, new, _ = files
+    model, table, taken = tmp_path / "m.tisat", tmp_path / "alarms.csv", tmp_path / "taken.tisat"
+    run(capsys, "fit", "--train", week, "--out", model, "--detector", "mahalanobis")
+    run(capsys, "alarm", new, "--model", model, "--out", table)
+    said = run(capsys, "label", table, new, "--model", model, code=1)
+    assert "must have labels in a column 'label'" in said.err
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    with table.open("w", newline="") as text:
+        writer = csv.DictWriter(text, [*rows[0], "label"])
+        writer.writeheader()
+        writer.writerows({**row, "label": "false"} for row in rows)
+    before = model.read_bytes()
+    said = run(capsys, "label", table, new, "--model", model)
+    assert f"{len(rows)} false alarms" in said.out
+    assert "nothing has changed" in said.out
+    run(capsys, "label", table, new, "--model", model, "--out", taken)
+    assert model.read_bytes() == before
+    assert len(json.loads(run(capsys, "alarm", new, "--model", taken, "--json").out)["alarms"]) <= len(rows)
+    table.write_text(table.read_text().replace(",false", ",maybe"))
+    assert "must be false, true, expected, new normal" in run(capsys, "label", table, new, "--model", model, code=1).err
