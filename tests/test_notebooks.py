@@ -56,3 +56,13 @@ def test_pictures_come_by_one_rule(alarms):
 
     assert isinstance(PUMP.test.plot(), Figure)
     assert isinstance(alarms.plot(PUMP.test), Figure)
+
+
+def test_pandas_series_without_a_name_and_numbered_columns_are_taken():
+    import pandas as pd
+
+    from tisat.series import as_series
+
+    clock = pd.date_range("2026-01-01", periods=30, freq="min")
+    assert as_series(pd.Series(np.random.default_rng(0).normal(size=30), index=clock)).period == 60.0
+    assert as_series(pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), index=clock)).n_channels == 3

@@ -320,10 +320,10 @@ class Series:
         roles = Roles(list(frame.columns), time, label, channels, drop)
         values = np.empty((len(frame), len(roles.channels)))
         for c, column in enumerate(roles.channels):
-            values[:, c] = _numbers(frame[column], column)
+            values[:, c] = _numbers(frame.get_column(column), column)
         times = None
         if roles.time is not None:
-            stamps = frame[roles.time]
+            stamps = frame.get_column(roles.time)
             times = (
                 arrow_times(stamps.to_arrow(), name=roles.time) if stamps.dtype == nw.Datetime else stamps.to_numpy()
             )
@@ -332,7 +332,7 @@ class Series:
             times = arrow_times(dates.to_arrow())
         labels = None
         if roles.label is not None:
-            labels = check_labels(_numbers(frame[roles.label], roles.label), roles.label, f"table {name!r}")
+            labels = check_labels(_numbers(frame.get_column(roles.label), roles.label), roles.label, f"table {name!r}")
         clock = None if times is None else times if isinstance(times, Times) else read_times(times)
         return cls._of_columns(Columns(values, roles.channels, clock, labels), name, Reading(channels=channels))
 
@@ -451,7 +451,8 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
 
         native = nw.from_native(data, allow_series=True, eager_only=True)
         if isinstance(native, nw.Series):
-            return Series.from_table(native.to_frame().to_native())
+            named = native if native.name else native.alias("value")
+            return Series.from_table(named.to_frame().to_native())
         return Series.from_table(data)
     except TypeError:
         raise SeriesError(

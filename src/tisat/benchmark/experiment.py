@@ -147,6 +147,25 @@ def _system(entry: Mapping[str, Any], seeds: tuple[int, ...], where: str) -> Sys
     )
 
 
+def _source(entry: Mapping[str, Any], folder: Path, data: str | None, where: str) -> tuple[str, Source]:
+    """A published data set by name, or files of your own: a path, from the experiment file's folder, and a name for the tables."""
+    if "path" not in entry:
+        unused = next((key for key in ("train", "label") if key in entry), None)
+        if unused is not None:
+            raise ParameterError(
+                f"The key {unused!r} of a data set in {where} must come with 'path': files of your own."
+            )
+        name = check_choice(entry.get("name"), "data.name", where, choices=SOURCES)
+        return name, Source(name, data, entry.get("telemetry_only"))
+    path = str(folder / str(entry["path"]))  # an absolute one stays as it is
+    name = str(entry.get("name") or Path(path).name)
+    if name in SOURCES:
+        raise ParameterError(
+            f"A data set of your own in {where} must have a name of its own. Got {name!r}, which is published."
+        )
+    return name, Source(name, path=path, train=entry.get("train"), label=entry.get("label"))
+
+
 def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
     """An experiment from its file.
 
@@ -170,9 +189,13 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
     sources: dict[str, Source] = {}
     entities: dict[str, tuple[str, ...] | None] = {}
     for entry in found.get("data", []):
-        _refuse_unknown(entry, {"name", "entities", "telemetry_only"}, f"a data set in {where}")
-        name = check_choice(entry.get("name"), "data.name", where, choices=SOURCES)
-        sources[name] = Source(name, data, entry.get("telemetry_only"))
+        _refuse_unknown(
+            entry, {"name", "entities", "telemetry_only", "path", "train", "label"}, f"a data set in {where}"
+        )
+        name, source = _source(entry, file.parent, data, where)
+        if name in sources:
+            raise ParameterError(f"The data sets in {where} must have distinct names. Got {name!r} twice.")
+        sources[name] = source
         entities[name] = tuple(entry["entities"]) if "entities" in entry else None
     systems = tuple(_system(entry, seeds, where) for entry in found.get("system", []))
     names = [system.name for system in systems]

@@ -21,7 +21,15 @@ from tisat.benchmark.statistics import Ranks, mean_ranks
 from tisat.errors import InputError
 from tisat.sequential.rules import RULES
 
-TITLES = {"smd": "SMD", "msl": "MSL", "smap": "SMAP", "swat": "SWaT", "psm": "PSM", "plants": "plants"}
+
+class _Titles(dict[str, str]):
+    """What data sets are called; those of your own by the name you gave them."""
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+TITLES = _Titles(smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM", plants="plants")
 FEWER = "*"  # marks a figure on fewer entities than the others
 
 RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, stored or frozen
