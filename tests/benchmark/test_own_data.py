@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tisat.benchmark.experiment import read_experiment
+from tisat.benchmark.sources import Source
 from tisat.cli import main
-from tisat.errors import ParameterError
+from tisat.errors import DataFileError, ParameterError
 
 
 def write(folder, *, labels=True):
@@ -65,3 +66,24 @@ def test_what_does_not_fit_is_one_sentence(tmp_path):
     file.write_text(EXPERIMENT.replace('path = "wells"', "train = 0.5", 1))
     with pytest.raises(ParameterError, match="must come with 'path'"):
         read_experiment(file)
+
+
+def test_arrays_with_train_test_and_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "wells").mkdir()
+    labels = np.arange(50) > 40
+    for name in ("a", "b"):
+        np.savez(
+            tmp_path / "wells" / f"{name}.npz",
+            train=rng.normal(size=(80, 2)),
+            test=rng.normal(size=(50, 2)),
+            labels=labels,
+        )
+    (tmp_path / "mine.toml").write_text(EXPERIMENT)
+    experiment = read_experiment(tmp_path / "mine.toml")
+    assert experiment.names == {"wells": ("a", "b")}
+    train, test = experiment.sources["wells"].pair("b")
+    assert (len(train), len(test), test.events.tolist()) == (80, 50, [[41, 50]])
+    np.savez(tmp_path / "wells" / "c.npz", train=np.zeros(3))
+    with pytest.raises(DataFileError, match="hold the arrays train, test and labels"):
+        Source("wells", path=f"{tmp_path}/wells/c.npz").pair("c")

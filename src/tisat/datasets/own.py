@@ -5,6 +5,7 @@ Layouts, told apart by the columns and the file names:
 * wide: an optional time column, channels, an optional label column (``is_anomaly``, ``label``): one series;
 * long: ``unique_id, ds, y`` (and more channels, and a label): one series for each ``unique_id``;
 * ``NAME.train.csv`` beside ``NAME.test.csv``, as TimeEval has it: the two splits of one entity;
+* ``NAME.npz`` with the arrays ``train`` (T, C), ``test`` (T, C) and ``labels`` (T,): the two splits of one entity;
 * ``..._tr_N_1st_M.csv``, as TSB-AD has it: the first N rows are the training split, the rest the test split.
 
 Where neither says how to split, ``train`` must. This module does not know the published benchmarks.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 import re
+import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -26,15 +28,17 @@ import numpy as np
 from tisat._validation import check_integer, check_real
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
+from tisat.datasets.rows import series_of
 from tisat.datasets.splits import split_tail
 from tisat.errors import DataFileError, ParameterError
 from tisat.events import events_from_labels
 from tisat.reading.files import ENTITY
-from tisat.reading.packing import SUFFIXES
+from tisat.reading.packing import SUFFIXES, problem
 from tisat.reading.tables import open_table
 from tisat.series import Series
 
 SPLITS = ("train", "test")
+ARRAYS = ".npz"
 TSB_AD = re.compile(r"_tr_(\d+)_1st_(-?\d+)$")
 
 
@@ -94,6 +98,31 @@ def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
             )
         found |= more
     return found
+
+
+def _arrays_of(path: str | Path) -> list[Path]:
+    """The .npz files a path means; none where it means tables."""
+    root = Path(path)
+    if root.is_dir():
+        return sorted(root.glob(f"*{ARRAYS}"))
+    found = [root] if root.is_file() else [Path(name) for name in sorted(glob(str(path), recursive=True))]
+    return found if found and all(file.suffix == ARRAYS for file in found) else []
+
+
+def _read_arrays(file: Path) -> tuple[Series, Series]:
+    """The two splits of an entity from a .npz file with the arrays train (T, C), test (T, C) and labels (T,)."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            missing = next((name for name in ("train", "test", "labels") if name not in arrays.files), None)
+            if missing is not None:
+                raise problem(file, "hold the arrays train, test and labels", f"{', '.join(arrays.files) or 'none'}")
+            train, test, labels = (arrays[name] for name in ("train", "test", "labels"))
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        if isinstance(error, DataFileError):
+            raise
+        raise problem(file, "be a whole .npz file of numbers", f"{str(error)[:120]!r}") from None
+    name = file.stem
+    return series_of(file, train, name=name), series_of(file, test, labels=labels, name=name)
 
 
 def _split(series: Series, train: float | int | None) -> tuple[Series, Series]:
@@ -161,8 +190,9 @@ def read_dataset(path: str | Path, *, train: float | int | None = None, **how: A
     train : float in (0, 1) or int >= 1, optional
         The share or number of rows at the start of each series that are the training split, where names do not tell.
     """
-    whole = read_series(path, **how)
-    pairs: dict[str, tuple[Series, Series]] = {}
+    arrays = _arrays_of(path)
+    whole = {} if arrays else read_series(path, **how)
+    pairs: dict[str, tuple[Series, Series]] = {file.stem: _read_arrays(file) for file in arrays}
     for name, series in whole.items():
         base, _, split = name.rpartition(".")
         if split in SPLITS and base:
