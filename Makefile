@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 DATA   ?= $(TISAT_DATA)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-other test-all check format bench docs tables clean
+.PHONY: help setup demo test test-other test-all check format bench soak docs tables clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
