@@ -149,9 +149,8 @@ class CarryForward:
 
     def __call__(self, row: Array) -> Array:
         """The row ``(C,)`` with what is missing filled in as far as it may be; NaN stays where it may not."""
-        row = np.clip(row, -HUGE, HUGE)
         missing = np.isnan(row)
-        if not missing.any() and not self._since:
+        if not self._since and not missing.any():
             self._last = row
             self._age[:] = 0
             return row
