@@ -276,7 +276,7 @@ class Detector(Parametrized, BaseEstimator, ABC):
 
     def bounded(self, rows: Array) -> Array:
         """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
-        return np.maximum(np.minimum(rows, self.bounds_[1]), self.bounds_[0])
+        return np.asarray(np.maximum(np.minimum(rows, self.bounds_[1]), self.bounds_[0]))
 
     def explain(self, row: Array, point: Array) -> Explanation:
         """Why a row is unusual: kind of fault, channels, what was seen and expected in the user's units.

@@ -32,6 +32,10 @@ def test_no_more_plants_break_their_budget_than_chance_allows(detector, budget):
         broken += poisson.sf(found - 1, expected) < LEVEL
         episodes += found
         allowed += expected
-    print(f"{detector} {budget}: {episodes} episodes, {allowed:.0f} allowed, {broken} of {len(SEEDS)} significantly over")
+    print(
+        f"{detector} {budget}: {episodes} episodes, {allowed:.0f} allowed, {broken} of {len(SEEDS)} significantly over"
+    )
     assert binom.sf(broken - 1, len(SEEDS), LEVEL) > SURELY
-    assert poisson.sf(episodes - 1, 1.25 * allowed) > SURELY  # all of them together, with the doubt of one calibration each
+    assert (
+        poisson.sf(episodes - 1, 1.25 * allowed) > SURELY
+    )  # all of them together, with the doubt of one calibration each
