@@ -46,10 +46,6 @@ LEAST_LEVEL = 1e-9  # a view below this never moved in training
 class Prism(Detector):
     """Several views of a series in one detector: forecast errors, neighbours, activity, relations, rhythm.
 
-    Notes
-    -----
-    The combination is this project's own; each view is an old idea, and NOTICE says whose.
-
     Examples
     --------
     >>> import numpy as np
