@@ -1,8 +1,8 @@
 """How often the channels an alarm blames are those of SMD's published interpretation labels, beside a random ranking.
 
-For every labelled event of each machine: the first alarm raised inside it gives a ranking of channels (the detector's
-explanations from the onset to the raise, each weighted by its row's score); where none is raised the event is missed. The
-second figure ranks every event, missed or not, by the explanations of all its rows.
+For every labelled event of each machine: the first alarm raised inside it gives a ranking of channels (the shares the alarm
+names); where none is raised the event is missed. The second figure ranks every event, missed or not, by the explanations of
+all its rows, each weighted by its row's score.
 
     python experiments/attribution.py --detector prism --entities machine-1-6,machine-2-1
 """
@@ -44,7 +44,7 @@ def rankings(entity, detector, budget, rule):
 
     for (start, stop), blamed in entity.interpretation:
         hit = next((alarm for alarm in alarms if start <= alarm.raised < stop), None)
-        by_alarm = None if hit is None else ranking(range(min(hit.onset + 1, hit.raised), hit.raised + 1))
+        by_alarm = None if hit is None else [detector.channels_.index(channel) for channel in hit.channels]
         yield blamed, by_alarm, ranking(range(start, stop))
 
 

@@ -85,7 +85,7 @@ def test_a_change_for_good_ends_its_alarm_and_a_fault_on_top_of_it_is_found():
     scores[1000:] *= 15.0
     scores[4000:4060] *= 12.0
     active = rule.accumulate(rule.evidence(scores), threshold=threshold).active
-    assert active[1010:1500].all()  # it is on while nobody can know that the change is for good
+    assert active[1010 : 1000 + rule.lasting].all()  # it is on while nobody can know that the change is for good
     ends = 1000 + rule.lasting + rule.length + rule.hold
     assert active[ends + 5 : 4000].mean() < 0.1
     assert active[4000:4060].any()

@@ -12,6 +12,10 @@ in the same unit, and the alarm threshold can be calibrated on them.
 **A point** ``(V + 2 C + 1,)`` is the V scores; for each channel its part in the evidence and its expected value
 (scaled); and how lively (above 0) or quiet the liveliest or quietest channel is. The last three are for explanations.
 
+**Blame** is taken from the views that look at each channel by itself, in parts of what they say. Relations are heard only
+for what they say beyond those together (a level, a drift: nobody else sees it), because a channel whose neighbour is faulty
+deviates too; neighbours of whole windows are not heard.
+
 **What is missing.** A channel without a value is filled with what the other channels of the row say (the conditional mean
 of a normal distribution), so that views across channels go on; its own contributions are left out as long as a window
 holds a filled row.
@@ -38,6 +42,7 @@ LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges
 LEVELS_FROM = 4000  # instants of training a view's level is computed from
 BLOCK = 2000  # instants looked at together: their arrays stay near the processor
 UNIT = 0.2  # summed excess that counts as one unit in blame, as in the excess rule
+BLAMING = ("error", "joint", "activity", "rhythm")  # views that know which channel it is
 QUIET = 1e-3  # what a view below its level says in blame
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
 LEAST_LEVEL = 1e-9  # a view below this never moved in training
@@ -184,10 +189,14 @@ class Prism(Detector):
         loud = np.log1p(np.maximum(heights, 0.0) / UNIT) + QUIET * np.log1p(heights + 1.0)
         positive = np.maximum(parts, 0.0)
         whole = positive.sum(axis=2)
-        blame = np.einsum("nv,nvc->nc", loud / np.where(whole > 0, whole, 1.0), positive)
-        by_others = np.argmax(heights, axis=1) == list(self._views).index("relations")
-        others = deviations["relations"] * self._views["relations"].arrays()["spread"]
-        expected = seen - np.where(by_others[:, None], others, scene.errors)
+        others, relations = [list(VIEWS).index(name) for name in BLAMING], list(VIEWS).index("relations")
+        heard = np.zeros_like(loud)
+        heard[:, others] = loud[:, others]
+        heard[:, relations] = np.maximum(loud[:, relations] - loud[:, others].sum(axis=1), 0.0)
+        blame = np.einsum("nv,nvc->nc", heard / np.where(whole > 0, whole, 1.0), positive)
+        by_others = np.argmax(heights, axis=1) == relations
+        aside = deviations["relations"] * self._views["relations"].arrays()["spread"]
+        expected = seen - np.where(by_others[:, None], aside, scene.errors)
         lively = deviations["activity"]
         extreme = np.take_along_axis(lively, np.argmax(np.abs(lively), axis=1)[:, None], axis=1)
         if missing is not None:

@@ -100,8 +100,8 @@ class ExcessRule(AlarmRule):
         20, at_least=2, doc="Instants of evidence summed: a finite memory, where a CUSUM's has no end."
     )
     hold: int = integer(30, at_least=1, doc="The statistic is held at its maximum over this many instants.")
-    enter: int = integer(1, at_least=0, doc="Scores of one excess that enter the past.")
-    lasting: int = integer(500, at_least=2, doc="Instants after which an excess is taken for the new level.")
+    enter: int = integer(5, at_least=0, doc="Scores of one excess that enter the past.")
+    lasting: int = integer(200, at_least=2, doc="Instants after which an excess is taken for the new level.")
     unit: float = real(0.2, above=0.0, doc="Summed evidence that counts as one unit.")
 
     name = "excess"
@@ -138,7 +138,7 @@ class ExcessRule(AlarmRule):
 
     def tail(self, views: int) -> tuple[float, float]:
         """A scale that grows with the number of views, and five units of evidence (``docs/4-alarms.md``)."""
-        return 1.3 + 0.57 * (views - 1), 1.0
+        return 1.3 + 0.94 * (views - 1), 1.0
 
     def describe(self) -> dict[str, Any]:
         """The nominal level and median of each view."""
