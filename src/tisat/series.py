@@ -372,6 +372,10 @@ class Series:
             return {entity: cls._of_columns(part, entity, options) for entity, part in parts_of(columns, name).items()}
         except DataFileError:
             raise
+        except MemoryError:
+            raise DataFileError(
+                f"The file {str(file)!r} must fit in memory when it is unpacked. It does not: give fewer rows or columns."
+            ) from None
         except InputError as error:
             raise type(error)(f"{file}: {error}") from None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -83,25 +85,36 @@ def watch(
         )
         with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
             lines: IO[bytes] = sys.stdin.buffer
-            watch_lines(
-                monitor,
-                lines if live else after(lines, note),
-                target,
-                reader=reader,
-                state=state,
-                every=every,
-                note=note,
-                alarms_only=alarms_only,
-                any_period=any_period,
-                report=_say,
-                switch=switch,
-            )
+            with _reader_may_leave():
+                watch_lines(
+                    monitor,
+                    lines if live else after(lines, note),
+                    target,
+                    reader=reader,
+                    state=state,
+                    every=every,
+                    note=note,
+                    alarms_only=alarms_only,
+                    any_period=any_period,
+                    report=_say,
+                    switch=switch,
+                )
     tally = monitor.tally
     _say(f"{tally}; {_alarms_on(monitor.alarm)}" + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else ""))
     if switch.off:
         raise typer.Exit(130)
     if tally.rows and tally.refused + tally.unusable + tally.late == tally.rows:
         raise SeriesError(f"Not one row could be judged: {tally}. The lines above say why.")
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """Where the reader of our output has left (``| head``), there is nothing more to say and nothing went wrong."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
 
 
 def _alarms_on(alarm: Any) -> str:

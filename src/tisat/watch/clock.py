@@ -69,9 +69,10 @@ class RowClock:
             self.late += 1
             return "duplicate" if step == 0 else "late"
         jumped = self.period is not None and step > MAX_GAP * self.period
-        if self.period is not None and step > FAR * self.period:
+        usual = float(np.median(self.steps)) if self.period is None and self.steps else self.period
+        if usual is not None and step > FAR * usual:
             waiting, self.candidate = self.candidate, value
-            if waiting is None or not 0 < (value - waiting) * unit <= MAX_GAP * self.period:
+            if waiting is None or not 0 < (value - waiting) * unit <= MAX_GAP * usual:
                 return "unconfirmed"
         self.candidate = None
         self.last, self.late, self.confirmed = value, 0, True

@@ -32,6 +32,7 @@ from tisat.reading.lines import SHOWN, Writing, time_columns
 from tisat.watch.fleet_lines import FleetLines
 from tisat.watch.monitor import Monitor
 
+OPENING = 3  # lines by which an input is told from another: the header, and what came first
 LONGEST_LINE = 1 << 20  # bytes; a longer line is refused unread
 
 
@@ -223,7 +224,7 @@ class Note:
     lines: int = 0  # seen
     bytes: int = 0  # written
     header: list[str] | None = None
-    first: str = ""  # hash of the first line, by which another input is told
+    first: str = ""  # hashes of the first lines, by which another input is told
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Note:
@@ -246,9 +247,9 @@ def after(lines: Iterable[bytes], note: Note) -> Iterator[bytes]:
     """The lines not yet seen; an error where the input is not the one the note is about."""
     passed = 0
     for line in lines:
-        if passed == 0 and note.first and fingerprint(line) != note.first:
+        if passed < min(OPENING, note.lines) and fingerprint(line) != note.first[16 * passed : 16 * passed + 16]:
             raise InputError(
-                f"The input must be the one the state file remembers, from its beginning. Its first line is another: {line[:SHOWN]!r}. "
+                f"The input must be the one the state file remembers, from its beginning. Line {passed + 1} is another: {line[:SHOWN]!r}. "
                 "If rows only go on here (a pipe, a rotated file), say --live; to begin anew, give another --state."
             )
         passed += 1
@@ -336,8 +337,8 @@ def watch_lines(
                 report(f"line {at.lines + 1} has no end yet and waits; add a newline to have it judged")
                 break
             off.busy = True
-            if at.lines == 0:
-                at.first = fingerprint(line)
+            if at.lines < OPENING:
+                at.first += fingerprint(line)
             answer = judge_line(monitor, read, line, at.lines + 1)
             at.lines += 1
             if answer is not None:
