@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import tisat
 from tisat.detectors import make
-from tisat.errors import CalibrationWarning, SeriesError
-from tisat.watch.lines import LineReader, judge_line, watch_lines
+from tisat.errors import CalibrationWarning, InputError, SeriesError
+from tisat.watch.lines import LineReader, after, judge_line, watch_lines
 
 CHANNELS = ("cpu", "disk")
 
@@ -155,3 +155,22 @@ def test_killed_again_and_again_it_loses_nothing_and_repeats_nothing(detector, t
     expected = io.BytesIO()
     watch_lines(monitor, [line.encode() for line in lines], expected)
     assert Path(files[3]).read_bytes() == expected.getvalue()
+
+
+def test_another_input_is_told_by_its_first_lines_even_where_the_header_is_the_same(monitor):
+    lines = [line.encode() for line in as_csv(table(60, 4))]
+    note = watch_lines(monitor, lines[:30], io.BytesIO())
+    assert list(after(lines, note)) == lines[30:]
+    other = [line.encode() for line in as_csv(table(60, 5))]
+    with pytest.raises(InputError, match=r"Line 2 is another.*--live"):
+        list(after(other, note))
+    with pytest.raises(InputError, match="Got only 10"):
+        list(after(lines[:10], note))
+
+
+def test_without_a_period_one_row_from_the_future_does_not_blind(detector):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        monitor = detector.monitor(false_alarms=0.02)
+    times = [60, 120, 1.7e12, 180, 240, 300]
+    assert [monitor.update([0.0, 0.0], time=t).status == "late" for t in times] == [False] * 6
