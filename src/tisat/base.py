@@ -435,7 +435,8 @@ class Detector(Parametrized, BaseEstimator, ABC):
         except Exception as error:  # whatever a stranger's file makes of our code, one sentence comes out of it
             said_so = str(error)[:300] or type(error).__name__
             raise ArtefactError(
-                f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {said_so}"
+                f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {said_so} "
+                "If tisat 0.1 wrote it, fit the model again."
             ) from None
         return detector
 
