@@ -161,6 +161,13 @@ class CarryForward:
         filled[self._age > MAX_GAP] = np.nan
         return filled
 
+    def whole(self, row: Array) -> bool:
+        """Take in a row that has every value, where no channel was missing before it; False, and nothing done, where one was."""
+        if self._since:
+            return False
+        self._last = row
+        return True
+
     def changes(self, instant: int, stamp: Stamp) -> tuple[Silence, ...]:
         """The channels that fell silent at this instant or came back, after the row was filled."""
         if not self._since and not self._age.any():

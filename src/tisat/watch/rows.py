@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ class RowReader:
                 values[self._index[channel]] = _number(value, channel)
         else:
             values = self._positional(row)
-        if np.isinf(values).any():
+        if not math.isfinite(values.sum()) and np.isinf(values).any():  # a finite sum has no infinity in it
             channel = int(np.argmax(np.isinf(values)))
             raise SeriesError(
                 f"The row must be finite or NaN (missing). Got {values[channel]} in channel {self._channels[channel]!r} instead."
