@@ -174,3 +174,9 @@ def test_a_tail_is_a_fifth_unless_said_otherwise():
 def test_an_empty_head_or_tail_is_refused(arguments):
     with pytest.raises(ParameterError):
         split_tail(np.zeros(10), **arguments)
+
+
+@pytest.mark.parametrize("kind", SCALERS)
+def test_a_range_below_all_measure_is_no_range(kind):
+    scaler = kind.fit(np.array([[2.2e-309], [0.0], [1e-309]]))
+    assert np.isfinite(scaler.transform(np.array([[1e9]])).values).all()

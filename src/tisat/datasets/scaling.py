@@ -20,6 +20,8 @@ from tisat.series import Floats, Series, as_series
 
 Vector = npt.NDArray[np.float64]
 
+LEAST_SPREAD = 1e-250  # below it a channel is constant: dividing by less would leave floating point
+
 
 @dataclass(frozen=True)
 class Scaler:
@@ -64,7 +66,7 @@ class Scaler:
             known = column[~np.isnan(column)].astype(np.float64)
             middle, spread = cls._learn(known) if known.size else (0.0, 0.0)
             center.append(float(middle))
-            scale.append(float(spread) if spread > 0 else 1.0)
+            scale.append(float(spread) if spread > LEAST_SPREAD else 1.0)
         return cls(series.channels, tuple(center), tuple(scale))
 
     def _same_channels(self, series: Series, verb: str) -> Series:
