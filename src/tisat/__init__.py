@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tisat.detectors import make as make
     from tisat.detectors.tisat import TiSAT as TiSAT
     from tisat.metrics import spd_score as spd_score
+    from tisat.pipeline import Pipeline as Pipeline
     from tisat.sequential.alarms import Alarm as Alarm
     from tisat.sequential.alarms import Alarms as Alarms
     from tisat.sequential.alarms import raise_alarms as raise_alarms
@@ -48,6 +49,7 @@ _NAMES = {
     "Detector": "tisat.base:Detector",
     "Fleet": "tisat.watch.fleet:Fleet",
     "Monitor": "tisat.watch.monitor:Monitor",
+    "Pipeline": "tisat.pipeline:Pipeline",
     "Series": "tisat.series:Series",
     "TiSAT": "tisat.detectors.tisat:TiSAT",
     "Watch": "tisat.watch.watch:Watch",

@@ -32,10 +32,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from tisat import registry
+from tisat._manners import OutlierManners
 from tisat._validation import check_real
 from tisat._version import __version__
 from tisat.artefact import read_artefact, write_artefact
-from tisat.errors import ArtefactError, NotFittedError, SeriesError
+from tisat.errors import ArtefactError, SeriesError
 from tisat.explanation import Explanation, shares
 from tisat.learned import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values, learned
 from tisat.missing import HUGE, finite, usable_parts
@@ -103,7 +104,7 @@ class WindowStream:
         self._filled = min(max(int(state["filled"]), 0), len(self._buffer))
 
 
-class Detector(Parametrized, BaseEstimator, ABC):
+class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
@@ -544,13 +545,6 @@ class Detector(Parametrized, BaseEstimator, ABC):
                 f"Every channel given to {whose}.fit must have values. Channel {many[0].channels[int(np.argmax(empty))]!r} has none."
             )
         return many
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "nominal_"):
-            raise NotFittedError(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "nominal_")
 
 
 def _usual(parts: Sequence[Array]) -> Array:

@@ -27,7 +27,19 @@ from tisat.parameters import FROM_PRESET
 from tisat.series import Series
 
 N_TRAIN, N_TEST = 400, 160
-FINAL = ("fit", "decision_function", "points", "predict", "nominal_level", "save", "load", "monitor", "alarms")
+FINAL = (
+    "fit",
+    "fit_predict",
+    "decision_function",
+    "score_samples",
+    "points",
+    "predict",
+    "nominal_level",
+    "save",
+    "load",
+    "monitor",
+    "alarms",
+)
 
 
 def _example(length: int, *, channels: int, seed: int) -> Array:

@@ -44,6 +44,10 @@ def _check_values(values: object) -> Floats:
         values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing
     array = np.asarray(values)
     if array.dtype not in (np.float32, np.float64):
+        if array.dtype.kind == "c":
+            raise SeriesError(
+                f"The values of a series must be real. Complex data not supported. Got dtype {array.dtype} instead."
+            )
         if array.dtype.kind not in "biufO":
             raise SeriesError(
                 f"The values of a series must be numbers. Got dtype {array.dtype} instead; dates go into 'timestamps', "
@@ -450,6 +454,10 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
             raise SeriesError(
                 f"The series given to {whose} must be a table of numbers. Got rows of different length."
             ) from None
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+        raise SeriesError(
+            f"The series given to {whose} must be dense: sparse data is not supported. Give it as .toarray()."
+        )
     try:
         import narwhals as nw
 
@@ -459,6 +467,8 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
             return Series.from_table(named.to_frame().to_native())
         return Series.from_table(data)
     except TypeError:
+        if hasattr(data, "__array__"):  # a tensor, an xarray, ...
+            return Series(np.asarray(data))
         raise SeriesError(
             f"The series given to {whose} must be a Series, an array, a dataframe or a file path. "
             f"Got {type(data).__qualname__} instead."

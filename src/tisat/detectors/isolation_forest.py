@@ -69,7 +69,7 @@ class IsolationForest(WindowedDetector):
     feature_: npt.NDArray[np.int32] = learned(
         "nodes", kind="i", high="window * C"
     )  # (nodes,) which value of the flat window is cut
-    threshold_: Array = learned("nodes")  # (nodes,)
+    cut_: Array = learned("nodes")  # (nodes,)
     left_: npt.NDArray[np.int32] = learned(
         "nodes", kind="i", low=-1, high="nodes"
     )  # (nodes,) child where value <= threshold; -1 at a leaf
@@ -103,7 +103,7 @@ class IsolationForest(WindowedDetector):
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         self.roots_ = roots.astype(np.int32)
         self.feature_ = np.concatenate([tree.feature for tree in trees]).astype(np.int32)
-        self.threshold_ = np.concatenate([tree.threshold for tree in trees])
+        self.cut_ = np.concatenate([tree.threshold for tree in trees])
         shift = np.repeat(roots, sizes)  # node numbers of one tree become node numbers of the forest
         left = np.concatenate([tree.children_left for tree in trees])
         right = np.concatenate([tree.children_right for tree in trees])
@@ -116,7 +116,7 @@ class IsolationForest(WindowedDetector):
 
     def _window_points(self, windows: Array) -> Array:
         flat = windows.reshape(len(windows), -1).astype(np.float32)
-        total = _path_lengths(flat, self.roots_, self.feature_, self.threshold_, self.left_, self.right_, self.length_)
+        total = _path_lengths(flat, self.roots_, self.feature_, self.cut_, self.left_, self.right_, self.length_)
         return np.asarray(2.0 ** -(total / self.normalisation_))[:, None]
 
     @classmethod

@@ -1,0 +1,159 @@
+"""scikit-learn's Pipeline that can also raise alarms: the clock, the names and the labels go along with the rows.
+
+The steps before the last are scikit-learn transformers, the last is a detector. A transformer that looks at rows other than
+the one it transforms (a smoother over the whole table) would look into the future: such steps belong into a detector. Pipelines
+have no file: transformers of scikit-learn can only be pickled. This module knows no particular detector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import sklearn.pipeline
+
+from tisat.base import NOMINAL_QUANTILE, Array, Detector
+from tisat.errors import ParameterError, SeriesError
+from tisat.series import Series, as_many, as_series
+
+if TYPE_CHECKING:
+    from tisat.sequential.alarms import Alarms
+    from tisat.sequential.rules import AlarmRule
+
+
+class Pipeline(sklearn.pipeline.Pipeline):
+    """Transformers and a detector, in one estimator.
+
+    Parameters
+    ----------
+    steps : list of (name, estimator)
+        As in scikit-learn. The last is a detector of tisat.
+    memory, transform_input, verbose
+        Of scikit-learn; ``memory`` is not used.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import RobustScaler
+    >>> from tisat.detectors import Mahalanobis
+    >>> rows = np.random.default_rng(0).normal(size=(1500, 2))
+    >>> pipeline = Pipeline([("scale", RobustScaler()), ("detector", Mahalanobis(window=1))]).fit(rows)
+    >>> rows[700:710] = 30.0
+    >>> pipeline.alarms(rows, false_alarms="1/500 instants")[0].raised
+    700
+    """
+
+    def fit(self, series: Any, y: object = None, **params: Any) -> Self:
+        """Fit every step on nominal data: a series, an array, a table, a file, or a list of them.
+
+        ``params`` are those of the detector's ``fit``, as scikit-learn writes them: ``detector__holdout=0.1``.
+        """
+        name, detector = self.steps[-1]
+        if not isinstance(detector, Detector):
+            raise ParameterError(
+                f"The last step of a tisat Pipeline must be a detector of tisat. Got {detector!r} instead."
+            )
+        prefix = f"{name}__"
+        wrong = [key for key in params if not key.startswith(prefix)]
+        if wrong:
+            raise ParameterError(f"A fit parameter of Pipeline must begin with {prefix!r}. Got {wrong[0]!r} instead.")
+        many = as_many(series, whose="Pipeline.fit")
+        for _, step in self._transformers():
+            tables = [_table(one) for one in many]
+            step.fit(tables[0] if len(tables) == 1 else _stacked(tables), None)
+            many = [_through(step, one) for one in many]
+        detector.fit(many, **{key.removeprefix(prefix): value for key, value in params.items()})
+        return self
+
+    def _transformers(self) -> list[tuple[str, Any]]:
+        return [(name, step) for name, step in self.steps[:-1] if step is not None and step != "passthrough"]
+
+    @property
+    def detector(self) -> Detector:
+        """The last step."""
+        last: Detector = self.steps[-1][1]
+        return last
+
+    def prepare(self, series: Any) -> Series:
+        """What the detector sees: the series after every step but the last, with its clock, names and labels."""
+        found = as_series(series, whose="Pipeline")
+        for _, step in self._transformers():
+            found = _through(step, found)
+        return found
+
+    def fit_predict(self, series: Any, y: object = None, **params: Any) -> npt.NDArray[np.int8]:
+        """Fit, and :meth:`predict` the same rows."""
+        return self.fit(series, y, **params).predict(series)
+
+    def decision_function(self, series: Any) -> Array:
+        """Scores ``(T,)``: higher = more anomalous, NaN in warm-up."""
+        return self.detector.decision_function(self.prepare(series))
+
+    def score_samples(self, series: Any) -> Array:
+        """Minus :meth:`decision_function`: scikit-learn's sign."""
+        return -self.decision_function(series)
+
+    def predict(self, series: Any, *, quantile: float = NOMINAL_QUANTILE) -> npt.NDArray[np.int8]:
+        """1 where the score exceeds this quantile of the nominal scores, else 0."""
+        return self.detector.predict(self.prepare(series), quantile=quantile)
+
+    def alarms(
+        self,
+        series: Any,
+        *,
+        false_alarms: Any,
+        rule: str | AlarmRule = "excess",
+        method: str = "auto",
+        period: Any = None,
+        random_state: int = 0,
+    ) -> Alarms:
+        """The alarms of a series within a false-alarm budget; reasons speak of the channels as the detector sees them.
+
+        Parameters
+        ----------
+        series : Series, array, dataframe or file path
+        false_alarms : str, float or timedelta
+            The budget: ``"1/day"``, ``"1/1000 instants"``.
+        rule, method, period, random_state
+            Of :class:`tisat.watch.Watch`.
+        """
+        return self.detector.alarms(
+            self.prepare(series), false_alarms=false_alarms, rule=rule, method=method, period=period, random_state=random_state
+        )  # fmt: skip
+
+
+def _table(series: Series) -> Any:
+    """A table with names where pandas is there and the channels have some, else the values."""
+    if series.channels == tuple(map(str, range(series.n_channels))):
+        return series.values
+    try:
+        import pandas as pd
+    except ImportError:
+        return series.values
+    return pd.DataFrame(series.values, columns=list(series.channels))
+
+
+def _stacked(tables: list[Any]) -> Any:
+    if isinstance(tables[0], np.ndarray):
+        return np.concatenate(tables)
+    import pandas as pd
+
+    return pd.concat(tables, ignore_index=True)
+
+
+def _through(step: Any, series: Series) -> Series:
+    """A series after one transformer."""
+    found = step.transform(_table(series))
+    values = np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+    if values.ndim != 2 or len(values) != len(series):
+        raise SeriesError(
+            f"The step {type(step).__name__} of a Pipeline must give a row for each row ({len(series)}). Got shape {values.shape} instead."
+        )
+    if hasattr(found, "columns"):
+        names = [str(name) for name in found.columns]
+    elif hasattr(step, "get_feature_names_out"):
+        names = [str(name) for name in step.get_feature_names_out(list(series.channels))]
+    else:
+        names = list(series.channels) if values.shape[1] == series.n_channels else []
+    return replace(series, values=values, channels=tuple(names))
