@@ -292,6 +292,23 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
         self._check_fitted()
         return self._explain(np.asarray(row, dtype=np.float64), np.asarray(point, dtype=np.float64))
 
+    def expected(self, series: Any) -> tuple[Array, Array]:
+        """What is expected of each channel at each row and the usual spread, ``(T, C)`` each, in the user's units.
+
+        It is what :meth:`explain` says of the rows: a forecast where the detector makes one, else the usual value. NaN where there is no score.
+        """
+        checked = self.check_series(series)
+        rows, points = self.bounded(carry_forward(checked.values)), self.points(checked)
+        expected, spread = np.full((2, *rows.shape), np.nan)
+        known = ~np.isnan(self.aggregate(points))
+        if type(self)._explain is Detector._explain:
+            expected[known], spread[known] = self.usual_
+            return expected, spread
+        for t in np.flatnonzero(known):
+            why = self._explain(rows[t], points[t])
+            expected[t], spread[t] = why.expected, why.spread
+        return expected, spread
+
     def _explain(self, row: Array, point: Array) -> Explanation:
         """Override where a detector knows better than to look at contributions or to leave channels out."""
         median, spread = self.usual_

@@ -105,3 +105,14 @@ def test_far_says_what_a_file_of_ones_own_is_worth(folder):
 def test_far_counts_on_the_end_of_a_file(folder):
     shown = run("far", folder / "new.csv", "--rule", "excess", "--method", "auto", "--targets", "50").stdout
     assert "excess by auto: target kept in" in " ".join(shown.split())
+
+
+def test_alarm_writes_a_page(folder):
+    arguments = ("alarm", "--model", folder / "model.tisat", "--budget", "12/day", folder / "new.csv")
+    told = run(*arguments, "--html", folder / "a.html")
+    assert told.exit_code == 0, told.output
+    page = (folder / "a.html").read_text()
+    assert "disk" in page
+    assert "Content-Security-Policy" in page
+    refused = run(*arguments, folder / "other.csv", "--html", folder / "b.html")
+    assert refused.exit_code != 0

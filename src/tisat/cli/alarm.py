@@ -37,6 +37,9 @@ def alarm(
     ignore_extra: IgnoreExtra = False,
     out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page here to look at, zoom and send on: one file, no network.")
+    ] = None,
     shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3,
     jobs: Jobs = 1,
     json: JsonFlag = False,
@@ -59,8 +62,9 @@ def alarm(
     }
     options = {"any_period": any_period, "ignore_extra": ignore_extra}
     if len(machines) > 1:
-        if picture is not None:
-            raise ParameterError(f"--picture draws one machine. Got {len(machines)}; give one file.")
+        for name, given in (("--picture", picture), ("--html", html)):
+            if given is not None:
+                raise ParameterError(f"{name} draws one machine. Got {len(machines)}; give one file.")
         _fleet(machines, model, options, asked, out=out, jobs=jobs, json=json)
         return
     series = next(iter(machines.values()))
@@ -72,6 +76,13 @@ def alarm(
         found.write(out)
     if picture is not None:
         found.plot(series, channels=shown).savefig(picture, dpi=120)
+    if html is not None:
+        from tisat.report.alarms import alarm_page
+
+        checked = watch.detector.check_series(series, ignore_extra=ignore_extra)
+        command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
+        page = alarm_page(found, checked, expected=watch.detector.expected(checked), command=command)
+        html.write_text(page, encoding="utf-8")
     if json:
         document = {
             "calibration": found.calibration.to_json(),
@@ -88,6 +99,8 @@ def alarm(
         [_row(one, shown) for one in found],
         note="\n".join([str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
     )
+    if html is not None:
+        typer.echo(f"page written to {html}", err=True)
     if found.silences:
         print_table(
             f"{series.name}: channels that fell silent (alarms about the data, outside the budget)",
