@@ -113,6 +113,7 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
     partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
     fault_kind: ClassVar[str] = "unusual"  # what an alarm of this detector is about, in one or two words
     rounding: ClassVar[float] = 1e-9  # relative; how far batch, prefix and stream may differ (float32 nets: more)
+    exact_together: ClassVar[bool] = False  # True: an answer about many windows is, to the bit, the answers about each
     law_exemptions: ClassVar[Mapping[str, str]] = {}  # law name -> the reason this class is exempt
 
     # Learned by fit
@@ -421,8 +422,13 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
         self._check_fitted()
         return self._stream()
 
-    def answers(self, windows: Array) -> Array:
-        """What streams of :class:`WindowStream` are told about their windows, many at once."""
+    def answers(self, windows: Array, *, exact: bool = False) -> Array:
+        """What streams of :class:`WindowStream` are told about their windows, many at once.
+
+        ``exact``: to the bit what each would be told alone.
+        """
+        if exact and not self.exact_together:
+            return np.concatenate([self._answers(window[None]) for window in windows])
         return self._answers(windows)
 
     # ------------------------------------------------------------------ one file

@@ -153,7 +153,7 @@ class NeighborDetector(StandardWindowDetector):
     """
 
     crossfit: ClassVar[int] = 5
-
+    exact_together: ClassVar[bool] = True  # the distance that counts is always summed by one loop
     fault_kind: ClassVar[str] = "pattern"
 
     n_neighbors: int = integer(1, at_least=1, doc="Neighbours: the score looks at this many nearest stored windows.")

@@ -60,6 +60,7 @@ class IsolationForest(WindowedDetector):
     """
 
     crossfit: ClassVar[int] = 5
+    exact_together: ClassVar[bool] = True  # every row walks the trees by itself
 
     n_estimators: int = integer(100, at_least=1, doc="Trees.")
     max_samples: int = integer(256, at_least=2, doc="Windows each tree is grown on.")

@@ -48,6 +48,7 @@ class Linear(ForecastDetector):
     """
 
     partial: ClassVar[bool] = True  # channels do not see each other
+    exact_together: ClassVar[bool] = True  # a sum in a fixed order
 
     window: int = integer(100, at_least=1, doc="How many past values the forecast is made from.")
     ridge: float = real(1.0, at_least=0.0, doc="Penalty on the weights, as a share of the variance of the inputs.")

@@ -16,10 +16,11 @@ from tisat.watch.verdict import Verdict
 BATCH = 1024  # windows the detector is asked about at once
 
 
-def judge_all(items: Sequence[tuple[Monitor, Any, Any]]) -> list[Verdict]:
+def judge_all(items: Sequence[tuple[Monitor, Any, Any]], *, exact: bool = True) -> list[Verdict]:
     """The verdicts on rows of any monitors of one watch, in order; the detector is asked about many at once.
 
-    A row that cannot be read is that row's outcome (``refused``, with the reason) and touches nothing else.
+    A row that cannot be read is that row's outcome (``refused``, with the reason) and touches nothing else. Unless
+    ``exact``, a network is asked about all windows in one pass, whose sums may differ in their last bits.
     """
     verdicts: list[Verdict] = []
     wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
@@ -30,7 +31,7 @@ def judge_all(items: Sequence[tuple[Monitor, Any, Any]]) -> list[Verdict]:
         if not wave:
             return
         watch = wave[0][0].watch
-        answers = iter(watch.detector.answers(np.stack(windows)) if windows else ())
+        answers = iter(watch.detector.answers(np.stack(windows), exact=exact) if windows else ())
         points = [monitor.point(next(answers)) if point is None else point for monitor, _, point in wave]
         scored = watch.scored(np.stack(points))
         for i, (monitor, taken, _) in enumerate(wave):

@@ -50,6 +50,7 @@ class Scorer(Protocol):
 
     points_are_channels: ClassVar[bool]
     partial: ClassVar[bool]
+    rounding: ClassVar[float]
     channels_: tuple[str, ...]
     nominal_: Array
     nominal_breaks_: npt.NDArray[np.int64]
@@ -76,8 +77,8 @@ class Scorer(Protocol):
     def stream(self) -> Stream:
         """Row-by-row scoring of one entity."""
 
-    def answers(self, windows: Array) -> Array:
-        """What streams with windows are told about them, many at once."""
+    def answers(self, windows: Array, *, exact: bool = False) -> Array:
+        """What streams with windows are told about them, many at once; ``exact``: to the bit as each alone."""
 
     def document(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """What is kept on disk, as plain values and arrays."""

@@ -1,7 +1,8 @@
 """Many entities, one watch: their rows are scored together, in one pass of the detector, and judged apart.
 
 Each entity has a monitor of its own; a fleet gathers the windows that are due and hands them to the detector in one batch.
-Its verdicts are those of the single monitors, up to the rounding of a network's arithmetic in batches of another size.
+Its verdicts are those of the single monitors, to the bit; but for networks, which are asked about all windows in one
+pass unless ``exact=True`` says otherwise: there sums may differ in their last bits.
 Entities enrol and retire at any time, and the state of each can be kept by itself.
 """
 
@@ -20,6 +21,8 @@ from tisat.watch.monitor import Monitor, check_kind
 from tisat.watch.verdict import Verdict
 from tisat.watch.watch import Watch
 
+EXACT = 1e-9  # rounding of double precision; networks admit to more
+
 
 class Fleet:
     """Monitors of many entities that share a watch.
@@ -32,6 +35,9 @@ class Fleet:
         Those that are there from the start.
     enrol : bool
         Take in an entity at its first row instead of refusing it.
+    exact : bool, optional
+        True: verdicts are to the bit those of single monitors. False: a network is asked about all windows in one pass,
+        which is faster and may differ in last bits. By default True for all but networks.
 
     Examples
     --------
@@ -44,8 +50,11 @@ class Fleet:
     ['ok', 'refused', 'refused']
     """
 
-    def __init__(self, watch: Watch, *, entities: Iterable[str] = (), enrol: bool = False) -> None:
+    def __init__(
+        self, watch: Watch, *, entities: Iterable[str] = (), enrol: bool = False, exact: bool | None = None
+    ) -> None:
         self.watch = watch
+        self.exact = watch.detector.rounding <= EXACT if exact is None else exact
         self.enrols = enrol
         self.monitors: dict[str, Monitor] = {}
         for name in entities:
@@ -108,7 +117,7 @@ class Fleet:
                 self.enrol(entity)
             known.append((self.monitors[entity], row, time))
             found.append(None)
-        judged = iter(judge_all(known))
+        judged = iter(judge_all(known, exact=self.exact))
         return [next(judged) if verdict is None else verdict for verdict in found]
 
     def update(self, rows: Mapping[str, Any], times: Any = None) -> dict[str, Verdict]:
@@ -138,6 +147,7 @@ class Fleet:
             "watch": self.watch.fingerprint(),
             "entities": list(self.monitors),
             "enrols": self.enrols,
+            "exact": self.exact,
             "state": documents,
             "note": dict(note or {}),
         }
@@ -149,7 +159,7 @@ class Fleet:
         header, tensors = read_artefact(path)
         check_kind(header, watch, str(path), kind="fleet")
         try:
-            fleet = cls(watch, entities=header["entities"], enrol=bool(header["enrols"]))
+            fleet = cls(watch, entities=header["entities"], enrol=bool(header["enrols"]), exact=bool(header["exact"]))
             mine: dict[str, dict[str, npt.NDArray[Any]]] = {}
             for key, array in tensors.items():
                 number, _, name = key.partition(".")

@@ -216,11 +216,11 @@ class Watch:
 
         return Monitor(self, name=name)
 
-    def fleet(self, entities: Iterable[str] = (), *, enrol: bool = False) -> Fleet:
-        """Monitors of many entities that share this watch."""
+    def fleet(self, entities: Iterable[str] = (), *, enrol: bool = False, exact: bool | None = None) -> Fleet:
+        """Monitors of many entities that share this watch; see :class:`tisat.watch.Fleet`."""
         from tisat.watch.fleet import Fleet
 
-        return Fleet(self, entities=entities, enrol=enrol)
+        return Fleet(self, entities=entities, enrol=enrol, exact=exact)
 
     # ------------------------------------------------------------------ one file
 
