@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,3 +79,49 @@ def test_array_files_hold_no_objects(tmp_path, outcome):
     (file,) = (tmp_path / "scores").iterdir()
     with np.load(file, allow_pickle=False) as opened:
         assert all(opened[name].dtype == np.float64 for name in opened.files)
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b[:60] + b"\0" + b[61:], lambda b: b"not a zip"]
+)
+def test_damaged_arrays_are_one_sentence_with_the_way_to_mend_them(tmp_path, outcome, harm):
+    store = Store(tmp_path)
+    store.put(outcome)
+    file = tmp_path / "scores" / f"{outcome.task.id}.npz"
+    file.write_bytes(harm(file.read_bytes()))
+    with pytest.raises(InputError, match=f"task {outcome.task.id} is damaged.*Remove.*run the same"):
+        store.arrays(outcome.task.id)
+
+
+def test_the_arrays_of_another_task_are_told_by_their_checksum(tmp_path, outcome, task_of):
+    store = Store(tmp_path)
+    store.put(outcome)
+    other = replace(
+        outcome,
+        task=task_of("last-value"),
+        row={**outcome.row, "id": task_of("last-value").id},
+        arrays={k: v + 1 for k, v in outcome.arrays.items()},
+    )
+    store.put(other)
+    files = [tmp_path / "scores" / f"{one.task.id}.npz" for one in (outcome, other)]
+    files[0].write_bytes(files[1].read_bytes())
+    with pytest.raises(InputError, match="not those its row was written for"):
+        store.arrays(outcome.task.id)
+
+
+@pytest.mark.parametrize("lacking", ["task", "machine", "fit_seconds", "peak_bytes"])
+def test_a_row_that_lacks_something_is_no_row(tmp_path, outcome, lacking):
+    store = Store(tmp_path)
+    store.put(outcome)
+    row = json.loads((tmp_path / "rows.jsonl").read_text())
+    del row[lacking]
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n" + "[" * 100_000 + "\n")
+    assert store.rows() == {}
+
+
+def test_a_short_write_is_gone_on_with(tmp_path, outcome, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, content: write(handle, content[:50]))
+    Store(tmp_path).put(outcome)
+    monkeypatch.undo()
+    assert list(Store(tmp_path).rows()) == [outcome.task.id]

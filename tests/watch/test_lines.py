@@ -110,6 +110,8 @@ def test_the_ways_to_write_a_row(lines, row, time):
         '{"cpu": 1, "time": "0001-01-01T00:00+14:00"}',
         "[" * 100_000,
         "1_000,2",
+        '{"cpu": true}',
+        '{"cpu": "1_000"}',
         "١,2",
     ],
 )

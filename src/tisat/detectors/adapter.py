@@ -31,6 +31,7 @@ from tisat._validation import check_choice
 from tisat.base import Array
 from tisat.detectors._windows import StandardWindowDetector, training_windows
 from tisat.errors import ArtefactError, ParameterError
+from tisat.missing import HUGE
 from tisat.parameters import flag, integer, learned, value
 
 # The only classes a file can name: reading a model can build these and nothing else.
@@ -155,6 +156,7 @@ class Adapter(StandardWindowDetector):
 
     def _anomaly(self, rows: Array) -> Array:
         """The estimator's opinion of each row, higher = more anomalous."""
+        rows = np.nan_to_num(rows, nan=0.0, posinf=HUGE, neginf=-HUGE)  # estimators refuse what is not finite
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # remarks of the estimator about its numbers
             fitted = self._ready()
@@ -169,7 +171,13 @@ class Adapter(StandardWindowDetector):
     def _ready(self) -> Any:
         """The fitted estimator; one that came from a file is fitted again when it is first asked, never while a file is read."""
         if not hasattr(self, "_fitted"):
-            self._learn()
+            try:
+                self._learn()
+            except Exception as error:  # rows that fit never saw: whatever the estimator makes of them, one sentence comes out
+                raise ArtefactError(
+                    f"The rows a file keeps for {self.estimator!r} must be ones it can learn from. It says: {str(error)[:200]}. "
+                    "Fit the model again."
+                ) from None
         return self._fitted
 
     def _learn(self) -> None:

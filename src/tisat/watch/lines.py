@@ -15,7 +15,6 @@ state are written again; each carries its line number, counted from 1. This modu
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -263,21 +262,33 @@ def after(lines: Iterable[bytes], note: Note) -> Iterator[bytes]:
 
 
 class Interrupted(BaseException):
-    """Somebody wants the watch to end; raised between two lines only."""
+    """Somebody wants the watch to end; raised while it waits for a line only."""
 
 
 class Switch:
     """Ends a watch between two lines: a signal that comes while a line is judged waits for its verdict."""
 
     def __init__(self) -> None:
-        self.busy = False
+        self.waiting = False
         self.off = False
 
     def __call__(self, *_: Any) -> None:
         """Turn it off; as a signal handler."""
-        self.off = True
-        if not self.busy:
+        again, self.off = self.off, True
+        if self.waiting and not again:
             raise Interrupted
+
+    def next(self, lines: Iterator[bytes]) -> bytes | None:
+        """The next line; None where there is none, or the switch was turned before one came."""
+        line: bytes | None = None
+        try:
+            self.waiting = True
+            if not self.off:
+                line = next(lines, None)
+            self.waiting = False
+        except Interrupted:
+            self.waiting = False  # a line that has come is judged first
+        return line
 
 
 def watch_lines(
@@ -330,35 +341,26 @@ def watch_lines(
                 os.fsync(output.fileno())
             monitor.snapshot(state, note=vars(at))
 
-    def judge() -> None:
-        nonlocal saved, troubled
-        for line in lines:
-            if not line.endswith(b"\n"):
-                report(f"line {at.lines + 1} has no end yet and waits; add a newline to have it judged")
-                break
-            off.busy = True
-            if at.lines < OPENING:
-                at.first += fingerprint(line)
-            answer = judge_line(monitor, read, line, at.lines + 1)
-            at.lines += 1
-            if answer is not None:
-                at.bytes += _write(output, answer, at.lines, report, alarms_only=alarms_only)
-                trouble = None if troubled else monitor.trouble
-                if trouble is not None:
-                    troubled = True
-                    if "must come every" in trouble and not any_period:
-                        raise SeriesError(trouble)
-                    report(trouble)
-            if at.lines - saved >= every:
-                save()
-                saved = at.lines
-            off.busy = False
-            if off.off:
-                return
-
-    with contextlib.suppress(Interrupted):
-        judge()
-    off.busy = True  # nothing may come between the last line and its state
+    coming = iter(lines)
+    while (line := off.next(coming)) is not None:
+        if not line.endswith(b"\n"):
+            report(f"line {at.lines + 1} has no end yet and waits; add a newline to have it judged")
+            break
+        if at.lines < OPENING:
+            at.first += fingerprint(line)
+        answer = judge_line(monitor, read, line, at.lines + 1)
+        at.lines += 1
+        if answer is not None:
+            at.bytes += _write(output, answer, at.lines, report, alarms_only=alarms_only)
+            trouble = None if troubled else monitor.trouble
+            if trouble is not None:
+                troubled = True
+                if "must come every" in trouble and not any_period:
+                    raise SeriesError(trouble)
+                report(trouble)
+        if at.lines - saved >= every:
+            save()
+            saved = at.lines
     save()
     return at
 
