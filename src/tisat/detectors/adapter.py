@@ -173,7 +173,9 @@ class Adapter(StandardWindowDetector):
         if not hasattr(self, "_fitted"):
             try:
                 self._learn()
-            except Exception as error:  # rows that fit never saw: whatever the estimator makes of them, one sentence comes out
+            except (
+                Exception
+            ) as error:  # rows that fit never saw: whatever the estimator makes of them, one sentence comes out
                 raise ArtefactError(
                     f"The rows a file keeps for {self.estimator!r} must be ones it can learn from. It says: {str(error)[:200]}. "
                     "Fit the model again."
