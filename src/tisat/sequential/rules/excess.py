@@ -26,9 +26,10 @@ class _Excess:
         self._numbers = (
             rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window), rule.enter, rule.hold,
         )  # fmt: skip  # looked up once, not at every row
-        self._past = np.zeros((views, rule.window + rule.lag))
-        self._ordered = np.zeros((views, rule.window))
-        self._raw = np.zeros((views, rule.lasting))
+        # Filled, not zeros(): the memory is taken at once, and a monitor does not grow as its past does.
+        self._past = np.full((views, rule.window + rule.lag), 0.0)
+        self._ordered = np.full((views, rule.window), 0.0)
+        self._raw = np.full((views, rule.lasting), 0.0)
         self._count = np.zeros((views, 6), dtype=np.int64)
         self.reference = np.empty((0, views))  # (T, V) of the last call
 
