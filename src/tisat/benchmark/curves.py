@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from tisat._compiled import compiled
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import Windows
 from tisat.sequential.rules import AlarmRule
@@ -113,7 +113,7 @@ def grid_of(evidence: Sequence[Floats], windows: Sequence[Windows], rule: AlarmR
     return np.unique(np.concatenate(parts))[::-1] if parts else np.array([1.0])
 
 
-@numba.njit(cache=True)
+@compiled()
 def _count(
     active: npt.NDArray[np.bool_],
     outside: npt.NDArray[np.bool_],

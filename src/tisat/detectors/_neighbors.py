@@ -12,10 +12,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from tisat._compiled import compiled
 from tisat._validation import check_integer
 from tisat.base import Array
 from tisat.detectors._windows import StandardWindowDetector, blocks_of, training_windows, windows_of
@@ -29,7 +29,7 @@ SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a
 FEW_ROWS = 32  # fewer are searched in double at once: converting what is stored would cost more
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # several sums at once, the same for every batch
+@compiled(reorder=True)  # several sums at once, the same for every batch
 def _distance(first: Array, second: Array) -> float:  # pragma: no cover - compiled
     square = 0.0
     for f in range(len(first)):
@@ -37,7 +37,7 @@ def _distance(first: Array, second: Array) -> float:  # pragma: no cover - compi
     return float(np.sqrt(square))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _closest(
     rough: Array, rows: Array, stored: Array, k: int, spare: int, first: Integers, last: Integers, rounding: Array
 ) -> tuple[Array, Integers, npt.NDArray[np.bool_]]:  # pragma: no cover - compiled

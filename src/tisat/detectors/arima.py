@@ -12,10 +12,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from tisat._compiled import compiled
 from tisat._extras import require
 from tisat._progress import progress
 from tisat.base import Array
@@ -77,7 +77,7 @@ def _refit(arima: Any, values: Array, order: Orders, *, include_mean: bool) -> d
     return {name: float(value) for name, value in found["coef"].items() if np.isfinite(value)}
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _errors(
     rows: Array, past: Array, past_errors: Array, weights: Array, feedback: Array, constant: Array
 ) -> Array:  # pragma: no cover - compiled

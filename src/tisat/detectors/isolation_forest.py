@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from tisat._compiled import compiled
 from tisat.base import Array
 from tisat.detectors._windows import WindowedDetector, parts_longer_than, training_windows
 from tisat.errors import ArtefactError
@@ -22,7 +22,7 @@ from tisat.parameters import integer, learned
 MAX_TRAINING_WINDOWS = 100_000  # each tree draws its rows from these; at 256 rows a tree more would change nothing
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _path_lengths(
     rows: npt.NDArray[np.float32],
     roots: npt.NDArray[np.int32],

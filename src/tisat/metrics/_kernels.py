@@ -207,14 +207,10 @@ def _expected_raises(following, outside, probabilities):  # type: ignore[no-unty
 
 def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     """``function`` compiled now for ``signature``, from the cache on disk where there is one."""
-    import numba
+    from tisat._compiled import compile_for  # numba is imported when a metric is first asked for
 
     # no_cfunc_wrapper: nothing calls these from C, and it is a quarter of what there is to compile
-    try:
-        compiled = numba.njit(signature, cache=True, nogil=True, no_cfunc_wrapper=True)(function)
-    except RuntimeError:  # numba: "cannot cache function": no directory may be written
-        compiled = numba.njit(signature, nogil=True, no_cfunc_wrapper=True)(function)
-    return cast("Callable[..., Any]", compiled)
+    return compile_for(signature, function, no_cfunc_wrapper=True)
 
 
 def _array(dtype: Any, *, readonly: bool) -> Any:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from tisat._compiled import compiled
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Singles: TypeAlias = npt.NDArray[np.float32]
@@ -25,7 +26,7 @@ NOW, QUIET, LEFT, ACTIVE, FILLED = 0, 1, 2, 3, 4
 LARGEST = 1e300  # of one excess, so that a sum of them is finite
 
 
-@numba.njit(cache=True)
+@compiled()
 def cusum(
     evidence: Floats,
     threshold: float,
@@ -81,7 +82,7 @@ def cusum(
     sums[0] = s
 
 
-@numba.njit(cache=True)
+@compiled()
 def window_sum(
     evidence: Floats,
     threshold: float,
@@ -125,7 +126,7 @@ def window_sum(
             clock[QUIET] = now
 
 
-@numba.njit(cache=True)
+@compiled()
 def first_not_below(ordered: Floats, size: int, value: float) -> int:
     """The first position whose value is not below ``value``."""
     low, high = 0, size
@@ -144,7 +145,7 @@ SEEN, ABOVE, RUN, SINCE, ROWS, CHANGED = 0, 1, 2, 3, 4, 5
 BACK = 0.05  # share of scores above the nominal level at which that level is taken to be back
 
 
-@numba.njit(cache=True)
+@compiled()
 def _begin_again(raw: Floats, rows: int, lag: int, past: Floats, ordered: Floats) -> int:
     """The past becomes the last ``len(raw)`` scores, ``rows`` having been seen; how many of them there is room for."""
     n = min(len(raw), len(past))
@@ -155,7 +156,7 @@ def _begin_again(raw: Floats, rows: int, lag: int, past: Floats, ordered: Floats
     return n
 
 
-@numba.njit(cache=True)
+@compiled()
 def excess(
     views: Floats,  # (T, V)
     level: Floats,  # (V,)
@@ -244,7 +245,7 @@ def excess(
             count[v, SEEN] = seen + 1
 
 
-@numba.njit(cache=True)
+@compiled()
 def compressed_sum(
     evidence: Floats,  # (T, V)
     threshold: float,
@@ -289,7 +290,7 @@ def compressed_sum(
         onset[i] = clock[QUIET]
 
 
-@numba.njit(cache=True)
+@compiled()
 def power_evidence(
     distances: Floats, power: float, log_unit: float, largest: float, less: float, evidence: Floats
 ) -> None:
@@ -301,7 +302,7 @@ def power_evidence(
             evidence[i] = distances[i] - less  # 0 or NaN
 
 
-@numba.njit(cache=True)
+@compiled()
 def log_evidence(distances: Floats, log_floor: float, log_unit: float, evidence: Floats) -> None:
     """``ln max(d, floor) - ln unit``."""
     for i in range(len(distances)):
@@ -313,7 +314,7 @@ def log_evidence(distances: Floats, log_floor: float, log_unit: float, evidence:
             evidence[i] = log_floor - log_unit
 
 
-@numba.njit(cache=True)
+@compiled()
 def count_raised(active: Flags) -> int:
     """How many runs of active instants there are."""
     raised = 0

@@ -5,13 +5,13 @@ These functions trust their arguments; they do not know what a point means.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from tisat._compiled import compiled
 from tisat.sequential._kernels import Floats, Integers, Singles, first_not_below
 
 
-@numba.njit(cache=True)
+@compiled()
 def nearest_sorted(queries: Floats, ordered: Floats, k: int, distance: Floats, where: Integers) -> None:
     """The k-th smallest ``|query - value|`` over sorted values: two pointers walk outwards from the query's place."""
     n = len(ordered)
@@ -30,7 +30,7 @@ def nearest_sorted(queries: Floats, ordered: Floats, k: int, distance: Floats, w
         where[i] = last
 
 
-@numba.njit(cache=True)
+@compiled()
 def _approximate(query: Singles, single: Singles, squares: Singles) -> None:
     """Squared distances in float32, one coordinate after the other: the compiler makes eight or sixteen at once."""
     m, n = single.shape
@@ -44,7 +44,7 @@ def _approximate(query: Singles, single: Singles, squares: Singles) -> None:
             squares[j] += step * step
 
 
-@numba.njit(cache=True)
+@compiled()
 def _kth_smallest(values: Singles, k: int, best: Floats) -> float:
     """The k-th smallest value."""
     best[:] = np.inf
@@ -58,7 +58,7 @@ def _kth_smallest(values: Singles, k: int, best: Floats) -> float:
     return float(best[k - 1])
 
 
-@numba.njit(cache=True)
+@compiled()
 def nearest_scanned(
     queries: Floats,  # (n, m)
     points: Floats,  # (N, m)
@@ -114,7 +114,7 @@ def nearest_scanned(
         where[i] = index[k - 1]
 
 
-@numba.njit(cache=True)
+@compiled()
 def rotate(point: Floats, rotation: Floats, rotated: Floats) -> None:
     """``rotated = point @ rotation``, summed in order so that one row and many agree."""
     for j in range(len(rotated)):
@@ -124,7 +124,7 @@ def rotate(point: Floats, rotation: Floats, rotated: Floats) -> None:
         rotated[j] = total
 
 
-@numba.njit(cache=True)
+@compiled()
 def nearest_pruned(
     queries: Floats,  # (n, m), in the original axes
     points: Floats,  # (N, m), in the original axes, in the order of their first rotated coordinate

@@ -12,10 +12,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from tisat._compiled import compiled
 from tisat.sequential import _kernels
 from tisat.sequential.rules import AlarmRule
 
@@ -62,7 +62,7 @@ def flat(evidence: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return evidence if evidence.ndim == 1 else np.asarray(evidence.sum(axis=1))
 
 
-@numba.njit(cache=True)
+@compiled()
 def _string(n: int, starts: _kernels.Integers, ends: _kernels.Flags, places: _kernels.Integers) -> None:
     """Places of blocks of n values, circular: a new start wherever ``ends`` says so."""
     place = 0

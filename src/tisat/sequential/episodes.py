@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from tisat._compiled import compiled
 from tisat.errors import ArtefactError
 from tisat.sequential import _kernels
 
@@ -34,7 +34,7 @@ STRICT = 1.2  # factor on the threshold: kept by 95 % of plants and real entitie
 KEPT = 200  # levels kept of each stretch of nominal data
 
 
-@numba.njit(cache=True)
+@compiled()
 def _levels(ends: _kernels.Floats, steps: _kernels.Integers, most: int) -> _kernels.Floats:
     """The highest levels at which 1, 2, ... episodes are under way; ``ends`` descending, ``steps`` +1 or -1."""
     found = np.empty(most)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numba
 import numpy as np
 
+from tisat._compiled import compiled
 from tisat.base import Array
 from tisat.detectors.views.base import Integers, Scene, View, rare_unit
 
@@ -16,7 +16,7 @@ LEAST_STEP = 1e-3  # of the training range
 LEAST_SPREAD = 0.1  # of the logarithm of the activity
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _squares(rows: Array, at: Integers, length: int, out: Array) -> None:  # pragma: no cover - compiled
     """Mean square step of each channel over the last ``length`` steps."""
     for i in range(len(at)):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numba
 import numpy as np
 
+from tisat._compiled import compiled
 from tisat.base import Array
 from tisat.detectors.views.base import Integers
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(reorder=True)
 def _products(values: Array, lags: int) -> tuple[Array, Array]:  # pragma: no cover - compiled
     """Sums over all stretches of ``lags + 1`` values: of their products (lags + 1, lags + 1), and of themselves."""
     n = len(values) - lags
@@ -38,7 +38,7 @@ def _products(values: Array, lags: int) -> tuple[Array, Array]:  # pragma: no co
     return products, sums
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array, out: Array) -> None:  # pragma: no cover
     """Forecast of each row asked about, from the rows before it."""
     lags = len(weights) + 1

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import ClassVar
 
-import numba
 import numpy as np
 
+from tisat._compiled import compiled
 from tisat.base import Array
 from tisat.detectors._neighbors import nearest
 from tisat.detectors.views.base import Integers, Scene, View
@@ -22,7 +22,7 @@ BLOCK = 1000  # windows laid out at a time
 FEW = 32  # fewer are searched one by one
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _scan(codes: Array, stored: Array, found: Integers) -> None:  # pragma: no cover - compiled
     """Index of the nearest stored code of each code: for a few at a time, where a matrix product does not pay."""
     for i in range(len(codes)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numba
 import numpy as np
 
+from tisat._compiled import compiled
 from tisat.base import Array
 from tisat.detectors.views.base import Integers, Scene, View, rare_unit, thinned
 
@@ -30,7 +30,7 @@ def _filters() -> Array:
 FILTERS = _filters()
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _filtered(rows: Array, at: Integers, weights: Array, out: Array) -> None:  # pragma: no cover - compiled
     """Each filter over the rows that end at each instant: ``out`` (n, K, C)."""
     length = weights.shape[1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numba
 import numpy as np
 
+from tisat._compiled import compiled
 from tisat.base import Array
 from tisat.detectors.views.base import Integers, Scene, View, rare_unit, thinned
 
@@ -20,7 +20,7 @@ LEAST_SPREAD = 0.05  # of an autocorrelation
 LEARNED_FROM = 6000  # instants
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _echoes(
     rows: Array, at: Integers, length: int, largest: Array, least: Array, out: Array
 ) -> None:  # pragma: no cover - compiled
@@ -50,7 +50,7 @@ def _echoes(
                 echo[c] /= energy[c]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _distances(echoes: Array, usual: Array, whitening: Array, out: Array) -> None:  # pragma: no cover - compiled
     """Mean squared whitened deviation ``(n, C)`` of autocorrelations ``(n, lags, C)``."""
     lags, channels = usual.shape
