@@ -16,6 +16,13 @@ EXTRAS = {
     "jinja2": "report",
     "onnxruntime": "fast",
     "python_calamine": "excel",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "msgspec": "serve",
+    "prometheus_client": "serve",
+    "cramjam": "prometheus",
+    "paho": "mqtt",
+    "apprise": "notify",
 }
 
 

@@ -19,7 +19,7 @@ from tisat._version import __version__
 from tisat.errors import TisatError
 
 FLOW = (
-    "data", "look", "detectors", "fit", "show", "score", "alarm", "watch", "update", "recalibrate", "label", "far", "evaluate", "audit", "bench", "tables", "demo",
+    "data", "look", "detectors", "fit", "show", "score", "alarm", "watch", "serve", "update", "recalibrate", "label", "far", "evaluate", "audit", "bench", "tables", "demo",
 )  # fmt: skip
 
 
@@ -57,7 +57,23 @@ def _root(
 
 # In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
 #     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
-from tisat.cli import alarm, audit, bench, data, demo, detectors, evaluate, far, fit, keep, look, score, show, watch  # noqa: E402
+from tisat.cli import (  # noqa: E402
+    alarm,
+    audit,
+    bench,
+    data,
+    demo,
+    detectors,
+    evaluate,
+    far,
+    fit,
+    keep,
+    look,
+    score,
+    serve,
+    show,
+    watch,
+)
 
 app.add_typer(data.app, name="data")
 app.command("look")(look.look)
@@ -67,6 +83,7 @@ app.command("show")(show.show)
 app.command("score")(score.score)
 app.command("alarm")(alarm.alarm)
 app.command("watch")(watch.watch)
+app.add_typer(serve.app, name="serve")
 app.command("update")(keep.update)
 app.command("recalibrate")(keep.recalibrate)
 app.command("label")(keep.label)

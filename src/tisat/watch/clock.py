@@ -48,8 +48,8 @@ class RowClock:
         self.steps: list[float] = []  # the first steps in seconds, until the pace is known
 
     def read(self, time: Any) -> Moment:
-        """The time of a row; an error where it cannot be one, and nothing has changed."""
-        moment = read_time(time, plain=self.last is not None and not self.dates)
+        """The time of a row; an error where it cannot be one, and nothing has changed. A moment that was read already is taken as it is."""
+        moment = time if isinstance(time, Moment) else read_time(time, plain=self.last is not None and not self.dates)
         if self.last is not None and moment.dates != self.dates:
             raise SeriesError(f"The times of rows must be all dates or all numbers. Got {time!r} after the other kind.")
         return moment

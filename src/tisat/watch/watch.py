@@ -8,6 +8,7 @@ the training data.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import warnings
@@ -89,6 +90,7 @@ class Watch:
         named = isinstance(rule, str) and rule in RULES and "random_state" in RULES[rule].options()
         self.rule = make_rule(rule, **({"random_state": random_state} if named else {}))
         self._calibration: Calibration | None = None
+        self._print: tuple[Array, str, str] | None = None  # nominal points, the rest, and the fingerprint of both
 
     def __repr__(self) -> str:
         return f"Watch({self.detector!r}, budget={self.budget!r}, rule={self.rule!r}, method={self.method!r})"
@@ -132,6 +134,12 @@ class Watch:
             raise ParameterError("A proposal must be about the calibration in force. This one was made for another.")
         self._calibration, self.budget = proposal.after, proposal.after.budget
         return self
+
+    def at(self, calibration: Calibration) -> Watch:
+        """The same watch, detector and rule shared, at another threshold; this one stays as it is."""
+        other = copy.copy(self)
+        other._calibration, other.budget = calibration, calibration.budget
+        return other
 
     def recalibrated(self, budget: Any) -> Watch:
         """The same watch for another budget; this one stays as it is."""
@@ -227,9 +235,13 @@ class Watch:
     def fingerprint(self) -> str:
         """Tells what this watch sees from what another does: its detector, channels, nominal points and rule; not its threshold."""
         rule = json.dumps([self.rule.name, self.rule.params()], sort_keys=True)
-        digest = hashlib.sha256(f"{type(self.detector).__qualname__}:{self.channels}:{rule}".encode())
-        digest.update(np.ascontiguousarray(self.detector.nominal_).tobytes())
-        return digest.hexdigest()
+        head = f"{type(self.detector).__qualname__}:{self.channels}:{rule}"
+        nominal = self.detector.nominal_
+        if self._print is None or self._print[0] is not nominal or self._print[1] != head:
+            digest = hashlib.sha256(head.encode())
+            digest.update(np.ascontiguousarray(nominal).tobytes())
+            self._print = (nominal, head, digest.hexdigest())  # megabytes are hashed once, not at every entity's state
+        return self._print[2]
 
     def save(self, path: str | Path) -> None:
         """Write detector, rule, budget and calibration to one file, atomically."""

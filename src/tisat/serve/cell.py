@@ -1,0 +1,162 @@
+"""What the service holds of one entity between two saves: rows that wait for their turn, and verdicts not yet in the history."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+
+from tisat.serve.packing import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief
+from tisat.watch.verdict import Verdict
+
+MOST_HELD = 10_000  # rows of one entity that wait in its reorder window at most
+
+
+class Cell:
+    """One entity.
+
+    ``seq`` is the last entry of the log that touched it, ``saved`` the last one that is in its state on the disk.
+    """
+
+    __slots__ = (
+        "active",
+        "at",
+        "calibration",
+        "dates",
+        "due",
+        "enrolled",
+        "evidence",
+        "group",
+        "held",
+        "id",
+        "late",
+        "name",
+        "newest",
+        "now",
+        "quiet",
+        "ratio",
+        "received",
+        "refused",
+        "row",
+        "saved",
+        "score",
+        "seq",
+        "seqs",
+        "statistic",
+        "status",
+        "statuses",
+        "threshold",
+        "times",
+        "values",
+    )  # fmt: skip
+
+    def __init__(self, number: int, name: str, group: str, *, dates: bool, calibration: int, received: float) -> None:
+        self.id, self.name, self.group, self.dates, self.calibration = number, name, group, dates, calibration
+        self.received = self.enrolled = received
+        self.saved = self.seq = 0
+        self.held: list[tuple[int, int, int | None, bytes]] = []  # time, seq, offset, values: a heap
+        self.newest = -(2**63)  # largest time seen
+        self.at: int | None = None  # time of the last judged row
+        self.status, self.ratio, self.now, self.threshold = "waiting", float("nan"), float("nan"), float("nan")
+        self.late = self.refused = 0
+        self.quiet: str | None = None  # id of the alarm about its silence
+        self.due = False  # it waits to be saved
+        self.forget()
+
+    def forget(self) -> None:
+        """The verdicts are in the history: begin a new stretch."""
+        self.times: list[int] = []
+        self.statistic: list[float] = []
+        self.statuses: list[int] = []
+        self.active: list[bool] = []
+        self.values: list[bytes] = []
+        self.score: list[float] = []
+        self.evidence: list[float] = []
+        self.row: list[int] = []
+        self.seqs: list[int] = []
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether the log still holds something of it that its state does not."""
+        return self.seq > self.saved
+
+    def hold(
+        self, at: int, seq: int, offset: int | None, values: bytes, window: int
+    ) -> list[tuple[int, int, int | None, bytes]]:
+        """Take a row into the reorder window; those that leave it, in order of time."""
+        heapq.heappush(self.held, (at, seq, offset, values))
+        self.newest = max(self.newest, at)
+        free = []
+        while self.held and (self.held[0][0] <= self.newest - window or len(self.held) > MOST_HELD):
+            free.append(heapq.heappop(self.held))
+        return free
+
+    def release(self) -> list[tuple[int, int, int | None, bytes]]:
+        """All rows of the reorder window, in order of time."""
+        return [heapq.heappop(self.held) for _ in range(len(self.held))]
+
+    def add(self, verdict: Verdict, at: int, values: bytes, seq: int) -> None:
+        """Remember a verdict."""
+        code = CODES[verdict.status]
+        self.times.append(at)
+        self.statistic.append(verdict.statistic)
+        self.statuses.append(code)
+        self.active.append(verdict.active)
+        self.values.append(values)
+        self.score.append(verdict.score)
+        self.evidence.append(verdict.evidence)
+        self.row.append(verdict.row)
+        self.seqs.append(seq)
+        if code < ACCEPTED:
+            self.at, self.now = at, verdict.statistic
+            self.status = "alarm" if verdict.active else verdict.status
+            self.threshold = verdict.threshold
+            self.ratio = verdict.statistic / verdict.threshold if verdict.threshold > 0 else float("nan")
+        elif verdict.status in ("late", "duplicate"):
+            self.late += 1
+        else:
+            self.refused += 1
+
+    def recall(self, brief: Brief, threshold: float) -> None:
+        """How it stood at the end of its history."""
+        taken = np.flatnonzero(brief.status < ACCEPTED)
+        if len(taken):
+            last = taken[-1]
+            self.at, self.now = int(brief.times[last]), float(brief.statistic[last])
+            self.status = "alarm" if brief.active[last] else STATUSES[brief.status[last]]
+            self.ratio = self.now / threshold if threshold > 0 else float("nan")
+
+    def brief(self) -> Brief:
+        """What is not in the history yet."""
+        return Brief(
+            np.array(self.times, dtype=np.int64),
+            np.array(self.statistic, dtype=np.float64),
+            np.array(self.statuses, dtype=np.uint8),
+            np.array(self.active, dtype=np.uint8),
+        )
+
+    def body(self) -> Body:
+        """The rest of it."""
+        rows = len(self.times)
+        values = np.frombuffer(b"".join(self.values), np.float64).reshape(rows, -1)
+        return Body(
+            values,
+            np.array(self.score, dtype=np.float64),
+            np.array(self.evidence, dtype=np.float64),
+            np.array(self.row, dtype=np.int64),
+            np.array(self.seqs, dtype=np.int64),
+        )
+
+    def piece(self) -> tuple[Any, ...] | None:
+        """The new piece of history as the table takes it; None where there is nothing."""
+        if not self.times:
+            return None
+        brief = self.brief()
+        taken = brief.status < ACCEPTED
+        known = taken & ~np.isnan(brief.statistic)
+        peak = float(brief.statistic[known].max() / self.threshold) if known.any() and self.threshold > 0 else None
+        return (
+            self.id, int(brief.times.min()), int(brief.times.max()), len(brief.times), int((brief.status == 0).sum()),
+            int((brief.status == CODES["unusable"]).sum()), peak, self.threshold, pack_brief(brief), pack_body(self.body()),
+        )  # fmt: skip

@@ -1,0 +1,303 @@
+"""What the engine keeps on the disk, and how it begins again: states, pieces of history, the log and its end."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time as clocks
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tisat.errors import InputError
+from tisat.sequential.calibration import Calibration
+from tisat.serve.booking import Event, Policy, write_event
+from tisat.serve.cell import Cell
+from tisat.serve.group import Group
+from tisat.serve.packing import squeeze, unpack_brief, unsqueeze
+from tisat.serve.store import Store, StoreFullError
+from tisat.watch.monitor import Monitor
+
+ROOM = 1 << 18  # characters that must find room before a full disk is believed to be one no more
+SAVE_ROWS = 64  # rows after which an entity's state is saved
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@dataclass
+class Limits:
+    """What the service takes at most."""
+
+    entities: int = 20_000
+    save_rows: int = SAVE_ROWS
+
+
+class Keeper:
+    """The part of an engine that writes and reads its store; :class:`tisat.serve.engine.Engine` says what the parameters are."""
+
+    def __init__(
+        self,
+        store: Store,
+        groups: Iterable[Group],
+        *,
+        limits: Limits | None = None,
+        routes: tuple[str, ...] = (),
+        clock: Callable[[], float] = clocks.time,
+    ) -> None:
+        self.store, self.limits, self.routes, self.clock = store, limits or Limits(), routes, clock
+        self.groups = {group.name: group for group in groups}
+        self.lock = threading.RLock()  # of everything that changes from row to row
+        self.cells: dict[str, Cell] = {}
+        self._by_id: dict[int, Cell] = {}
+        self.counts: Counter[str] = Counter()  # for people and for /metrics
+        self.policy = Policy()
+        self.full = False  # the disk is full
+        self.listeners: list[Callable[[dict[str, Any]], None]] = []
+        self._events: list[Event] = []  # not yet in the book
+        self._due: deque[Cell] = deque()  # entities whose state is to be saved
+        self._seq = 1
+        self.replayed = 0
+        self._next = 1
+        self._resting: dict[str, str] = {}  # entities whose group is not there now
+        self._open()
+
+    # ------------------------------------------------------------------ beginning
+
+    def _open(self) -> None:
+        store = self.store
+        for group in self.groups.values():
+            kept = store.read(
+                "SELECT id, document FROM calibrations WHERE grp = ? AND entity IS NULL ORDER BY id", (group.name,)
+            )
+            known = store.meta(f"model:{group.name}")
+            if known and known != group.print:
+                raise InputError(
+                    f"The folder {str(store.folder)!r} must be used with the model it began with. Group {group.name!r} has another model now; "
+                    "give the old one, or another --data folder (tisat serve export takes the history along)."
+                )
+            if not kept:
+                self._first_calibration(group)
+            else:
+                group.calibration = int(kept[-1][0])
+        for number, name, document in store.read("SELECT id, grp, document FROM calibrations"):
+            if name in self.groups:
+                group = self.groups[name]
+                group.watch_at(number, Calibration.from_json(json.loads(document)))
+        self.reload_policy()
+        self._restore()
+
+    def _first_calibration(self, group: Group) -> None:
+        with self.store.writing() as write:
+            write.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"model:{group.name}", group.print))
+            group.calibration = int(
+                self.add_calibration(write, group.name, None, group.watch.calibration, "tisat", "the model's own")
+            )
+
+    def add_calibration(
+        self, write: Any, group: str, entity: str | None, calibration: Calibration, author: str, reason: str
+    ) -> int:
+        """Keep a threshold with its budget; its number."""
+        document = json.dumps(calibration.to_json())
+        values = (group, entity, document, self.clock(), author, reason)
+        return int(write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?)", values).lastrowid)
+
+    def reload_policy(self) -> None:
+        """Read maintenance windows and suppression rules again."""
+        self.policy.load(self.store.records("SELECT * FROM pauses"), self.store.records("SELECT * FROM rules"))
+
+    def _restore(self) -> None:
+        query = "SELECT id, name, grp, dates, enrolled, received, saved, calibration, state, held FROM entities WHERE retired IS NULL"
+        now = self.clock()
+        open_silences = dict(
+            self.store.read("SELECT entity, id FROM alarms WHERE sort = 'silence' AND cleared IS NULL")
+        )
+        for number, name, group, dates, enrolled, received, saved, calibration, state, held in self.store.read(query):
+            if group not in self.groups:
+                self._resting[name] = group
+                continue
+            cell = self._enrol(
+                number, name, group, dates=bool(dates), calibration=calibration, received=received, state=state
+            )
+            cell.enrolled, cell.saved, cell.seq = enrolled, saved, saved
+            cell.quiet = open_silences.get(name)
+            cell.received = received if cell.quiet else now  # silence is counted from our own return
+            if held:
+                cell.held = [tuple(row) for row in msgspec.msgpack.decode(held)]
+        cut = self.store.read("SELECT max(seq + count) FROM log")[0][0] or 1
+        self._seq = max(cut, 1 + max((cell.saved for cell in self.cells.values()), default=0))
+        self._next = 1 + (self.store.read("SELECT max(id) FROM entities")[0][0] or 0)
+        latest = "SELECT entity, rows, threshold, brief FROM history WHERE id IN (SELECT max(id) FROM history GROUP BY entity)"
+        for number, rows, threshold, content in self.store.read(latest):
+            if number in self._by_id:
+                self._by_id[number].recall(unpack_brief(content, rows), threshold)
+
+    def _enrol(
+        self,
+        number: int,
+        name: str,
+        group: str,
+        *,
+        dates: bool,
+        calibration: int,
+        received: float,
+        state: bytes | None = None,
+    ) -> Cell:
+        home = self.groups[group]
+        watch = home.watches[calibration]
+        monitor = Monitor(watch, name=name) if state is None else Monitor.restore(watch, unsqueeze(state))
+        home.fleet.monitors[name] = monitor
+        cell = Cell(number, name, group, dates=dates, calibration=calibration, received=received)
+        cell.threshold = watch.calibration.threshold
+        cell.refused = monitor.counts["refused"] + monitor.counts["unconfirmed"]
+        cell.late = monitor.counts["late"] + monitor.counts["duplicate"]
+        stamp = monitor._clock.last
+        if stamp is not None:
+            cell.at = cell.newest = int(stamp) if dates else round(stamp * 1e9)
+        self.cells[name] = self._by_id[number] = cell
+        return cell
+
+    # ------------------------------------------------------------------ the log
+
+    def _log(self, entries: list[list[Any]], fresh: Mapping[str, tuple[Any, ...]], now: float) -> None:
+        """Write entries, and what waits to be written, to the disk."""
+        try:
+            with self.store.writing() as write:
+                self._write_events(write, now)
+                for number, name, group, dates in fresh.values():
+                    calibration = self.groups[group].calibration
+                    write.execute(
+                        "INSERT INTO entities VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+                        (number, name, group, dates, now, now, self._seq - 1, calibration),
+                    )
+                write.execute("INSERT INTO log VALUES (?, ?, ?)", (self._seq, len(entries), _encode(entries)))
+        except StoreFullError:
+            self.full = True
+            raise
+        self.full = False
+        self._events.clear()
+        for number, name, group, dates in fresh.values():
+            cell = self._enrol(
+                number, name, group, dates=dates, calibration=self.groups[group].calibration, received=now
+            )
+            cell.saved = cell.seq = self._seq - 1
+            self.counts["enrolled"] += 1
+            self._next = max(self._next, number + 1)
+        self._seq += len(entries)
+
+    # ------------------------------------------------------------------ writing down what follows
+
+    def _write_events(self, write: Any, now: float) -> None:
+        for event in self._events:
+            write_event(write, event, self.policy, self.routes, now)
+
+    def settle(self, *, most: int = 32) -> None:
+        """Write what follows from the verdicts, save the states that are due, tell those who listen."""
+        with self.lock:
+            told = list(self._events)
+            try:
+                if self._events:
+                    with self.store.writing() as write:
+                        self._write_events(write, self.clock())
+                    self._events.clear()
+                due = [self._due.popleft() for _ in range(min(len(self._due), max(most, len(self._due) // 4)))]
+                if due:
+                    self._save(due)
+            except StoreFullError:
+                self.full = True
+                return
+        for event in told:
+            self.tell(
+                {
+                    "what": event.what,
+                    "alarm": event.id,
+                    "entity": event.entity,
+                    "sort": event.sort,
+                    "at": event.at * 1e-9,
+                }
+            )
+
+    def _mark(self, cell: Cell) -> None:
+        if not cell.due:
+            cell.due = True
+            self._due.append(cell)
+
+    def _save(self, cells: Sequence[Cell]) -> None:
+        """The states of entities and their new pieces of history, in one transaction."""
+        now = self.clock()
+        done = []
+        try:
+            with self.store.writing() as write:
+                self._write_events(write, now)
+                for cell in cells:
+                    state = squeeze(self.groups[cell.group].fleet.state_of(cell.name))
+                    held = msgspec.msgpack.encode(cell.held) if cell.held else None
+                    piece = cell.piece()
+                    write.execute(
+                        "UPDATE entities SET received = ?, saved = ?, calibration = ?, state = ?, held = ? WHERE id = ?",
+                        (cell.received, cell.seq, cell.calibration, state, held, cell.id),
+                    )
+                    if piece is not None:
+                        write.execute("INSERT INTO history VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", piece)
+                    done.append(cell)
+        except StoreFullError:
+            for cell in cells:
+                cell.due = False
+                self._mark(cell)
+            raise
+        self._events.clear()
+        self.counts["saves"] += len(done)
+        for cell in done:
+            cell.saved, cell.due = cell.seq, False
+            cell.forget()
+
+    def _try_room(self) -> None:
+        """Whether there is room on the disk again."""
+        try:
+            with self.store.writing() as write:
+                write.execute("INSERT OR REPLACE INTO meta VALUES ('room', ?)", ("x" * ROOM,))
+            with self.store.writing() as write:
+                write.execute("DELETE FROM meta WHERE key = 'room'")
+            self.full = False
+        except StoreFullError:
+            self.full = True
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Tell those who listen."""
+        for listener in list(self.listeners):
+            listener(event)
+
+    def _cut(self) -> None:
+        """Cut off the log that no state needs, and history that is older than it is kept."""
+        with self.lock:
+            needed = min((cell.saved for cell in self.cells.values() if cell.unsaved), default=self._seq - 1)
+            last = self.store.read("SELECT max(seq) FROM log")[0][0]
+            first = self.store.read("SELECT min(seq + count) FROM log")[0][0]
+            if last is not None and first is not None and first - 1 <= needed:
+                with self.store.writing() as write:
+                    write.execute("DELETE FROM log WHERE seq + count - 1 <= ? AND seq < ?", (needed, last))
+
+    def forget_old(self) -> int:
+        """Remove history that is older than its group keeps it; the number of pieces."""
+        removed = 0
+        with self.lock:
+            ends = {cell.id: (cell.newest, self.groups[cell.group].retention) for cell in self.cells.values()}
+        with self.store.writing() as write:
+            for number, (newest, retention) in ends.items():
+                removed += write.execute(
+                    "DELETE FROM history WHERE entity = ? AND last < ?", (number, newest - int(retention * 1e9))
+                ).rowcount
+        return removed
+
+    def close(self) -> None:
+        """Save everything."""
+        with self.lock:
+            try:
+                self.settle()
+                rest = [cell for cell in self.cells.values() if cell.unsaved]
+                for start in range(0, len(rest), 64):
+                    self._save(rest[start : start + 64])
+                self._due.clear()
+            except StoreFullError:
+                self.full = True  # the log has all of it

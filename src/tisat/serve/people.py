@@ -1,0 +1,274 @@
+"""What people say and decide: labels, proposals, maintenance windows, suppression rules. Every change has an author and a reason.
+
+Nothing here happens by itself. A label changes the ledger and what a proposal is made from; a proposal changes a threshold
+only when somebody takes it, and can be taken back; rules and windows hold messages back, never alarms.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tisat.errors import InputError, ParameterError
+from tisat.sequential.calibration import Calibration
+from tisat.sequential.record import Episode, EpisodeRecord, Proposal, propose
+from tisat.serve.engine import ADOPT, LABEL
+from tisat.serve.structs import Label, Pause, ProposalInfo, RuleInfo
+
+if TYPE_CHECKING:
+    from tisat.serve.engine import Engine
+    from tisat.serve.view import View
+
+WORDS = ("true", "false", "expected", "new normal", "unmarked")
+LONGEST_TEXT = 2000
+ENOUGH_FALSE = 3  # alarms marked false after which a recalibration is proposed
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The records of several entities as one, as :func:`tisat.sequential.record.propose` looks at it."""
+
+    episodes: tuple[Episode, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, records: list[EpisodeRecord]) -> Pooled:
+        """One after the other: episodes keep their lengths."""
+        found = []
+        offset = 0
+        for record in records:
+            for one in record.episodes:
+                stop = record.rows if one.stop is None else one.stop
+                found.append(Episode(one.start + offset, max(stop, one.start) + offset, one.peak, one.label))
+            offset += max(record.rows, max((one.stop or 0 for one in record.episodes), default=0))
+        return cls(tuple(found), sum(record.rows for record in records))
+
+
+class People:
+    """What people can change.
+
+    Parameters
+    ----------
+    engine : Engine
+    view : View
+    """
+
+    def __init__(self, engine: Engine, view: View) -> None:
+        self.engine, self.view, self.store = engine, view, engine.store
+
+    def _note(self, write: Any, author: str, what: str, reason: str) -> None:
+        write.execute("INSERT INTO journal VALUES (NULL, ?, ?, ?, ?)", (self.engine.clock(), author, what, reason))
+
+    # ------------------------------------------------------------------ labels
+
+    def label(self, alarm: str, word: str, *, author: str, reason: str = "") -> Label:
+        """Say what an alarm was: true, false, expected, new normal; or unmarked, to take it back."""
+        _check(word, "label", WORDS)
+        author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
+        found = self.store.read("SELECT entity, sort, document FROM alarms WHERE id = ?", (alarm,))
+        if not found:
+            raise InputError(f"The alarm of a label must be in the book. Got the id {alarm[:64]!r}, which is not.")
+        entity, sort, document = found[0]
+        with self.engine.lock:
+            with self.store.writing() as write:
+                at = self.engine.clock()
+                number = write.execute(
+                    "INSERT INTO labels VALUES (NULL, ?, ?, ?, ?, ?)", (alarm, word, author, reason, at)
+                ).lastrowid
+                self._note(write, author, f"label {alarm} {word}", reason)
+            if sort == "statistic" and entity in self.engine.cells:
+                said = "unlabelled" if word == "unmarked" else word
+                self.engine.command(entity, LABEL, int(json.loads(document)["raised"]), said)
+        self.engine.tell({"what": "label", "alarm": alarm, "entity": entity, "label": word})
+        self._offer(entity)
+        return Label(int(number or 0), alarm, word, author, reason, at)
+
+    def _offer(self, entity: str) -> None:
+        """Propose by itself once enough alarms of an entity are marked false and no proposal waits; nothing changes by it."""
+        if entity not in self.engine.cells:
+            return
+        line = next(one for one in self.view.ledger().entities if one.name == entity)
+        waits = self.store.read("SELECT 1 FROM proposals WHERE entity = ? AND state = 'open'", (entity,))
+        if waits or not (line.false >= ENOUGH_FALSE or (line.false and line.over)):
+            return
+        try:
+            self.propose(
+                entity=entity, author="tisat", reason=f"{line.false} alarms marked false, {line.allowed:.2g} allowed"
+            )
+        except ParameterError:
+            return  # this calibration keeps no levels to start from
+
+    # ------------------------------------------------------------------ proposals
+
+    def propose(
+        self, *, entity: str = "", group: str = "", budget: str | None = None, author: str, reason: str = ""
+    ) -> ProposalInfo:
+        """Another threshold for one entity or a group, from what was seen and labelled, with its consequences."""
+        engine = self.engine
+        with engine.lock:
+            if entity:
+                self.view._cell(entity)
+                group = engine.cells[entity].group
+                names, number = [entity], engine.cells[entity].calibration
+            else:
+                group = group or next(iter(engine.groups))
+                if group not in engine.groups:
+                    raise InputError(
+                        f"The group must be one of {', '.join(engine.groups)}. Got {group[:200]!r} instead."
+                    )
+                names = [name for name, cell in engine.cells.items() if cell.group == group]
+                number = engine.groups[group].calibration
+            home = engine.groups[group]
+            records = [home.fleet[name].record for name in names]
+            record: Any = records[0] if len(records) == 1 else Pooled.of(records)
+            made = propose(home.watches[number].calibration, record, budget=budget)
+        document = self._consequences(made, entity, group)
+        with self.store.writing() as write:
+            proposal = write.execute(
+                "INSERT INTO proposals VALUES (NULL, ?, ?, ?, 'open', ?, ?, ?, NULL, NULL, ?)",
+                (group, entity or None, json.dumps(document), engine.clock(), _text(author, "author"), _text(reason, "reason", empty=True), number),
+            ).lastrowid  # fmt: skip
+            self._note(write, author, f"proposal {proposal}", reason)
+        engine.tell({"what": "proposal", "proposal": proposal, "entity": entity})
+        return self.view.proposal(int(proposal or 0))
+
+    def _consequences(self, made: Proposal, entity: str, group: str) -> dict[str, Any]:
+        """What would have been, on the stored history."""
+        found = self.view.what_if(entity=entity, group=group, threshold=made.after.threshold)
+        return {
+            "threshold_before": made.before.threshold,
+            "threshold_after": made.after.threshold,
+            "budget": made.after.budget,
+            "sentences": [*made.words, *(f"On stored history: {line}" for line in found.sentences)],
+            "false_alarms": made.false_alarms,
+            "avoided": made.avoided,
+            "true_alarms": made.true_alarms,
+            "missed": max(made.missed, found.lost_true),
+            "unlabelled": made.unlabelled,
+            "rows": made.rows,
+            "seen": made.seen,
+            "calibration": made.after.to_json(),
+        }
+
+    def decide(self, number: int, *, take: bool, author: str, reason: str = "") -> ProposalInfo:
+        """Take a proposal or leave it."""
+        author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
+        proposal = self.view.proposal(number)
+        if proposal.state != "open":
+            raise InputError(f"The proposal must be open. Number {number} is {proposal.state}.")
+        if not take:
+            self._state(number, "left", author, reason)
+            return self.view.proposal(number)
+        document = json.loads(self.store.read("SELECT document FROM proposals WHERE id = ?", (number,))[0][0])
+        self._adopt(number, proposal, Calibration.from_json(document["calibration"]), author, reason, state="taken")
+        return self.view.proposal(number)
+
+    def revert(self, number: int, *, author: str, reason: str = "") -> ProposalInfo:
+        """Go back to the threshold before a proposal that was taken."""
+        proposal = self.view.proposal(number)
+        if proposal.state != "taken":
+            raise InputError(f"The proposal must have been taken. Number {number} is {proposal.state}.")
+        (before,) = self.store.read("SELECT before FROM proposals WHERE id = ?", (number,))[0]
+        document = json.loads(self.store.read("SELECT document FROM calibrations WHERE id = ?", (before,))[0][0])
+        self._adopt(
+            number, proposal, Calibration.from_json(document), _text(author, "author"), reason, state="reverted"
+        )
+        return self.view.proposal(number)
+
+    def _state(self, number: int, state: str, author: str, reason: str, calibration: int | None = None) -> None:
+        with self.store.writing() as write:
+            write.execute(
+                "UPDATE proposals SET state = ?, decided = ?, calibration = coalesce(?, calibration) WHERE id = ?",
+                (state, self.engine.clock(), calibration, number),
+            )
+            self._note(write, author, f"proposal {number} {state}", reason)
+
+    def _adopt(
+        self, number: int, proposal: ProposalInfo, calibration: Calibration, author: str, reason: str, *, state: str
+    ) -> None:
+        engine = self.engine
+        home = engine.groups[proposal.group]
+        with engine.lock:
+            with self.store.writing() as write:
+                kept = engine.add_calibration(write, proposal.group, proposal.entity, calibration, author, reason)
+            home.watch_at(kept, calibration)
+            if proposal.entity is None:
+                home.calibration = kept
+                names = [name for name, cell in engine.cells.items() if cell.group == home.name]
+            else:
+                names = [proposal.entity]
+            engine.commands([(name, ADOPT, kept) for name in names])
+            self._state(number, state, author, reason, kept)
+        engine.tell({"what": "threshold", "group": proposal.group, "entity": proposal.entity or ""})
+
+    # ------------------------------------------------------------------ maintenance windows and suppression rules
+
+    def pause(
+        self, pattern: str, start: float, stop: float, *, author: str, reason: str = "", silent: bool = True, unlearned: bool = True, every: float | None = None
+    ) -> Pause:  # fmt: skip
+        """A maintenance window for the entities of a pattern: do not send, do not learn; repeated ``every`` so many seconds."""
+        if not -9e9 < start < stop < 9e9 or (every is not None and not stop - start <= every < 9e9):
+            raise InputError(
+                "A maintenance window must start before it stops, and must not be longer than its repetition. "
+                f"Got {start:.15g} to {stop:.15g}{'' if every is None else f', every {every:g} seconds'}."
+            )
+        values = (_text(pattern, "pattern"), int(start * 1e9), int(stop * 1e9), every, silent, unlearned, _text(author, "author"), _text(reason, "reason", empty=True))  # fmt: skip
+        with self.store.writing() as write:
+            number = write.execute(
+                "INSERT INTO pauses VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*values, self.engine.clock())
+            ).lastrowid
+            self._note(write, author, f"maintenance window {number}", reason)
+        self.engine.reload_policy()
+        return next(one for one in self.view.pauses() if one.id == number)
+
+    def rule(
+        self, pattern: str, *, channel: str = "*", direction: str = "both", least: float | None = None, least_relative: float | None = None, author: str, reason: str = ""
+    ) -> RuleInfo:  # fmt: skip
+        """Hold messages back of alarms that move the wrong way or too little; the alarms stay visible."""
+        _check(direction, "direction", ("both", "up", "down"))
+        for name, value in (("least", least), ("least_relative", least_relative)):
+            if value is not None and not 0 <= value < 1e300:
+                raise InputError(f"The {name!r} of a rule must be a number of at least 0. Got {value!r} instead.")
+        if direction == "both" and least is None and least_relative is None:
+            raise InputError("A rule must say a direction, 'least' or 'least_relative'. Got none of them.")
+        values = (_text(pattern, "pattern"), _text(channel, "channel"), direction, least, least_relative, _text(author, "author"), _text(reason, "reason", empty=True))  # fmt: skip
+        with self.store.writing() as write:
+            number = write.execute(
+                "INSERT INTO rules VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*values, self.engine.clock())
+            ).lastrowid
+            self._note(write, author, f"rule {number}", reason)
+        self.engine.reload_policy()
+        return next(one for one in self.view.rules() if one.id == number)
+
+    def end(self, what: str, number: int, *, author: str, reason: str = "") -> bool:
+        """End a maintenance window (``pauses``) or a suppression rule (``rules``)."""
+        _check(what, "what", ("pauses", "rules"))
+        with self.store.writing() as write:
+            done = write.execute(
+                f"UPDATE {what} SET ended = ? WHERE id = ? AND ended IS NULL", (self.engine.clock(), number)
+            ).rowcount
+            if not done:
+                raise InputError(f"There must be one of {what} with this number in force. Got {number}.")
+            self._note(write, _text(author, "author"), f"end {what} {number}", reason)
+        self.engine.reload_policy()
+        return True
+
+
+def _check(value: str, name: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"The {name} must be one of {', '.join(choices)}. Got {str(value)[:60]!r} instead.")
+
+
+def _text(value: str, name: str, *, empty: bool = False) -> str:
+    """Text a person gave: of reasonable length, without control characters."""
+    said = value.strip()
+    if (
+        (not said and not empty)
+        or len(said) > LONGEST_TEXT
+        or any(ord(sign) < 32 and sign not in "\n\t" for sign in said)
+    ):
+        raise InputError(
+            f"The {name} must be text of {0 if empty else 1} to {LONGEST_TEXT} characters. Got {said[:40]!r} instead."
+        )
+    return said

@@ -1,0 +1,223 @@
+"""The engine in a thread of its own: requests wait in a bounded queue and are written and judged together.
+
+Many requests become one transaction (group commit). What does not fit into the queue is turned away at once, so memory
+stays flat under any load.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time as clocks
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tisat.errors import TisatError
+from tisat.serve.engine import Engine
+from tisat.serve.people import People
+from tisat.serve.store import StoreFullError
+from tisat.serve.structs import LedgerLine, Outcome, Row
+from tisat.serve.view import View
+
+TEND = 1.0  # seconds between two looks at silent entities, held rows and the log's end
+LEDGER_AGE = 30.0
+FORGET = 600.0  # seconds between two removals of old history
+
+
+class BusyError(TisatError, RuntimeError):
+    """More rows wait than the service takes; ``after`` is how many seconds to wait."""
+
+    def __init__(self, message: str, after: int) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class Part(Protocol):
+    """A source or a sink that lives as long as the service."""
+
+    name: str
+
+    def start(self, service: Service) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End, and wait for it."""
+
+    def report(self) -> dict[str, float]:
+        """Figures for /metrics, by name."""
+
+
+@dataclass
+class Settings:
+    """Limits of the front."""
+
+    rows_waiting: int = 20_000
+    rows_at_once: int = 4_000
+    body_bytes: int = 16 << 20
+    rows_in_request: int = 10_000
+    url: str = ""  # where the console is, for links in messages
+
+
+class Service:
+    """A running watch.
+
+    Parameters
+    ----------
+    engine : Engine
+    settings : Settings, optional
+    parts : sequence of Part
+        Sources and sinks.
+    """
+
+    def __init__(self, engine: Engine, settings: Settings | None = None, *, parts: Sequence[Part] = ()) -> None:
+        self.engine, self.settings, self.parts = engine, settings or Settings(), list(parts)
+        self.view = View(engine)
+        self.people = People(engine, self.view)
+        self.started = engine.clock()
+        self.waiting = 0  # rows in the queue
+        self.rate = 2000.0  # rows a second, as it went lately
+        self.turned_away = 0
+        self.observe: Callable[[str, float], None] = lambda name, value: None  # /metrics puts itself here
+        self._queue: queue.SimpleQueue[tuple[Sequence[Row], Future[list[Outcome]]] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+        self._ledger: tuple[float, LedgerLine] | None = None
+        self.broken: str = ""  # why the judging thread died
+
+    @property
+    def ready(self) -> bool:
+        """Whether rows are taken now."""
+        return self._thread is not None and self._thread.is_alive() and not self._stopping and not self.engine.full
+
+    def start(self) -> Service:
+        """Begin to take rows."""
+        self._thread = threading.Thread(target=self._run, name="tisat-judge", daemon=True)
+        self._thread.start()
+        for part in self.parts:
+            part.start(self)
+        return self
+
+    def stop(self) -> None:
+        """Finish what waits, save everything."""
+        for part in self.parts:
+            part.stop()
+        self._stopping = True
+        self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join(60.0)
+        self.engine.close()
+
+    # ------------------------------------------------------------------ figures that cost too much to read at every scrape
+
+    def store_counts(self) -> list[tuple[tuple[str], int]]:
+        """Alarms by sort."""
+        return [
+            ((sort,), count)
+            for sort, count in self.engine.store.read("SELECT sort, count(*) FROM alarms GROUP BY sort")
+        ]
+
+    def ledger_line(self) -> LedgerLine:
+        """The fleet's ledger, at most half a minute old."""
+        now = clocks.monotonic()
+        if self._ledger is None or now - self._ledger[0] > LEDGER_AGE:
+            self._ledger = (now, self.view.ledger().fleet)
+        return self._ledger[1]
+
+    # ------------------------------------------------------------------ rows in
+
+    def submit(self, rows: Sequence[Row]) -> Future[list[Outcome]]:
+        """Rows that are to be judged; the outcomes come when the rows are on the disk and judged."""
+        if self._stopping or (self._thread is not None and not self._thread.is_alive()):
+            raise BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
+        with self._lock:
+            if self.waiting and self.waiting + len(rows) > self.settings.rows_waiting:
+                self.turned_away += len(rows)
+                after = max(1, min(60, round(self.waiting / max(self.rate, 1.0))))
+                raise BusyError(
+                    f"No more than {self.settings.rows_waiting} rows may wait. {self.waiting} do; send again in {after} seconds.",
+                    after,
+                )
+            self.waiting += len(rows)
+        future: Future[list[Outcome]] = Future()
+        self._queue.put((rows, future))
+        return future
+
+    def ingest(self, rows: Sequence[Row]) -> list[Outcome]:
+        """Like :meth:`submit`, and wait."""
+        return self.submit(rows).result()
+
+    def _run(self) -> None:
+        tended = forgotten = clocks.monotonic()
+        try:
+            while True:
+                work = self._gather()
+                if work:
+                    self._judge(work)
+                if clocks.monotonic() - tended > TEND:
+                    self._quietly(self.engine.tend)
+                    tended = clocks.monotonic()
+                if clocks.monotonic() - forgotten > FORGET:
+                    self._quietly(self.engine.forget_old)
+                    forgotten = clocks.monotonic()
+                if self._stopping and self._queue.empty():
+                    return
+        except BaseException as error:
+            self.broken = f"The judging thread must go on. It stopped: {type(error).__name__}: {error}."
+            raise
+        finally:
+            self._drain()
+
+    def _quietly(self, call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except StoreFullError:
+            self.engine.full = True
+
+    def _drain(self) -> None:
+        while not self._queue.empty():
+            item = self._queue.get()
+            if item is not None:
+                item[1].set_exception(
+                    BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
+                )
+
+    def _gather(self) -> list[tuple[Sequence[Row], Future[list[Outcome]]]]:
+        """What waits: at least one request, or nothing after a while; not more rows than are judged at once."""
+        found = []
+        count = 0
+        try:
+            item = self._queue.get(timeout=TEND / 2)
+            while item is not None:
+                found.append(item)
+                count += len(item[0])
+                if count >= self.settings.rows_at_once:
+                    break
+                item = self._queue.get_nowait()
+        except queue.Empty:
+            pass
+        return found
+
+    def _judge(self, work: list[tuple[Sequence[Row], Future[list[Outcome]]]]) -> None:
+        begin = clocks.perf_counter()
+        rows = sum(len(one) for one, _ in work)
+        try:
+            answers = self.engine.ingest_many([one for one, _ in work])
+        except Exception as error:
+            for _, future in work:
+                future.set_exception(error)
+            if not isinstance(error, TisatError):
+                raise
+        else:
+            for (_, future), answer in zip(work, answers, strict=True):
+                future.set_result(answer)
+        finally:
+            with self._lock:
+                self.waiting -= rows
+        self.engine.settle(most=8 if self.waiting else 64)
+        took = clocks.perf_counter() - begin
+        self.rate = 0.9 * self.rate + 0.1 * rows / max(took, 1e-6)
+        self.observe("judge_seconds", took)
+        self.observe("rows_together", float(rows))

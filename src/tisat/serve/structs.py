@@ -1,0 +1,284 @@
+"""What goes in and out, as types: the HTTP interface, its description and the read side use the same ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Row(msgspec.Struct, forbid_unknown_fields=True):
+    """One row of one entity. ``time``: a date, or seconds, milli-, micro- or nanoseconds since 1970; now unless given."""
+
+    entity: str
+    values: list[float | None] | dict[str, float | None]
+    time: str | int | float | None = None
+    group: str = ""
+
+
+class Outcome(msgspec.Struct, omit_defaults=True):
+    """What became of a row. ``ratio`` is statistic / threshold: at or above 1 the alarm is on."""
+
+    entity: str
+    status: str  # ok, warming up, unusable, late, duplicate, unconfirmed, refused or held
+    time: float | None = None  # seconds since 1970, or on the entity's own clock
+    score: float | None = None
+    statistic: float | None = None
+    threshold: float | None = None
+    ratio: float | None = None
+    active: bool = False
+    raised: bool = False
+    cleared: bool = False
+    alarm: str | None = None  # id of the alarm raised or cleared here
+    reason: str = ""
+
+
+class Outcomes(msgspec.Struct):
+    """The answer to rows: one outcome each, in their order, after all of them are on the disk."""
+
+    outcomes: list[Outcome]
+    taken: int
+    refused: int
+
+
+class EntityInfo(msgspec.Struct):
+    """An entity now."""
+
+    name: str
+    group: str
+    status: str  # alarm, ok, warming up, unusable, silent, waiting (no row yet)
+    ratio: float | None
+    statistic: float | None
+    threshold: float
+    time: float | None  # of the last row, by its own clock
+    received: float  # when it came, seconds since 1970
+    rows: int
+    judged: int
+    late: int
+    refused: int
+    alarm: str | None  # id of the alarm that is on
+    silent_channels: list[str]
+    paused: bool  # a maintenance window is on
+    trouble: str  # what somebody should know of how its rows come in
+
+
+class ChannelHistory(msgspec.Struct):
+    """One channel over time: mean, least and largest of each step, and what was expected at its last row."""
+
+    name: str
+    blame: float  # share of the evidence in the alarms of the stretch, 0 where there were none
+    values: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    expected: list[float | None]
+    spread: list[float | None]
+
+
+class Pause(msgspec.Struct):
+    """A maintenance window with its two switches. ``every``: repeated after so many seconds."""
+
+    id: int
+    pattern: str
+    start: float
+    stop: float
+    silent: bool  # alarms are not sent
+    unlearned: bool  # rows do not enter proposals and refits
+    author: str
+    reason: str
+    every: float | None = None
+    ended: float | None = None
+
+
+class Label(msgspec.Struct):
+    """What a person said of an alarm."""
+
+    id: int
+    alarm: str
+    word: str  # true, false, expected, new normal
+    author: str
+    reason: str
+    at: float
+
+
+class ReasonInfo(msgspec.Struct):
+    """What one channel has to do with an alarm, in the user's units."""
+
+    channel: str
+    share: float
+    seen: float | None
+    expected: float | None
+    spread: float | None
+
+
+class AlarmInfo(msgspec.Struct):
+    """An alarm, in a list."""
+
+    id: str
+    entity: str
+    group: str
+    sort: str  # statistic; or about the data: silence (no rows), channel (one says nothing)
+    raised: float
+    onset: float
+    cleared: float | None
+    ratio: float  # largest statistic / threshold so far; 0 for alarms about the data
+    kind: str
+    why: str
+    channels: list[str]  # the most blamed first
+    budget: str
+    label: str  # the last one given, or "unmarked"
+    suppressed: str  # why nobody was told; empty: it was sent
+    pause: int | None  # the maintenance window it fell into
+
+
+class AlarmPage(msgspec.Struct):
+    """An alarm with everything a person needs to decide."""
+
+    alarm: AlarmInfo
+    reasons: list[ReasonInfo]
+    shares: dict[str, float]
+    threshold: float
+    statistic: float
+    rule: str
+    labels: list[Label]
+    similar: list[AlarmInfo]  # earlier ones of the same entity with the same first channel
+    together: list[AlarmInfo]  # of other entities, within ten sampling periods
+    sentences: list[str]
+
+
+class History(msgspec.Struct):
+    """A stretch of one entity, in steps."""
+
+    entity: str
+    group: str
+    start: float
+    stop: float
+    step: float  # seconds
+    rows: int
+    times: list[float]  # first moment of each step
+    ratio: list[float | None]  # largest statistic / threshold in the step
+    statistic: list[float | None]
+    threshold: list[float | None]
+    status: list[str]  # of the worst row: alarm, ok, warming up, unusable, none
+    channels: list[ChannelHistory]  # the most blamed first
+    alarms: list[AlarmInfo]
+    pauses: list[Pause]
+
+
+class HeatMap(msgspec.Struct):
+    """Entities x time. ``ratio`` is None where there is none; ``state`` says why: calm and alarm have a ratio."""
+
+    start: float
+    stop: float
+    step: float
+    times: list[float]
+    entities: list[str]
+    groups: list[str]
+    status: list[str]  # of each entity now
+    ratio: list[list[float | None]]
+    state: list[str]  # a word of letters each: c calm, a alarm, u unusable, w warming up, - nothing came
+
+
+class LedgerLine(msgspec.Struct):
+    """The budget of one entity, of a group or of all: what was allowed and what was raised."""
+
+    name: str
+    rows: int  # rows judged
+    allowed: float  # false alarms the budget allows in so many
+    raised: int  # statistical alarms, suppressed ones too
+    true: int
+    false: int
+    expected: int
+    new_normal: int
+    unmarked: int
+    suppressed: int
+    raised_low: float  # exact 95 % Poisson interval of the number raised
+    raised_high: float
+    false_low: float  # of the number marked false
+    false_high: float
+    over: bool  # even the low end of those marked false is above what is allowed
+    doubt: bool  # false and unmarked together are: nobody has looked yet
+
+
+class Ledger(msgspec.Struct):
+    """What the budget was and what became of it."""
+
+    start: float | None
+    stop: float | None
+    fleet: LedgerLine
+    groups: list[LedgerLine]
+    entities: list[LedgerLine]
+    budgets: list[GroupBudget]
+
+
+class GroupBudget(msgspec.Struct):
+    """What a group's threshold stands on."""
+
+    group: str
+    budget: str  # as it was said, per entity
+    threshold: float
+    asked: float  # instants between two false alarms of one entity
+    vouched: float  # the rarest the training data can vouch for
+    extrapolated: float  # how much rarer than that was asked
+    period: float | None  # seconds
+    entities: int
+    rule: str
+    sentences: list[str]
+
+
+class WhatIfAlarm(msgspec.Struct):
+    """An alarm there would have been, and what it is in the book."""
+
+    entity: str
+    raised: float
+    cleared: float | None
+    was: str | None  # id of the alarm it overlaps
+    label: str
+    delay: float | None  # seconds later than it was raised; negative: earlier
+
+
+class WhatIf(msgspec.Struct):
+    """What another threshold would have done, from stored statistics: exact where ``exact``."""
+
+    threshold: float
+    budget: str | None
+    exact: bool
+    rows: int
+    allowed: float
+    before: int  # alarms there were
+    alarms: list[WhatIfAlarm]
+    avoided: list[str]  # ids that would not have been raised
+    lost_true: int
+    avoided_false: int
+    sentences: list[str]
+
+
+class ProposalInfo(msgspec.Struct):
+    """Another threshold with its consequences; in force only once somebody takes it."""
+
+    id: int
+    group: str
+    entity: str | None  # None: for the whole group
+    state: str  # open, taken, left, reverted
+    at: float
+    author: str
+    reason: str
+    threshold_before: float
+    threshold_after: float
+    budget: str
+    sentences: list[str]
+    loses_true: bool
+    document: dict[str, Any]
+
+
+class RuleInfo(msgspec.Struct):
+    """A suppression rule on raised alarms: direction and least change of the most blamed channel."""
+
+    id: int
+    pattern: str
+    channel: str  # pattern of channels it speaks of
+    direction: str  # both, up, down
+    least: float | None
+    least_relative: float | None
+    author: str
+    reason: str
+    ended: float | None = None

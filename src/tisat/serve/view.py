@@ -1,0 +1,345 @@
+"""What can be asked of a running service, without changing anything: the one side a console, a script and the HTTP interface use.
+
+Times are seconds since 1970 (or on an entity's own clock). Everything comes back as the types of :mod:`tisat.serve.structs`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from tisat.errors import InputError
+from tisat.sequential.alarms import say_time
+from tisat.serve.heat import heat_map
+from tisat.serve.ledger import budgets_of, ledger
+from tisat.serve.stretch import stretch
+from tisat.serve.structs import (
+    AlarmInfo,
+    AlarmPage,
+    EntityInfo,
+    HeatMap,
+    History,
+    Label,
+    Ledger,
+    Pause,
+    ProposalInfo,
+    ReasonInfo,
+    RuleInfo,
+    WhatIf,
+)
+from tisat.serve.whatif import what_if
+
+if TYPE_CHECKING:
+    from tisat.serve.cell import Cell
+    from tisat.serve.engine import Engine
+
+UNMARKED = "unmarked"
+_ALARMS = (
+    "SELECT alarms.*, coalesce((SELECT word FROM labels WHERE labels.alarm = alarms.id ORDER BY labels.id DESC LIMIT 1), 'unmarked') "
+    "AS label FROM alarms"
+)
+NS = 1e-9
+
+
+class View:
+    """The read side.
+
+    Parameters
+    ----------
+    engine : Engine
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.store = engine.store
+
+    # ------------------------------------------------------------------ entities
+
+    def entities(self, *, search: str = "", status: str = "") -> list[EntityInfo]:
+        """All entities, the highest ratio first; those whose name holds ``search`` and that are in ``status``."""
+        engine = self.engine
+        open_alarms = dict(
+            self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'")
+        )
+        with engine.lock:
+            found = [
+                self._entity(cell, open_alarms) for cell in engine.cells.values() if search.lower() in cell.name.lower()
+            ]
+        found = [one for one in found if not status or one.status == status]
+        return sorted(found, key=lambda one: (-(one.ratio or 0.0), one.name))
+
+    def entity(self, name: str) -> EntityInfo:
+        """One entity."""
+        cell = self._cell(name)
+        found = self.store.read(
+            "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'", (name,)
+        )
+        with self.engine.lock:
+            return self._entity(cell, dict(found))
+
+    def _cell(self, name: str) -> Cell:
+        cell = self.engine.cells.get(name)
+        if cell is None:
+            raise InputError(f"The service must know the entity. Got {name[:200]!r} instead.")
+        return cell
+
+    def _entity(self, cell: Cell, open_alarms: dict[str, str]) -> EntityInfo:
+        monitor = self.engine.groups[cell.group].fleet[cell.name]
+        tally = monitor.tally
+        at = cell.newest if cell.newest > -(2**62) else None
+        pause = self.engine.policy.pause(cell.name, at if at is not None else 0)
+        return EntityInfo(
+            name=cell.name,
+            group=cell.group,
+            status="silent" if cell.quiet else cell.status,
+            ratio=cell.ratio if math.isfinite(cell.ratio) else None,
+            statistic=cell.now if math.isfinite(cell.now) else None,
+            threshold=cell.threshold,
+            time=None if cell.at is None else cell.at * NS,
+            received=cell.received,
+            rows=tally.rows,
+            judged=tally.judged,
+            late=cell.late,
+            refused=cell.refused,
+            alarm=open_alarms.get(cell.name) if monitor.alarm else None,
+            silent_channels=list(monitor.silent),
+            paused=pause is not None,
+            trouble=monitor.trouble or "",
+        )
+
+    def counts(self) -> dict[str, int]:
+        """How many entities are in each status."""
+        with self.engine.lock:
+            words = ["silent" if cell.quiet else cell.status for cell in self.engine.cells.values()]
+        return {word: words.count(word) for word in sorted(set(words))}
+
+    def history(
+        self, name: str, *, start: float | None = None, stop: float | None = None, points: int = 400, channels: int = 8
+    ) -> History:
+        """A stretch of one entity in at most ``points`` steps; the last day unless told; the ``channels`` most blamed ones."""
+        self._cell(name)
+        return stretch(self, name, start=start, stop=stop, points=points, channels=channels)
+
+    def heat_map(
+        self, *, start: float | None = None, stop: float | None = None, steps: int = 96, group: str = ""
+    ) -> HeatMap:
+        """Entities x time: the largest statistic / threshold of each cell; the last day unless told."""
+        return heat_map(self, start=start, stop=stop, steps=steps, group=group)
+
+    # ------------------------------------------------------------------ alarms
+
+    def alarms(
+        self,
+        *,
+        entity: str = "",
+        start: float | None = None,
+        stop: float | None = None,
+        label: str = "",
+        sort: str = "",
+        active: bool | None = None,
+        suppressed: bool | None = None,
+        limit: int = 200,
+        before: str = "",
+    ) -> list[AlarmInfo]:
+        """Alarms, the latest first. ``before`` is the id of the last one of the page before."""
+        where: list[str] = []
+        values: list[Any] = []
+
+        def ask(clause: str, *more: Any) -> None:
+            where.append(clause)
+            values.extend(more)
+
+        if entity:
+            ask("entity = ?", entity)
+        if start is not None:
+            ask("coalesce(cleared, raised) >= ?", int(start * 1e9))
+        if stop is not None:
+            ask("raised < ?", int(stop * 1e9))
+        if sort:
+            ask("sort = ?", sort)
+        if label:
+            ask("label = ?", label)
+        if active is not None:
+            where.append("cleared IS NULL" if active else "cleared IS NOT NULL")
+        if suppressed is not None:
+            where.append("suppressed != ''" if suppressed else "suppressed = ''")
+        if before:
+            ask("(raised, id) < (SELECT raised, id FROM alarms WHERE id = ?)", before)
+        query = f"SELECT * FROM ({_ALARMS}) {'WHERE ' + ' AND '.join(where) if where else ''} ORDER BY raised DESC, id DESC LIMIT ?"
+        return [self._alarm(record) for record in self.store.records(query, (*values, max(1, min(limit, 10_000))))]
+
+    def _alarm(self, record: dict[str, Any]) -> AlarmInfo:
+        document = json.loads(record["document"])
+        ratio = record["ratio"]
+        cell = self.engine.cells.get(record["entity"])
+        if record["cleared"] is None and record["sort"] == "statistic" and cell is not None:
+            alarm = self.engine.groups[cell.group].fleet[cell.name].alarm
+            if alarm is not None and alarm.threshold > 0:
+                ratio = max(ratio, alarm.peak / alarm.threshold)
+        return AlarmInfo(
+            id=record["id"],
+            entity=record["entity"],
+            group=record["grp"],
+            sort=record["sort"],
+            raised=record["raised"] * NS,
+            onset=record["onset"] * NS,
+            cleared=None if record["cleared"] is None else record["cleared"] * NS,
+            ratio=ratio,
+            kind=document.get("kind", ""),
+            why=document.get("why", ""),
+            channels=list(document.get("channels", {}))[:5],
+            budget=document.get("budget", ""),
+            label=record["label"],
+            suppressed=record["suppressed"],
+            pause=record["pause"],
+        )
+
+    def alarm(self, number: str) -> AlarmPage:
+        """One alarm with everything."""
+        found = self.store.records(f"SELECT * FROM ({_ALARMS}) WHERE id = ?", (number,))
+        if not found:
+            raise InputError(f"The alarm must be in the book. Got the id {number[:64]!r}, which is not.")
+        record = found[0]
+        alarm, document = self._alarm(record), json.loads(record["document"])
+        first = alarm.channels[0] if alarm.channels else None
+        earlier = self.alarms(entity=alarm.entity, stop=alarm.raised, sort=alarm.sort, limit=50)
+        group = self.engine.groups.get(alarm.group)
+        reach = 10.0 * ((group.watch.period if group else None) or 60.0)
+        around = self.alarms(start=alarm.onset - reach, stop=alarm.raised + reach, limit=50)
+        threshold = float(document.get("threshold") or 0.0)
+        return AlarmPage(
+            alarm=alarm,
+            reasons=[ReasonInfo(**one) for one in document.get("reasons", [])],
+            shares=document.get("channels", {}),
+            threshold=threshold,
+            statistic=alarm.ratio * threshold,
+            rule=document.get("rule", ""),
+            labels=self.labels(number),
+            similar=[one for one in earlier if first is not None and one.channels[:1] == [first] and one.id != number][
+                :10
+            ],
+            together=[one for one in around if one.entity != alarm.entity][:20],
+            sentences=_sentences(alarm, document),
+        )
+
+    def labels(self, alarm: str = "") -> list[Label]:
+        """Labels, the latest first; those of one alarm or all."""
+        query = "SELECT id, alarm, word, author, reason, at FROM labels" + (" WHERE alarm = ?" if alarm else "")
+        return [
+            Label(**record)
+            for record in self.store.records(query + " ORDER BY id DESC LIMIT 1000", (alarm,) if alarm else ())
+        ]
+
+    # ------------------------------------------------------------------ the budget
+
+    def ledger(self, *, start: float | None = None, stop: float | None = None) -> Ledger:
+        """Allowed, raised, true, false, unmarked: per entity, per group and of all; since the beginning of history unless told."""
+        return ledger(self, start=start, stop=stop)
+
+    def budgets(self) -> Any:
+        """What each group's threshold stands on: asked, vouched for, extrapolated."""
+        return budgets_of(self.engine)
+
+    def what_if(
+        self,
+        *,
+        entity: str = "",
+        group: str = "",
+        threshold: float | None = None,
+        budget: str | None = None,
+        start: float | None = None,
+        stop: float | None = None,
+    ) -> WhatIf:
+        """What another threshold, or another budget, would have done on the stored history of one entity or of a group."""
+        return what_if(self, entity=entity, group=group, threshold=threshold, budget=budget, start=start, stop=stop)
+
+    # ------------------------------------------------------------------ people
+
+    def proposals(self, *, state: str = "") -> list[ProposalInfo]:
+        """Proposals, the latest first."""
+        query = "SELECT * FROM proposals" + (" WHERE state = ?" if state else "") + " ORDER BY id DESC LIMIT 200"
+        return [_proposal(record) for record in self.store.records(query, (state,) if state else ())]
+
+    def proposal(self, number: int) -> ProposalInfo:
+        """One proposal."""
+        found = self.store.records("SELECT * FROM proposals WHERE id = ?", (number,))
+        if not found:
+            raise InputError(f"The proposal must be there. Got number {number}, which is not.")
+        return _proposal(found[0])
+
+    def pauses(self, *, ended: bool = False) -> list[Pause]:
+        """Maintenance windows; those that were ended by hand too where asked."""
+        query = "SELECT * FROM pauses" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY start DESC LIMIT 1000"
+        return [pause_of(record) for record in self.store.records(query)]
+
+    def rules(self, *, ended: bool = False) -> list[RuleInfo]:
+        """Suppression rules."""
+        query = "SELECT * FROM rules" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY id"
+        return [
+            RuleInfo(**{key: value for key, value in record.items() if key != "at"})
+            for record in self.store.records(query)
+        ]
+
+    def journal(self, *, limit: int = 200) -> list[dict[str, Any]]:
+        """Who changed what, the latest first."""
+        return self.store.records("SELECT * FROM journal ORDER BY id DESC LIMIT ?", (limit,))
+
+
+def pause_of(record: dict[str, Any]) -> Pause:
+    """A maintenance window as it is in the table."""
+    return Pause(
+        id=record["id"],
+        pattern=record["pattern"],
+        start=record["start"] * NS,
+        stop=record["stop"] * NS,
+        silent=bool(record["silent"]),
+        unlearned=bool(record["unlearned"]),
+        author=record["author"],
+        reason=record["reason"],
+        every=record["every"],
+        ended=record["ended"],
+    )
+
+
+def _proposal(record: dict[str, Any]) -> ProposalInfo:
+    document = json.loads(record["document"])
+    return ProposalInfo(
+        id=record["id"],
+        group=record["grp"],
+        entity=record["entity"],
+        state=record["state"],
+        at=record["at"],
+        author=record["author"],
+        reason=record["reason"],
+        threshold_before=document["threshold_before"],
+        threshold_after=document["threshold_after"],
+        budget=document["budget"],
+        sentences=document["sentences"],
+        loses_true=document["missed"] > 0,
+        document={
+            key: document[key]
+            for key in ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")
+        },
+    )
+
+
+def _sentences(alarm: AlarmInfo, document: dict[str, Any]) -> list[str]:
+    """The alarm in words."""
+    if alarm.sort != "statistic":
+        return [f"{alarm.entity}: {alarm.why}."]
+    raised, onset = document.get("raised_time"), document.get("onset_time")
+    lines = [
+        f"Raised at {say_time(raised) if raised is not None else alarm.raised}; it began at about {say_time(onset) if onset is not None else alarm.onset}."
+    ]
+    lines.append(
+        "It is still on." if alarm.cleared is None else f"It lasted {alarm.cleared - alarm.raised:.0f} seconds."
+    )
+    if alarm.why:
+        lines.append(f"Blamed: {alarm.why}.")
+    lines.append(
+        f"The statistic reached {alarm.ratio:.2f} times its threshold, which is made for {alarm.budget} per entity."
+    )
+    if alarm.suppressed:
+        lines.append(f"Nobody was told: {alarm.suppressed}.")
+    return lines

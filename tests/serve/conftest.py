@@ -1,0 +1,73 @@
+"""A small plant for the service: one model, made once."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("msgspec", reason="pip install 'tisat[serve]'")
+pytest.importorskip("starlette", reason="pip install 'tisat[serve]'")
+
+from tisat.serve.engine import Engine
+from tisat.serve.group import Group
+from tisat.serve.keeping import Limits
+from tisat.serve.store import Store
+from tisat.serve.structs import Row
+from tisat.watch import Watch
+
+START = 1_770_000_000  # seconds since 1970 of the first row
+CHANNELS = ("temp", "flow", "power")
+
+
+def plant_rows(count, *, seed=0, fault=None):
+    """Rows ``(count, 3)`` that follow each other; from row ``fault`` on, temp is 8 too high for 30 rows."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(count)[:, None]
+    rows = np.sin(t / 9.0 + np.arange(3)) + 0.1 * rng.normal(size=(count, 3)) + [60.0, 5.0, 1.0]
+    if fault is not None:
+        rows[fault : fault + 30, 0] += 8.0
+    return rows
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    """The file of a model with a period of one minute."""
+    from tisat.detectors import LinearLast
+    from tisat.series import Series
+
+    times = np.datetime64(START - 5000 * 60, "s") + 60 * np.arange(5000).astype("timedelta64[s]")
+    series = Series(plant_rows(5000, seed=9), timestamps=times, channels=CHANNELS)
+    watch = Watch(LinearLast(window=10), budget="1/1000 instants").fit(series)
+    path = tmp_path_factory.mktemp("model") / "plant.tisat"
+    watch.save(path)
+    return path
+
+
+@pytest.fixture
+def watch(model):
+    return Watch.load(model)
+
+
+def requests_of(entities=4, count=200, *, faulty=("e1",), size=100):
+    """Requests with rows of several entities in order of time."""
+    made = {f"e{i}": plant_rows(count, seed=i, fault=120 if f"e{i}" in faulty else None) for i in range(entities)}
+    rows = [Row(entity=name, values=made[name][k].tolist(), time=START + 60 * k) for k in range(count) for name in made]
+    return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+
+@pytest.fixture
+def engine_in(watch):
+    """Makes engines on a folder; the clock stands still unless told otherwise."""
+    made = []
+
+    def make(folder, *, save_rows=16, clock=lambda: float(START), **options):
+        group = {
+            name: options.pop(name) for name in ("lateness", "silent_after", "match", "ignore_extra") if name in options
+        }
+        engine = Engine(
+            Store(folder), [Group("main", watch, **group)], limits=Limits(save_rows=save_rows), clock=clock, **options
+        )
+        made.append(engine)
+        return engine
+
+    yield make
+    for engine in made:
+        engine.store.close()
