@@ -28,8 +28,3 @@ def generator(seed: Seed, *, whose: str = "tisat") -> np.random.Generator:
             f"Got {seed!r} instead."
         )
     return np.random.default_rng(check_integer(seed, "random_state", whose, minimum=0))
-
-
-def integer_seed(rng: np.random.Generator) -> int:
-    """One 63-bit seed drawn from ``rng``, for libraries that take only integers (torch, scikit-learn takes 32 bits)."""
-    return int(rng.integers(0, 2**63 - 1))

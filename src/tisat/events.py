@@ -55,25 +55,6 @@ def labels_from_events(events: object, *, length: int) -> npt.NDArray[np.bool_]:
     return np.cumsum(steps[:-1]) > 0
 
 
-def merge_events(events: object, *, gap: int = 0) -> Events:
-    """Sorted events, with those that overlap, touch or lie at most ``gap`` instants apart joined into one.
-
-    Examples
-    --------
-    >>> merge_events([[5, 7], [0, 3], [3, 4]]).tolist()
-    [[0, 4], [5, 7]]
-    """
-    reach = check_integer(gap, "gap", "merge_events", minimum=0)
-    intervals = check_events(events, whose="merge_events")
-    if len(intervals) == 0:
-        return intervals
-    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
-    stops = np.maximum.accumulate(intervals[:, 1])
-    first = np.concatenate([[True], intervals[1:, 0] > stops[:-1] + reach])
-    last = np.concatenate([first[1:], [True]])
-    return np.column_stack([intervals[first, 0], stops[last]])
-
-
 def check_events(events: object, *, whose: str, length: int | None = None) -> Events:
     """Events as an ``(n, 2)`` int64 array, each ``0 <= start < stop`` and, where ``length`` is given, ``stop <= length``."""
     if isinstance(events, Iterable) and not isinstance(events, np.ndarray):

@@ -4,10 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tisat.errors import InputError
-from tisat.events import check_events, events_from_labels, labels_from_events, merge_events
+from tisat.events import check_events, events_from_labels, labels_from_events
 
 labels = st.lists(st.booleans(), max_size=60)
-intervals = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 10)).map(lambda p: (p[0], p[0] + p[1])), max_size=12)
 
 
 def runs(y):
@@ -33,19 +32,6 @@ def test_labels_and_events_round_trip(y):
     assert again.tolist() == y
 
 
-@given(intervals, st.integers(0, 5))
-def test_merging_covers_the_same_instants_and_closes_small_gaps(pairs, gap):
-    merged = merge_events(pairs, gap=gap)
-    covered = {t for a, b in pairs for t in range(a, b)}
-    inside = {t for a, b in merged.tolist() for t in range(a, b)}
-    assert covered <= inside
-    for (_, b), (c, _) in zip(merged[:-1].tolist(), merged[1:].tolist(), strict=True):
-        assert c - b > gap
-        assert {b, c - 1} & covered == set()
-    if gap == 0:
-        assert covered == inside
-
-
 @pytest.mark.parametrize(
     ("events", "sentence"),
     [
@@ -65,5 +51,4 @@ def test_bad_events(events, sentence):
 
 def test_no_events():
     assert events_from_labels([]).shape == (0, 2)
-    assert merge_events([]).shape == (0, 2)
     assert not labels_from_events([], length=3).any()

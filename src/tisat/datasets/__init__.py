@@ -1,9 +1,8 @@
-"""Where series come from: the five benchmarks of the paper, your own files, scalers and splits.
+"""Where series come from: the five benchmarks of the paper, your own files, and splits.
 
 * :func:`load`, :func:`labels`, :func:`card`: SMD, MSL, SMAP, SWaT and PSM, from files as their publishers lay them out;
   :func:`load` also takes the path of your own file or folder, and :func:`read_series` reads every series in it.
 * :func:`download`, :func:`verify`, :func:`convert`: get a data set, compare it with its card, rewrite it for quick loading.
-* :class:`MinMaxScaler`, :class:`StandardScaler`, :class:`RobustScaler`: learned from a training split, saved as JSON.
 * :func:`windows`, :func:`split_tail`: views, not copies.
 
 A data set is never part of this package: it is read from a folder that the user names.
@@ -16,7 +15,6 @@ from tisat.datasets.cache import download
 from tisat.datasets.cards import NAMES, Card, card
 from tisat.datasets.loading import convert, data_root, labels, load
 from tisat.datasets.own import read_series
-from tisat.datasets.scaling import MinMaxScaler, RobustScaler, Scaler, StandardScaler, scaler_from_state
 from tisat.datasets.splits import split_tail, windows
 from tisat.datasets.verification import Finding, Verification, verify
 
@@ -27,10 +25,6 @@ __all__ = [
     "Dataset",
     "Entity",
     "Finding",
-    "MinMaxScaler",
-    "RobustScaler",
-    "Scaler",
-    "StandardScaler",
     "Verification",
     "card",
     "convert",
@@ -39,7 +33,6 @@ __all__ = [
     "labels",
     "load",
     "read_series",
-    "scaler_from_state",
     "split_tail",
     "verify",
     "windows",

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._compiled import compiled
+from tisat._nearest import insert
 from tisat._validation import check_integer
 from tisat.base import Array
 from tisat.detectors._windows import StandardWindowDetector, blocks_of, training_windows, windows_of
@@ -59,25 +60,13 @@ def _closest(
         for j in range(size):
             value = rough[i, j]
             if value < near[wanted - 1] and not first[i] <= j < last[i]:
-                slot = wanted - 1
-                while slot > 0 and near[slot - 1] > value:
-                    near[slot] = near[slot - 1]
-                    who[slot] = who[slot - 1]
-                    slot -= 1
-                near[slot] = value
-                who[slot] = j
+                insert(near, who, value, j)
         for candidate in who:
             if candidate < 0:
                 continue
             distance = _distance(rows[i], stored[candidate])
             if distance < distances[i, k - 1]:
-                slot = k - 1
-                while slot > 0 and distances[i, slot - 1] > distance:
-                    distances[i, slot] = distances[i, slot - 1]
-                    indices[i, slot] = indices[i, slot - 1]
-                    slot -= 1
-                distances[i, slot] = distance
-                indices[i, slot] = candidate
+                insert(distances[i], indices[i], distance, candidate)
         if who[wanted - 1] >= 0 and wanted < size:  # others were left out: could one of them be nearer?
             norm = 0.0
             for f in range(rows.shape[1]):

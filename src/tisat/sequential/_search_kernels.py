@@ -1,4 +1,4 @@
-"""Exact nearest neighbours, compiled: over sorted numbers, over all points, and along a leading axis.
+"""Exact nearest neighbours, compiled: over sorted numbers, and over all points.
 
 These functions trust their arguments; they do not know what a point means.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tisat._compiled import compiled
+from tisat._nearest import insert
 from tisat.sequential._kernels import Floats, Integers, Singles, first_not_below
 
 
@@ -45,16 +46,12 @@ def _approximate(query: Singles, single: Singles, squares: Singles) -> None:
 
 
 @compiled()
-def _kth_smallest(values: Singles, k: int, best: Floats) -> float:
+def _kth_smallest(values: Singles, k: int, best: Floats, index: Integers) -> float:
     """The k-th smallest value."""
     best[:] = np.inf
     for j in range(len(values)):
         if values[j] < best[k - 1]:
-            place = k - 1
-            while place > 0 and best[place - 1] > values[j]:
-                best[place] = best[place - 1]
-                place -= 1
-            best[place] = values[j]
+            insert(best, index, values[j], j)
     return float(best[k - 1])
 
 
@@ -90,7 +87,7 @@ def nearest_scanned(
         limit = np.inf
         if length < 1e30:  # beyond it float32 overflows and every point is measured in float64
             _approximate(query, single, squares)
-            kth = np.sqrt(_kth_smallest(squares, k, best))
+            kth = np.sqrt(_kth_smallest(squares, k, best, index))
             limit = (kth * (1.0 + 4.0 * (m + 4) * unit) + 4.0 * unit * (np.sqrt(length) + longest)) ** 2
         else:
             squares[:] = 0.0
@@ -103,95 +100,6 @@ def nearest_scanned(
                     step = queries[i, c] - points[j, c]
                     total += step * step
                 if total < best[k - 1]:
-                    place = k - 1
-                    while place > 0 and best[place - 1] > total:
-                        best[place] = best[place - 1]
-                        index[place] = index[place - 1]
-                        place -= 1
-                    best[place] = total
-                    index[place] = j
-        distance[i] = np.sqrt(best[k - 1])
-        where[i] = index[k - 1]
-
-
-@compiled()
-def rotate(point: Floats, rotation: Floats, rotated: Floats) -> None:
-    """``rotated = point @ rotation``, summed in order so that one row and many agree."""
-    for j in range(len(rotated)):
-        total = 0.0
-        for c in range(len(point)):
-            total += point[c] * rotation[c, j]
-        rotated[j] = total
-
-
-@compiled()
-def nearest_pruned(
-    queries: Floats,  # (n, m), in the original axes
-    points: Floats,  # (N, m), in the original axes, in the order of their first rotated coordinate
-    rotated: Floats,  # (N, r) leading rotated coordinates, first one ascending
-    rotation: Floats,  # (m, r), orthonormal columns
-    rounding: float,  # what rounding can add to a rotated distance, relative to the length of the points
-    longest: float,  # length of the longest point
-    k: int,
-    distance: Floats,
-    where: Integers,
-) -> None:
-    """Exact k-th nearest neighbours: walk outwards along the leading axis, skip what the leading axes already exclude.
-
-    A distance in a few orthonormal coordinates is a lower bound of the distance in all, so a skipped point cannot be
-    nearer; the distance itself is summed in the original axes.
-    """
-    n, m = points.shape
-    r = rotated.shape[1]
-    q = np.empty(r)
-    best = np.empty(k)
-    index = np.empty(k, dtype=np.int64)
-    for i in range(len(queries)):
-        rotate(queries[i], rotation, q)
-        best[:] = np.inf
-        index[:] = -1
-        length = 0.0
-        for c in range(m):
-            length += queries[i, c] * queries[i, c]
-        slack = rounding * (np.sqrt(length) + longest)
-        limit = np.inf
-        low, high = 0, n
-        while low < high:
-            middle = (low + high) // 2
-            if rotated[middle, 0] < q[0]:
-                low = middle + 1
-            else:
-                high = middle
-        right = low
-        left = low - 1
-        while left >= 0 or right < n:
-            if left < 0 or (right < n and rotated[right, 0] - q[0] <= q[0] - rotated[left, 0]):
-                row = right
-                right += 1
-            else:
-                row = left
-                left -= 1
-            step = rotated[row, 0] - q[0]
-            bound = step * step
-            if bound > limit:
-                break  # everything further along the leading axis is further still
-            for c in range(1, r):
-                step = rotated[row, c] - q[c]
-                bound += step * step
-            if bound > limit:
-                continue
-            total = 0.0
-            for c in range(m):
-                step = queries[i, c] - points[row, c]
-                total += step * step
-            if total < best[k - 1]:
-                j = k - 1
-                while j > 0 and best[j - 1] > total:
-                    best[j] = best[j - 1]
-                    index[j] = index[j - 1]
-                    j -= 1
-                best[j] = total
-                index[j] = row
-                limit = (np.sqrt(best[k - 1]) + slack) ** 2
+                    insert(best, index, total, j)
         distance[i] = np.sqrt(best[k - 1])
         where[i] = index[k - 1]

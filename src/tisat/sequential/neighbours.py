@@ -1,8 +1,7 @@
 """Exact nearest neighbours, by whatever is quickest at each dimension.
 
-Three ways to the same number: a sorted array (m = 1); a walk along the leading principal axis that skips what the leading
-axes already exclude (m up to 4); and a scan of all points in float32 that measures again, in float64, every point that
-rounding leaves in doubt. All are exact, and the distance itself is always summed by one loop, so one query and a
+Two ways to the same number: a sorted array (m = 1), and a scan of all points in float32 that measures again, in float64,
+every point that rounding leaves in doubt. Both are exact, and the distance itself is always summed by one loop, so one query and a
 thousand agree to the bit. ``benchmarks/bench_neighbours.py`` measures them beside scipy's k-d tree and a matrix
 product. There is no approximate index here. Nothing here knows what the points mean.
 """
@@ -16,9 +15,7 @@ from tisat._validation import check_choice, check_integer
 from tisat.errors import InputError
 from tisat.sequential import _search_kernels
 
-METHODS = ("sorted", "pruned", "scan")
-LEADING = 8  # principal axes looked at before a point is measured in full
-PRUNED_UP_TO = 4  # dimensions; beyond it the scan is quicker (benchmarks/bench_neighbours.py)
+METHODS = ("sorted", "scan")
 
 
 class Neighbours:
@@ -30,7 +27,7 @@ class Neighbours:
     k : int
         Which neighbour; 1 is the nearest.
     method : str
-        ``auto``, or one of ``sorted`` (m = 1 only), ``pruned``, ``scan``.
+        ``auto``, or one of ``sorted`` (m = 1 only), ``scan``.
 
     Examples
     --------
@@ -49,7 +46,7 @@ class Neighbours:
         m = self.points.shape[1]
         if method == "sorted" and m != 1:
             raise InputError(f"The 'sorted' method of Neighbours must have points of one dimension. Got {m} instead.")
-        quickest = "sorted" if m == 1 else "pruned" if m <= PRUNED_UP_TO else "scan"
+        quickest = "sorted" if m == 1 else "scan"
         self.method = quickest if method == "auto" else method
         getattr(self, f"_build_{self.method}")()
 
@@ -79,36 +76,6 @@ class Neighbours:
         self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
     ) -> None:
         _search_kernels.nearest_sorted(queries[:, 0], self._ordered, self.k, distance, where)
-        where[:] = self._order[where]
-
-    def _build_pruned(self) -> None:
-        m = self.points.shape[1]
-        centred = self.points - self.points.mean(axis=0)
-        _, axes = np.linalg.eigh(centred.T @ centred)
-        self._rotation = np.ascontiguousarray(axes[:, ::-1][:, : min(LEADING, m)])
-        rotated = np.empty((len(self.points), self._rotation.shape[1]))
-        for row in range(len(self.points)):
-            _search_kernels.rotate(self.points[row], self._rotation, rotated[row])
-        self._order = np.argsort(rotated[:, 0], kind="stable")
-        self._rotated = np.ascontiguousarray(rotated[self._order])
-        self._ordered = np.ascontiguousarray(self.points[self._order])
-        self._longest = float(np.sqrt((self.points**2).sum(axis=1).max()))
-        self._rounding = 8.0 * m * float(np.finfo(np.float64).eps)
-
-    def _search_pruned(
-        self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
-    ) -> None:
-        _search_kernels.nearest_pruned(
-            queries,
-            self._ordered,
-            self._rotated,
-            self._rotation,
-            self._rounding,
-            self._longest,
-            self.k,
-            distance,
-            where,
-        )
         where[:] = self._order[where]
 
     def _build_scan(self) -> None:
