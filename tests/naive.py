@@ -5,6 +5,7 @@ Every function visits every distinct score as a threshold and every instant one 
 
 from __future__ import annotations
 
+import itertools
 import math
 
 
@@ -244,6 +245,105 @@ def vus_pr(labels, scores, max_buffer):
             total += (recall - before) * hits / sum(on)
             before = recall
     return total / (max_buffer + 1)
+
+
+def vus_roc(labels, scores, max_buffer):
+    """VUS-ROC over every distinct score, one buffer at a time, by trapezoids."""
+    found = events(labels)
+    total = 0.0
+    for buffer in range(max_buffer + 1):
+        reach = buffer // 2
+        soft = [0.0] * len(labels)
+        for start, stop in found:
+            for t in range(len(labels)):
+                distance = max(start - t, t - stop + 1, 0)
+                if distance == 0:
+                    soft[t] += 1.0
+                elif distance <= reach:
+                    soft[t] += math.sqrt(1 - distance / buffer)
+        soft = [min(value, 1.0) for value in soft]
+        positives = (sum(labels) + sum(soft)) / 2
+        points = [(0.0, 0.0)]
+        for h in sorted({s for s in scores if not math.isnan(s)}, reverse=True):
+            on = active(scores, h)
+            hits = sum(value for value, a in zip(soft, on, strict=True) if a)
+            touched = sum(any(on[max(start - reach, 0) : stop + reach]) for start, stop in found) / len(found)
+            points.append(((sum(on) - hits) / (len(labels) - positives), min(hits / positives, 1.0) * touched))
+        points.append((1.0, 1.0))
+        total += sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in itertools.pairwise(points))
+    return total / (max_buffer + 1)
+
+
+def pate(labels, scores, max_buffer):
+    """PATE, threshold by threshold and instant by instant, as the paper words it."""
+    found = events(labels)
+    areas = []
+    for early in sorted({0, max_buffer}):
+        for late in sorted({0, max_buffer}):
+            points = [(0.0, 1.0)]
+            for h in sorted({s for s in scores if not math.isnan(s)}, reverse=True):
+                on = active(scores, h)
+                true = false = missed = 0.0
+                place = {}  # instant -> how true an alarm is there
+                free = 0
+                for i, (start, stop) in enumerate(found):
+                    after = found[i + 1][0] if i + 1 < len(found) else len(labels)
+                    end = min(stop + late, after)
+                    first = max(free, start - early)
+                    hit = any(on[start:stop])
+                    inside = range(start, stop)
+                    for x in range(first, start):
+                        most = sum(abs(y - first) for y in inside)
+                        place[x] = 1 - sum(abs(y - x) for y in inside) / most if hit else 0.0
+                    for x in inside:
+                        place[x] = 1.0
+                    for x in range(stop, end):
+                        most = sum(abs(end - 1 - y) for y in inside)
+                        place[x] = 1 - sum(abs(x - y) for y in inside) / most
+                    free = end
+                    if not hit:
+                        missed += stop - start
+                        continue
+                    run = 0  # the length of the first stretch of alarms in the event
+                    t = next(x for x in inside if on[x])
+                    while t < stop and on[t]:
+                        run, t = run + 1, t + 1
+                    for x in inside:
+                        if not on[x]:
+                            if x <= start + run:
+                                missed += 1
+                            else:
+                                most = sum(stop - 1 - y for y in inside)
+                                missed += 1 - sum(x - y for y in range(start, start + run + 1)) / most
+                for t, a in enumerate(on):
+                    if a:
+                        true += place.get(t, 0.0)
+                        false += 1 - place.get(t, 0.0)
+                point = (true / (true + missed), true / (true + false))
+                if point[0] >= points[-1][0] - 1e-12:
+                    points.append(point)
+            areas.append(sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in itertools.pairwise(points)))
+    return sum(areas) / len(areas)
+
+
+def nab(labels, scores, threshold, false=0.11, missed=1.0):
+    """The NAB score at a threshold: windows one by one, then every instant outside them."""
+
+    def worth(x):
+        return -1.0 if x > 3 else 2 / (1 + math.exp(5 * x)) - 1
+
+    on, found, raw = active(scores, threshold), events(labels), 0.0
+    for start, stop in found:
+        hits = [t for t in range(start, stop) if on[t]]
+        raw += worth(-(stop - hits[0]) / (stop - start)) / worth(-1.0) if hits else -missed
+    for t, a in enumerate(on):
+        if a and not labels[t]:
+            before = [(start, stop) for start, stop in found if stop <= t]
+            raw += false * (
+                worth((t - before[-1][1] + 1) / max(before[-1][1] - before[-1][0] - 1, 1)) if before else -1.0
+            )
+    null = -missed * len(found)
+    return (raw - null) / (len(found) - null)
 
 
 def expected_false_alarms(labels, delta_max, p, times=None):

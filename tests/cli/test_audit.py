@@ -116,7 +116,7 @@ def test_without_a_threshold_it_says_oracle(series, tmp_path, capsys):
         ("y.npy", "text.csv", ["--score-column", "who"], "must hold numbers in column 'who'"),
         ("quiet.npy", "s.npy", [], "must hold at least one event. Got none."),
         ("y.npy", "broken.parquet", [], "must be a readable table"),
-        ("y.npy", "s.json", [], "must end in .csv, .txt, .parquet or .npy"),
+        ("y.npy", "s.json", [], "must end in .csv, .txt, .parquet, .npy or .npz"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_1(series, tmp_path, capsys, labels, scores, options, sentence):
@@ -169,3 +169,59 @@ def test_random_guess_prints_the_check_table(capsys):
     ):
         line = next(line for line in out.splitlines() if line.startswith(row[0]))
         assert all(part in line for part in row)
+
+
+def test_npz_files_are_read(series, tmp_path, capsys):
+    np.savez(tmp_path / "labels.npz", **{name: pair[0] for name, pair in series.items()})
+    np.savez(tmp_path / "scores.npz", **{name: pair[1] for name, pair in series.items()})
+    code, out, _ = audit(capsys, tmp_path / "labels.npz", tmp_path / "scores.npz", "--delta-max", 20, "--json")
+    assert code == 0
+    several = json.loads(out)
+    assert several["n_series"] == 2
+    y, s = series["a"]
+    np.savez(tmp_path / "both.npz", labels=y, score=s, other=np.zeros((3, 3)))
+    code, out, _ = audit(capsys, tmp_path / "both.npz", tmp_path / "both.npz", "--delta-max", 20, "--json")
+    assert code == 0
+    assert json.loads(out)["n_events"] == 3
+    code, _, err = audit(capsys, tmp_path / "both.npz", tmp_path / "both.npz", "--score-column", "other")
+    assert code == 1
+    assert "must hold one-dimensional scores in 'other'" in err
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04nonsense")
+    code, _, err = audit(capsys, tmp_path / "bad.npz", tmp_path / "both.npz")
+    assert code == 1
+    assert err.count("\n") == 1
+
+
+def test_two_sets_of_scores_side_by_side(series, tmp_path, capsys):
+    labels = write(tmp_path / "labels", "csv", series, "label")
+    ours = write(tmp_path / "ours", "csv", series, "score")
+    theirs = write(tmp_path / "theirs", "csv", {name: (y, 0.5 * s) for name, (y, s) in series.items()}, "score")
+    files = ("--latex", tmp_path / "t.tex", "--csv", tmp_path / "t.csv", "--html", tmp_path / "t.html")
+    code, out, _ = audit(capsys, labels, ours, theirs, "--delta-max", 20, "--resamples", 100, *files)
+    assert code == 0
+    assert "cannot tell ours from theirs" in out  # the same order of instants
+    tex = (tmp_path / "t.tex").read_text()
+    assert r"\toprule" in tex
+    assert "ours & theirs & floor" in tex
+    table = csv.read_csv(tmp_path / "t.csv").to_pylist()
+    assert {row["scores of"] for row in table} == {"ours", "theirs"}
+    wanted = {"SPD", "AUC-ROC", "AUC-PR", "VUS-PR", "VUS-ROC", "PATE", "NAB (oracle)"}
+    assert wanted <= {row["score"] for row in table}
+    assert all(row["best_fool"] for row in table)
+    assert all(row["beware"] for row in table if row["score"] in wanted - {"SPD"})
+    assert "Scores side by side" in (tmp_path / "t.html").read_text()
+    code, out, _ = audit(capsys, labels, ours, theirs, "--delta-max", 20, "--resamples", 100, "--json")
+    document = json.loads(out)
+    assert sorted(document["audits"]) == ["ours", "theirs"]
+    assert document["differences"][0]["p"] == 1
+    code, _, err = audit(capsys, labels, ours, ours)
+    assert code == 1
+    assert "given once" in err
+
+
+def test_help_shows_the_options(capsys):
+    code, out, _ = audit(capsys, "--help")
+    assert code == 0
+    for option in ("--html", "--delta-max", "--latex", "--csv", "--resamples"):
+        assert option in out
+    assert "random-guess" in out

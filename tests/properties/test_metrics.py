@@ -290,6 +290,37 @@ def test_vus_equals_its_twin(series, max_buffer):
     )
 
 
+@settings(max_examples=100, deadline=None)
+@given(one_series(max_length=25), st.integers(0, 7))
+def test_vus_roc_equals_its_twin(series, max_buffer):
+    labels, scores = series
+    assume(labels.any() and not labels.all() and not np.isnan(scores).all())
+    found = metrics.vus_roc(labels, scores, max_buffer=max_buffer)
+    assert found == pytest.approx(naive.vus_roc(labels, scores, max_buffer))
+
+
+@settings(max_examples=100, deadline=None)
+@given(one_series(max_length=25), st.integers(0, 7))
+def test_pate_equals_its_twin(series, max_buffer):
+    labels, scores = series
+    assume(labels.any() and not np.isnan(scores).all())
+    assert metrics.pate(labels, scores, max_buffer=max_buffer) == pytest.approx(naive.pate(labels, scores, max_buffer))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    one_series(max_length=25), st.sampled_from([("standard", 0.11, 1.0), ("low-fp", 0.22, 1.0), ("low-fn", 0.11, 2.0)])
+)
+def test_nab_equals_its_twin_at_every_threshold_and_its_best(series, profile):
+    labels, scores = series
+    assume(labels.any() and not np.isnan(scores).all())
+    name, *costs = profile
+    twins = {float(h): naive.nab(labels, scores, h, *costs) for h in scores[~np.isnan(scores)]}
+    for h, twin in twins.items():
+        assert metrics.nab_score(labels, scores, threshold=h, profile=name) == pytest.approx(twin)
+    assert metrics.nab_score(labels, scores, profile=name) == pytest.approx(max(0.0, *twins.values()))
+
+
 @settings(max_examples=60, deadline=None)
 @given(one_series(), DELTAS)
 def test_expected_false_alarms_equal_the_sum_over_starts(series, delta_max):

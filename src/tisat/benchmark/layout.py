@@ -113,6 +113,10 @@ def _line(cells: Sequence[Any]) -> str:
 
 def _tex(text: str) -> str:
     special = {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
         "&": r"\&",
         "%": r"\%",
         "#": r"\#",

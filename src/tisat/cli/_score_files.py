@@ -1,4 +1,4 @@
-"""Labels and scores from files: csv, txt, parquet or npy, one file or a folder with one file a series.
+"""Labels and scores from files: csv, txt, parquet, npy or npz, one file or a folder with one file a series.
 
 A table may be long (``unique_id`` names the series). The wanted column is the one asked for, or one with a usual name, or the only one there is.
 This module does not know what is done with the numbers.
@@ -6,7 +6,9 @@ This module does not know what is done with the numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from tisat.reading.columns import LABEL_NAMES, TIME_NAMES
 from tisat.reading.times import arrow_times
 from tisat.reading.words import spellings
 
-SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy")
+SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy", ".npz")
 SCORE_NAMES = ("score", "scores", "y_score", "anomaly_score", "statistic")
 LABELS = (*LABEL_NAMES, "y_true", "y")
 ENTITY = "unique_id"
@@ -90,17 +92,46 @@ def _choose(file: Path, names: Sequence[str], wanted: str | None, known: Sequenc
     return usual if usual is not None else others[0]
 
 
+@contextmanager
+def _numpy(file: Path) -> Iterator[Any]:
+    """What numpy reads from the file, closed afterwards whatever happens."""
+    try:
+        with file.open("rb") as stream:
+            yield np.load(stream, allow_pickle=False)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        raise _refuse(file, "be a numpy array of numbers", repr(str(error)[:150])) from None
+
+
+def _vector(file: Path, array: Any, what: str, name: str = "") -> Column:
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        where = f" in {name!r}" if name else ""
+        raise _refuse(file, f"hold one-dimensional {what}{where}", f"shape {array.shape} of {array.dtype}")
+    return Column(array.astype(np.float64), None)
+
+
+def _archive(file: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
+    """The array with the wanted or a usual name; where there is none, every array is the series of its name."""
+    with _numpy(file) as archive:
+        names = list(getattr(archive, "files", ()))
+        if wanted is not None and wanted not in names:
+            raise _refuse(file, f"have an array {wanted!r}", ", ".join(names) or "none")
+        usual = wanted or next((name for name in names if name.lower() in known), None)
+        arrays = {name: archive[name] for name in ([usual] if usual else names)}
+    if not arrays:
+        raise _refuse(file, f"hold {what}", "no array")
+    return {_stem(file) if name == usual else name: _vector(file, array, what, name) for name, array in arrays.items()}
+
+
 def _read_file(file: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
     if file.suffix == ".npy":
-        try:
-            array = np.load(file, allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
-            raise _refuse(file, "be a numpy array of numbers", repr(str(error)[:150])) from None
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        if array.ndim != 1 or array.dtype.kind not in "biuf":
-            raise _refuse(file, f"hold one-dimensional {what}", f"shape {array.shape} of {array.dtype}")
-        return {_stem(file): Column(array.astype(np.float64), None)}
+        with _numpy(file) as array:
+            return {_stem(file): _vector(file, array, what)}
+    if file.suffix == ".npz":
+        return _archive(file, wanted, known, what)
     table = _table(file)
     names = [str(name) for name in table.column_names]
     chosen = _choose(file, names, wanted, known, what)
@@ -122,11 +153,13 @@ def _read(path: Path, wanted: str | None, known: Sequence[str], what: str) -> di
         raise DataFileError(f"The {what} {str(path)!r} must be a file or a folder. There is neither.")
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
-            raise _refuse(path, "end in .csv, .txt, .parquet or .npy", repr(path.suffix))
+            raise _refuse(path, "end in .csv, .txt, .parquet, .npy or .npz", repr(path.suffix))
         return _read_file(path, wanted, known, what)
     files = sorted(file for file in path.iterdir() if file.is_file() and file.name.endswith(SUFFIXES))
     if not files:
-        raise DataFileError(f"The folder {str(path)!r} must hold csv, parquet or npy files of {what}. There are none.")
+        raise DataFileError(
+            f"The folder {str(path)!r} must hold csv, parquet, npy or npz files of {what}. There are none."
+        )
     found: dict[str, Column] = {}
     for file in files:
         more = _read_file(file, wanted, known, what)

@@ -15,19 +15,22 @@ from tisat.metrics.alarms import (
     count_raises,
     detection_delay,
 )
+from tisat.metrics.areas import auc_pr, auc_roc
 from tisat.metrics.audit import Audit, audit
 from tisat.metrics.curve import SPDCurve, spd_curve, spd_curve_of_active, spd_curve_of_raises
 from tisat.metrics.evaluation import Evaluation, evaluate
 from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.floors import Floors, chance_corrected, floors
 from tisat.metrics.instance import PrecisionRecall, best_instance_f1, instance_precision_recall
+from tisat.metrics.nab import nab_score
 from tisat.metrics.pa_k import best_pa_k_f1, pa_k_auc, pa_k_precision_recall
+from tisat.metrics.pate import pate
 from tisat.metrics.point_adjust import adjusted_precision_recall, best_adjusted_f1
 from tisat.metrics.pooling import Score
 from tisat.metrics.random_guess import best_random_guess, random_guess, random_guess_simulated
 from tisat.metrics.range_based import range_precision_recall
 from tisat.metrics.spd import spd_score, spd_score_of_active, spd_score_of_raises
-from tisat.metrics.vus import vus_pr
+from tisat.metrics.vus import vus_pr, vus_roc
 
 __all__ = [
     "AlarmCounts",
@@ -41,6 +44,8 @@ __all__ = [
     "adjusted_precision_recall",
     "affiliation_precision_recall",
     "alarm_precision",
+    "auc_pr",
+    "auc_roc",
     "audit",
     "average_detection_delay",
     "best_adjusted_f1",
@@ -57,8 +62,10 @@ __all__ = [
     "evaluate_alarms",
     "floors",
     "instance_precision_recall",
+    "nab_score",
     "pa_k_auc",
     "pa_k_precision_recall",
+    "pate",
     "random_guess",
     "random_guess_simulated",
     "range_precision_recall",
@@ -69,4 +76,5 @@ __all__ = [
     "spd_score_of_active",
     "spd_score_of_raises",
     "vus_pr",
+    "vus_roc",
 ]

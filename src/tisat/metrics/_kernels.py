@@ -1,4 +1,4 @@
-"""The two passes over a series that numpy cannot do at once, compiled by numba and cached on disk.
+"""The passes over a series that numpy cannot do at once, compiled by numba and cached on disk.
 
 ``window_records`` finds the running-maximum records of the scores inside each window: the only scores at which a delay
 changes. ``false_alarms`` counts the raised alarms outside windows at every threshold in one pass with a stack.
@@ -205,6 +205,54 @@ def _expected_raises(following, outside, probabilities):  # type: ignore[no-unty
     return expected
 
 
+def _missed_weights(order, groups, length, n_groups):  # type: ignore[no-untyped-def]
+    # Instants of one event are switched on in the order given; after each group, the weight of those still off. Two Fenwick
+    # trees keep the number and the places of the off ones; next_off leads from a place to the first off one at or behind it.
+    count = np.zeros(length + 1, np.float64)
+    place = np.zeros(length + 1, np.float64)
+    for i in range(1, length + 1):
+        count[i] += 1.0
+        place[i] += i - 1
+        j = i + (i & -i)
+        if j <= length:
+            count[j] += count[i]
+            place[j] += place[i]
+    next_off = np.arange(length + 1)
+    weights = np.empty(n_groups, np.float64)
+    first = length
+    off, places = float(length), length * (length - 1) / 2.0
+    whole = length * (length - 1) / 2.0
+    for k in range(order.size):
+        p = order[k]
+        i = p + 1
+        while i <= length:
+            count[i] -= 1.0
+            place[i] -= p
+            i += i & -i
+        off -= 1.0
+        places -= p
+        next_off[p] = p + 1
+        first = min(first, p)
+        if k + 1 < order.size and groups[k + 1] == groups[k]:
+            continue
+        end = first
+        while next_off[end] != end:
+            next_off[end] = next_off[next_off[end]]
+            end = next_off[end]
+        run = end - first  # the length of the first stretch that is on: the weight is 1 up to that place
+        near, near_places = 0.0, 0.0
+        i = min(run + 1, length)
+        while i > 0:
+            near += count[i]
+            near_places += place[i]
+            i -= i & -i
+        far, far_places = off - near, places - near_places
+        weights[groups[k]] = near + far
+        if whole > 0:
+            weights[groups[k]] -= ((run + 1) * far_places - far * run * (run + 1) / 2.0) / whole
+    return weights
+
+
 def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     """``function`` compiled now for ``signature``, from the cache on disk where there is one."""
     from tisat._compiled import compile_for  # numba is imported when a metric is first asked for
@@ -251,6 +299,26 @@ def _compiled_expected_raises() -> Callable[..., Any]:
     from numba import boolean, float64, int64
 
     return _compile(_expected_raises, tuple(_array(kind, readonly=True) for kind in (int64, boolean, float64)))
+
+
+@cache
+def _compiled_missed_weights() -> Callable[..., Any]:
+    from numba import int64
+
+    return _compile(_missed_weights, (_array(int64, readonly=True), _array(int64, readonly=True), int64, int64))
+
+
+def missed_weights(order: Integers, groups: Integers, length: int, n_groups: int) -> Floats:
+    """The weight of the instants of an event that are off, after each group of instants was switched on; see :mod:`tisat.metrics.pate`.
+
+    Parameters
+    ----------
+    order : places in the event, in the order in which they are switched on
+    groups : the number of the group of each; ascending
+    length, n_groups : int
+    """
+    arrays = (np.ascontiguousarray(order), np.ascontiguousarray(groups))
+    return cast("Floats", _compiled_missed_weights()(*arrays, length, n_groups))
 
 
 def window_records(scores: Floats, starts: Integers, stops: Integers) -> tuple[Floats, Integers, Integers]:

@@ -124,7 +124,7 @@ class Audit:
             "n_events": evaluation.n_events,
             "delta_max": str(evaluation.curve.delta_max),
             "verdict": list(self.verdict),
-            "scores": [{**vars(row), "corrected": row.corrected} for row in evaluation.rows],
+            "scores": [{**vars(row), "corrected": row.corrected, "beware": row.warning} for row in evaluation.rows],
             "floors": {
                 name: {"pooled": float(score), "per_series_mean": score.per_series_mean}
                 for name, score in evaluation.curve.floors.named.items()

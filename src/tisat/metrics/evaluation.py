@@ -19,20 +19,37 @@ from tisat._random import Seed, generator
 from tisat._validation import check_integer, check_real
 from tisat.metrics.affiliation import affiliation_precision_recall
 from tisat.metrics.alarms import AlarmCounts, count_active
+from tisat.metrics.areas import auc_pr, auc_roc
 from tisat.metrics.curve import SPDCurve, spd_curve
 from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.floors import chance_corrected, held, on_off
 from tisat.metrics.instance import PrecisionRecall, best_instance_f1, instance_precision_recall
+from tisat.metrics.nab import nab_score
 from tisat.metrics.pa_k import pa_k_auc
+from tisat.metrics.pate import pate
 from tisat.metrics.point_adjust import adjusted_precision_recall, best_adjusted_f1
 from tisat.metrics.pooling import Score
 from tisat.metrics.range_based import range_precision_recall
-from tisat.metrics.vus import vus_pr
+from tisat.metrics.vus import vus_pr, vus_roc
 from tisat.metrics.windows import Delay, Windows, all_scores, series_list
 
 Floats = npt.NDArray[np.float64]
 Result = Score | PrecisionRecall | AlarmCounts | float
 CLOSE = 0.02  # a score this little above a fool's is called what a fool gets
+# What one must know before one quotes a score that others use.
+WARNINGS = {
+    "VUS-PR": "nearness counts on both sides of an event; delay does not count, and the value grows with the buffer",
+    "VUS-ROC": "a coin has about 0.5; where events are rare, 0.95 can mean that most alarms are false",
+    "PATE": "alarms before an event are rewarded, and long events drown short ones",
+    "AUC-ROC": "a coin has 0.5; where events are rare, 0.95 can mean that most alarms are false",
+    "AUC-PR": "a coin has the share of anomalous instants, so two data sets cannot be compared; delay does not count",
+    "NAB (oracle)": "a found window pays 2 and a false instant costs 0.11: where windows are long, alarms at random score well above 0",
+    "instance F1 (oracle)": "long events drown short ones; delay does not count",
+    "PA%K area (oracle)": "part of it is point adjustment, under which random guessing wins",
+    "adjusted F1 (oracle)": "random guessing wins",
+    "adjusted F1": "random guessing wins",
+    "affiliation F1": "its floor is about 0.67: read it from there",
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,11 @@ class Row:
     floor: float  # pooled, of the best fool
     floor_per_series_mean: float
     fool: str  # who that is
+
+    @property
+    def warning(self) -> str:
+        """What to know before it is quoted; empty where there is nothing to warn of."""
+        return WARNINGS.get(self.name, "")
 
     @property
     def corrected(self) -> float:
@@ -246,7 +268,13 @@ def evaluate(
     ]
     rows.append(_row("event F1 (oracle)", best_event(scores), fools, best_event))
     rows.append(_row("VUS-PR", volume(scores), fools, volume))
+    for name, borrowed in (("VUS-ROC", vus_roc), ("PATE", pate)):
+        near = partial(borrowed, labels, max_buffer=max_buffer)
+        rows.append(_row(name, near(scores), fools, near))
     free: dict[str, Callable[[Any, Any], Result]] = {
+        "AUC-ROC": auc_roc,
+        "AUC-PR": auc_pr,
+        "NAB (oracle)": nab_score,
         "instance F1 (oracle)": best_instance_f1,
         "PA%K area (oracle)": pa_k_auc,
         "adjusted F1 (oracle)": best_adjusted_f1,

@@ -1,4 +1,4 @@
-"""VUS-PR: the volume under precision, recall and the width of a soft buffer around each event.
+"""VUS-PR and VUS-ROC: the volume under precision and recall, or under the ROC curve, and the width of a soft buffer around each event.
 
 Paper: Paparrizos, Boniol, Palpanas, Tsay, Elmore, Franklin, "Volume Under the Surface: A New Accuracy Evaluation Measure for Time-Series
 Anomaly Detection", PVLDB 2022, sections 4.1 and 4.2. Here it is exact over all thresholds; released programs use 250 of them. It does
@@ -29,7 +29,7 @@ def _distances(events: Events, length: int, reach: int) -> npt.NDArray[np.int64]
     return np.concatenate(rows)
 
 
-def _volume(pairs: Sequence[tuple[Flags, Floats]], max_buffer: int) -> float:
+def _volume(pairs: Sequence[tuple[Flags, Floats]], max_buffer: int, *, roc: bool = False) -> float:
     near, offset, n_events = [], 0, 0
     n_labels = sum(int(y.sum()) for y, _ in pairs)
     for y, s in pairs:
@@ -49,6 +49,9 @@ def _volume(pairs: Sequence[tuple[Flags, Floats]], max_buffer: int) -> float:
     distance, owner = rows[:, 1], rows[:, 2]
     n_known = int(np.searchsorted(predicted, len(scores), side="right"))
     last = np.append(np.diff(predicted[:n_known]) != 0, True)[:n_known]  # ties are one threshold
+    above = np.searchsorted(
+        ordered, -scores[rows[:n_known, 0]], side="left"
+    )  # how many instants exceed this one's score
     _, first, slot = np.unique(rows[:, 0], return_index=True, return_inverse=True)
     total = 0.0
     for buffer in range(max_buffer + 1):
@@ -63,8 +66,58 @@ def _volume(pairs: Sequence[tuple[Flags, Floats]], max_buffer: int) -> float:
         existence = np.cumsum(np.bincount(seen, minlength=n_known + 1)[:n_known]) / n_events
         positives = (n_labels + float(label.sum())) / 2
         recall = np.minimum(hits / positives, 1.0) * existence
+        if roc:
+            false = (above[last], predicted[:n_known][last], len(ordered))
+            total += _roc_area(hits[last], recall[last], false, negatives=len(scores) - positives)
+            continue
         total += float((np.diff(recall[last], prepend=0.0) * (hits / predicted[:n_known])[last]).sum())
     return total / (max_buffer + 1)
+
+
+def _roc_area(hits: Floats, recall: Floats, counts: tuple[Flags, Flags, int], *, negatives: float) -> float:
+    """The area under the ROC curve through thresholds at which something near an event comes in: flat in between, then to (1, 1)."""
+    above, predicted, everything = counts
+    if negatives <= 0:
+        return float("nan")
+    before = np.concatenate([[0.0], recall[:-1]])
+    hits_before = np.concatenate([[0.0], hits[:-1]])
+    flat_until = above - hits_before  # false instants just above the threshold
+    reached = predicted - hits
+    left = np.concatenate([[0.0], reached[:-1]])
+    area = float((before * (flat_until - left) + (before + recall) / 2 * (reached - flat_until)).sum())
+    end, top = (everything - hits[-1], float(recall[-1])) if len(hits) else (float(everything), 0.0)
+    area += top * float(end - (reached[-1] if len(hits) else 0.0))
+    return area / negatives + (top + 1.0) / 2 * (1.0 - float(end) / negatives)
+
+
+def vus_roc(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
+    """VUS-ROC: range-aware area under the ROC curve, averaged over buffers of 0 to ``max_buffer`` instants.
+
+    Beware: a coin gets about 0.5, whatever the labels, and where events are rare 0.95 can still mean that most alarms are false. It rewards
+    nearness on both sides and says nothing about delay. Prefer VUS-PR.
+
+    Parameters
+    ----------
+    y_true : array of 0 and 1, shape (T,), or a list
+    y_score : array of shape (T,), or a list
+    max_buffer : int
+        The widest buffer, half of it on each side. Say which was used.
+
+    Returns
+    -------
+    Score
+        Pooled, with ``per_series_mean``; NaN without events.
+
+    Examples
+    --------
+    >>> vus_roc([0, 0, 1, 1, 0, 0], [0, 0, 2, 1, 0, 3], max_buffer=0)
+    0.75
+    """
+    width = check_integer(max_buffer, "max_buffer", "vus_roc", minimum=0)
+    pairs = label_score_pairs(y_true, y_score, whose="vus_roc")
+    pooled = _volume(pairs, width, roc=True)
+    each = [pooled] if len(pairs) == 1 else [_volume([pair], width, roc=True) for pair in pairs]
+    return Score.of(pooled, each)
 
 
 def vus_pr(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:

@@ -202,9 +202,11 @@ def audit_page(
         ("delta_max", "best fool", "pooled", "per-series mean", "floor", "chance-corrected"),
         [(str(p.delta_max), p.fool, p.pooled, p.per_series_mean, p.floor, p.corrected) for p in audit.sweep],
     )
+    beware = [(row.name, row.warning) for row in evaluation.rows if row.warning]
     sections = [
         Section("Verdict", list(audit.verdict)),
         Section("Every score beside its floor", [_score_picture(audit), table]),
+        Section("Before you quote one of them", [Table(("score", "beware"), beware)]),
         Section("Precision against delay", [_curve_picture(audit), floors]),
         Section("How SPD moves with delta_max", [_sweep_picture(audit), sweep]),
         Section("What a coin gets under point adjustment", [coin]),
