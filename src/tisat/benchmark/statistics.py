@@ -45,6 +45,11 @@ class Interval:
     high: float
     error: float  # standard deviation over the resamples
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether a difference with this interval can be claimed."""
+        return self.low > 0 or self.high < 0
+
     def __str__(self) -> str:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
