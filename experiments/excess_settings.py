@@ -1,6 +1,7 @@
 """The excess rule's settings, one changed at a time: SPD on real sets with intervals, and masking on plants.
 
-    python experiments/excess_settings.py --data DIR [--sets ASD,NAB,msl,smap,JumpStarter2,smd] [--detectors linear-last]
+    TISAT_DATA=... python experiments/kept.py --out kept --detectors linear-last,mahalanobis,prism
+    python experiments/excess_settings.py --kept kept [--sets ASD,NAB,msl,smap,JumpStarter2,smd] [--detectors linear-last]
 
 Each line is the difference to the defaults: per-entity SPD (delta_max 100) averaged over sets with its 95 % interval (entities
 resampled within sets), pooled SPD averaged over sets, and, on 12 plants with 6 kinds of fault, the share of faults found alone
@@ -15,17 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from budgets import entities
+from kept import kept as kept_scores
 
 from tisat.datasets.synthetic import KINDS, make_plant
 from tisat.detectors import make
-from tisat.errors import SeriesError
 from tisat.metrics import spd_score
 from tisat.sequential.episodes import episode_levels
 from tisat.sequential.rules import Scored, make_rule
 
 CHANGES: tuple[dict[str, Any], ...] = (
-    {}, {"enter": 10**9, "lasting": 10**6}, {"enter": 2}, {"lasting": 300}, {"lasting": 1000}, {"hold": 20}, {"hold": 50},
+    {}, {"enter": 10**9, "lasting": 10**6}, {"enter": 1}, {"enter": 10}, {"lasting": 150}, {"lasting": 300}, {"lasting": 500}, {"hold": 20}, {"hold": 50},
     {"length": 10}, {"length": 40}, {"clip": 3.0}, {"quantile": 0.99}, {"quantile": 0.97}, {"unit": 0.05}, {"unit": 1.0},
 )  # fmt: skip
 FAULTS = ("level shift", "stuck sensor", "changed frequency", "contextual", "broken correlation", "spike")
@@ -94,7 +94,7 @@ def kept(change: dict[str, Any], made: list[Any]) -> tuple[float, float]:
 def main() -> None:
     """Print one table a detector."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--kept", type=Path, default=Path("kept"))
     parser.add_argument("--sets", default="ASD,NAB,msl,smap,JumpStarter2,smd")
     parser.add_argument("--detectors", default="linear-last")
     options = parser.parse_args()
@@ -102,13 +102,9 @@ def main() -> None:
     for name in options.detectors.split(","):
         data: dict[str, list[Any]] = {}
         for each in options.sets.split(","):
-            data[each] = []
-            for _, train, test in entities(each, options.data):
-                try:
-                    detector = make(name).fit(train)
-                except SeriesError:
-                    continue
-                data[each].append((nominal(detector), scored(detector, test), np.asarray(test.labels)))
+            data[each] = [
+                (one.nominal, one.test, one.labels.astype(int)) for one in kept_scores(options.kept, name, each)
+            ]
         plants = masked(name)
         base: dict[str, Any] = {}
         print(

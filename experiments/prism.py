@@ -1,154 +1,227 @@
-"""The default detector, measured: six real sets, generated plants, what each view adds, what it costs.
+"""The default detector, measured: six real sets, generated plants, what each view adds, how views are fused, what it costs.
 
-    TISAT_DATA=... python experiments/prism.py score --out /tmp/prism        scores of every entity, kept (20 minutes on one core)
-    TISAT_DATA=... python experiments/prism.py table --out /tmp/prism        pooled / mean SPD of each set under the excess rule
-    TISAT_DATA=... python experiments/prism.py views --out /tmp/prism        the same without each view, with paired intervals
-    TISAT_DATA=... python experiments/prism.py rule --out /tmp/prism         the same with other options of the rule
-    python experiments/prism.py plants --seeds 9200:9212                     faults found at 1/day, calibrated from training alone
-    python experiments/prism.py cost                                         CPU seconds of 28,000 x 38, milliseconds a streamed row
+    TISAT_DATA=... python experiments/kept.py --out kept --detectors prism    scores of every entity, kept (15 minutes on one core)
+    python experiments/prism.py table --kept kept      pooled / mean SPD of each set, under the default and the comparable reference
+    python experiments/prism.py views --kept kept      the same without each view and of each alone, with paired intervals
+    python experiments/prism.py fusion --kept kept     other ways to fuse the views, with paired intervals
+    python experiments/prism.py loso --kept kept       the fusion chosen on five sets, measured on the sixth
+    python experiments/prism.py rule --kept kept       other options of the rule
+    python experiments/prism.py plants --seeds 9200:9212    faults found at 1/day, calibrated from training alone
+    python experiments/prism.py cost                   CPU seconds of 28,000 x 38, milliseconds a streamed row
 
-SPD at delta_max 100. SMD is the 12 machines of ``data/``, MSL and SMAP are the telemetry value, ASD, JumpStarter2 and NAB are
-folders of npz files (``train``, ``test``, ``labels``).
+SPD at delta_max 100. Test labels are used to measure; what was chosen with them is in ``docs/log.md``.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+from kept import SETS
 
-from tisat import Watch, datasets
+from tisat import Watch
 from tisat.benchmark.curves import NEVER, EntityCounts, counts_of_scores
 from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
 from tisat.datasets.synthetic import DAY, KINDS, make_plant
 from tisat.detectors import make
+from tisat.detectors import prism as fused
 from tisat.detectors.views import VIEWS
 from tisat.metrics.windows import windows_of
 from tisat.sequential.cusum import CompressedSum
 from tisat.sequential.rules import Scored, make_rule
 
-SETS = ("smd", "msl", "smap", "ASD", "JumpStarter2", "NAB")
 DELTA_MAX = 100
 GRACE = 120  # instants after a fault in which an alarm is not counted as false
-
-
-def entities(which: str) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
-    """Name, training values, test values and labels of every entity of a set."""
-    if which in ("smd", "msl", "smap"):
-        for one in datasets.load(which, telemetry_only=None if which == "smd" else True):
-            yield one.name, one.train.values, one.test.values, one.test.labels
-        return
-    for file in sorted((Path(os.environ["TISAT_DATA"]) / which).glob("*.npz")):
-        with np.load(file) as arrays:
-            yield (
-                file.stem,
-                arrays["train"].astype(float),
-                arrays["test"].astype(float),
-                arrays["labels"].astype(bool),
-            )
-
-
-def score(out: Path, sets: list[str]) -> None:
-    """Fit prism on every entity and keep its views of nominal rows and of the test."""
-    out.mkdir(parents=True, exist_ok=True)
-    for which in sets:
-        start = time.process_time()
-        for name, train, test, labels in entities(which):
-            file = out / f"{which}__{name}.npz"
-            if file.exists():
-                continue
-            detector = make("prism").fit(train)
-            points = detector.points(test)
-            np.savez(
-                file,
-                nominal=detector.views(detector.nominal_),
-                nominal_scores=detector.aggregate(detector.nominal_),
-                views=detector.views(points),
-                scores=detector.aggregate(points),
-                labels=labels,
-            )
-        print(f"{which}: {time.process_time() - start:.0f} s of CPU", flush=True)
+COMPARABLE = {
+    "enter": 10**9,
+    "lasting": 10**6,
+    "window": 1000,
+}  # every score enters the past: one threshold for many entities
+SLOW = [v for v, view in enumerate(VIEWS.values()) if view.slow]
+FAST = [v for v in range(len(VIEWS)) if v not in SLOW]
+Fusion = Callable[[np.ndarray], np.ndarray]  # (T, V) sums of evidence to one number an instant
 
 
 @cache
-def evidence(file: Path, options: tuple[tuple[str, float], ...]) -> np.ndarray:
-    """The evidence ``(T, V)`` of one entity: each view has its own reference, so views can be left out afterwards."""
-    rule = make_rule("excess", **dict(options))
+def loaded(file: Path) -> dict[str, np.ndarray]:
     with np.load(file) as arrays:
-        nominal = Scored.of(arrays["nominal_scores"], views=arrays["nominal"])
-        test = Scored.of(arrays["scores"], views=arrays["views"])
-    return rule.fit(nominal).evidence(test)
+        return {name: arrays[name] for name in ("raw_nominal", "raw", "labels")}
 
 
-def counts(out: Path, which: str, columns: list[int], **options: float) -> EntityCounts:
-    """The counts of a set under the excess rule, from some of the views."""
-    files = sorted(out.glob(f"{which}__*.npz"))
-    labels = [np.load(file)["labels"].astype(bool) for file in files]
+@cache
+def sums(file: Path, steady: float | None, options: tuple[tuple[str, float], ...]) -> np.ndarray:
+    """Each view's evidence summed ``(T, V)``, slow views compressed by their share ``steady`` of unseen rows (None: as they are)."""
+    arrays = loaded(file)
+    nominal, test = arrays["raw_nominal"], arrays["raw"]
+    if steady is not None:
+        before, fused.STEADY = fused.STEADY, steady
+        kept = fused.exponents(nominal)
+        fused.STEADY = before
+        nominal, test = fused.compressed(nominal, kept), fused.compressed(test, kept)
+    rule = make_rule("excess", **dict(options)).fit(Scored.of(nominal, views=nominal))
+    evidence = rule.evidence(Scored.of(test, views=test))
+    known = np.concatenate([np.zeros((rule.length - 1, len(VIEWS))), np.nan_to_num(evidence)])
+    total = np.lib.stride_tricks.sliding_window_view(known, rule.length, axis=0).sum(axis=-1)
+    return np.where(np.isnan(evidence), np.nan, total)
+
+
+def held(values: np.ndarray, hold: int) -> np.ndarray:
+    windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([np.full(hold - 1, -np.inf), values]), hold)
+    return np.where(np.isnan(values), np.nan, np.nanmax(windows, axis=1))
+
+
+def plain_sum(columns: list[int] | None = None, unit: float = 0.2, slow: float = 1.0) -> Fusion:
+    weights = np.where(np.isin(np.arange(len(VIEWS)), SLOW), slow, 1.0)
+    some = list(range(len(VIEWS))) if columns is None else columns
+    return lambda total: np.asarray((np.log1p(total / unit) * weights)[:, some].sum(axis=1))
+
+
+def larger_group(total: np.ndarray) -> np.ndarray:
+    logs = np.log1p(total / 0.2)
+    return np.asarray(np.maximum(logs[:, FAST].sum(axis=1), logs[:, SLOW].sum(axis=1)))
+
+
+FUSIONS: dict[str, tuple[float | None, Fusion]] = {
+    "sum of six": (None, plain_sum()),
+    "slow views steady on .98": (0.98, plain_sum()),
+    "slow views steady on .99": (0.99, plain_sum()),
+    "slow views steady on .995 (default)": (0.995, plain_sum()),
+    "slow views steady on .999": (0.999, plain_sum()),
+    "slow views at half weight": (None, plain_sum(slow=0.5)),
+    "larger of two groups": (None, larger_group),
+    "without slow views": (None, plain_sum(FAST)),
+    "unit .05": (0.995, plain_sum(unit=0.05)),
+    "unit 1": (0.995, plain_sum(unit=1.0)),
+}
+DEFAULT = "slow views steady on .995 (default)"
+
+
+def files(out: Path, which: str) -> list[Path]:
+    return sorted((out / "prism").glob(f"{which}__*.npz"))
+
+
+def counts(out: Path, which: str, steady: float | None, fusion: Fusion, **options: float) -> EntityCounts:
+    """The counts of a set for one fusion of the views."""
     rule = make_rule("excess", **options)
-    statistics = []
-    for file in files:
-        total = CompressedSum(threshold=NEVER, length=rule.length, hold=rule.hold, unit=rule.unit, views=len(columns))
-        some = evidence(file, tuple(options.items()))[:, columns]
-        statistics.append(total.run(some[:, 0] if len(columns) == 1 else some).statistic)
-    return counts_of_scores(statistics, [windows_of(one, DELTA_MAX) for one in labels])
+    statistics, labels = [], []
+    for file in files(out, which):
+        statistics.append(held(fusion(sums(file, steady, tuple(options.items()))), rule.hold))
+        labels.append(windows_of(loaded(file)["labels"].astype(bool), DELTA_MAX))
+    return counts_of_scores(statistics, labels)
 
 
-def row(label: str, found: dict[str, EntityCounts]) -> None:
+def row(label: str, found: dict[str, EntityCounts]) -> float:
     cells = [f"{one.pooled()[0]:.3f}/{np.nanmean(one.each()):.3f}" for one in found.values()]
-    average = np.mean([[one.pooled()[0], np.nanmean(one.each())] for one in found.values()])
+    average = float(np.mean([[one.pooled()[0], np.nanmean(one.each())] for one in found.values()]))
     print(f"| {label} | " + " | ".join(cells) + f" | {average:.4f} |", flush=True)
+    return average
 
 
 def header(sets: list[str]) -> None:
     print("| | " + " | ".join(sets) + " | mean |\n|---" + "|---" * (len(sets) + 1) + "|")
 
 
-def table(out: Path, sets: list[str]) -> dict[str, EntityCounts]:
+def table(out: Path, sets: list[str]) -> None:
     """Pooled / mean SPD of all views together."""
     header(sets)
-    every = {which: counts(out, which, list(range(len(VIEWS)))) for which in sets}
-    row("prism, excess", every)
-    return every
+    steady, fusion = FUSIONS[DEFAULT]
+    row("prism, excess", {which: counts(out, which, steady, fusion) for which in sets})
+    row("prism, comparable reference", {which: counts(out, which, steady, fusion, **COMPARABLE) for which in sets})
+    check(out, sets)
+
+
+def check(out: Path, sets: list[str]) -> None:
+    """That the sums above are the rule's own statistic."""
+    file = files(out, sets[-1])[0]
+    steady, fusion = FUSIONS[DEFAULT]
+    with np.load(file) as arrays:
+        rule = make_rule("excess").fit(Scored.of(arrays["nominal"], views=arrays["nominal"]))
+        evidence = rule.evidence(Scored.of(arrays["views"], views=arrays["views"]))
+    mine = held(fusion(sums(file, steady, ())), rule.hold)
+    own = CompressedSum(threshold=NEVER, length=rule.length, hold=rule.hold, unit=rule.unit, views=len(VIEWS)).run(
+        evidence
+    )
+    assert np.allclose(np.nan_to_num(mine), np.nan_to_num(own.statistic), atol=1e-6), "the sums are not the rule's"
+
+
+def differences(label: str, more: dict[str, EntityCounts], less: dict[str, EntityCounts]) -> list[str]:
+    lines = []
+    for which, one in more.items():
+        other = less[which]
+        weights = resampling_weights(len(one.n_events))
+        pooled = interval_of(one.pooled()[0] - other.pooled()[0], one.pooled(weights) - other.pooled(weights))
+        mean = interval_of(
+            float(np.nanmean(one.each()) - np.nanmean(other.each())),
+            resampled_means(one.each(), weights) - resampled_means(other.each(), weights),
+        )
+        lines.append(f"| {label} | {which} | {pooled} | {mean} |")
+    return lines
 
 
 def views(out: Path, sets: list[str]) -> None:
     """What is lost without each view, and what each has alone; differences with 95 % intervals over entities."""
-    every = table(out, sets)
-    names = list(VIEWS)
-    differences = []
-    for v, name in enumerate(names):
-        rest = [i for i in range(len(names)) if i != v]
-        without = {which: counts(out, which, rest) for which in sets}
+    header(sets)
+    steady, fusion = FUSIONS[DEFAULT]
+    every = {which: counts(out, which, steady, fusion) for which in sets}
+    row("prism, excess", every)
+    lines = []
+    for v, name in enumerate(VIEWS):
+        rest = plain_sum([i for i in range(len(VIEWS)) if i != v])
+        without = {which: counts(out, which, steady, rest) for which in sets}
         row(f"without {name}", without)
-        for which in sets:
-            weights = resampling_weights(len(every[which].n_events))
-            pooled = every[which].pooled()[0] - without[which].pooled()[0]
-            mean = np.nanmean(every[which].each()) - np.nanmean(without[which].each())
-            a = interval_of(pooled, every[which].pooled(weights) - without[which].pooled(weights))
-            b = interval_of(
-                float(mean),
-                resampled_means(every[which].each(), weights) - resampled_means(without[which].each(), weights),
-            )
-            differences.append((name, which, a, b))
-    for v, name in enumerate(names):
-        row(f"{name} alone", {which: counts(out, which, [v]) for which in sets})
-    print("\n| what a view adds | set | pooled | mean |\n|---|---|---|---|")
-    for name, which, a, b in differences:
-        print(f"| {name} | {which} | {a} | {b} |")
+        lines += differences(name, every, without)
+    for v, name in enumerate(VIEWS):
+        row(f"{name} alone", {which: counts(out, which, steady, plain_sum([v])) for which in sets})
+    print("\n| what a view adds | set | pooled | mean |\n|---|---|---|---|", *lines, sep="\n")
+
+
+def fusion(out: Path, sets: list[str]) -> None:
+    """Other ways to fuse the views, and what the default gains over the plain sum of six."""
+    header(sets)
+    found = {}
+    for name, (steady, way) in FUSIONS.items():
+        found[name] = {which: counts(out, which, steady, way) for which in sets}
+        row(name, found[name])
+    print("\n| default minus | set | pooled | mean |\n|---|---|---|---|")
+    for other in ("sum of six", "larger of two groups", "without slow views"):
+        print(*differences(other, found[DEFAULT], found[other]), sep="\n")
+
+
+def loso(out: Path, sets: list[str]) -> None:
+    """The fusion with the best mean of five sets, measured on the sixth against the plain sum of six."""
+    value = {
+        name: np.array(
+            [
+                np.mean([one.pooled()[0], np.nanmean(one.each())])
+                for one in (counts(out, which, steady, way) for which in sets)
+            ]
+        )
+        for name, (steady, way) in FUSIONS.items()
+    }
+    print("| left out | chosen on the others | its gain here | the default's gain here |\n|---|---|---|---|")
+    gains = []
+    for i, which in enumerate(sets):
+        best = max(value, key=lambda name: np.delete(value[name], i).mean())
+        gains.append([value[one][i] - value["sum of six"][i] for one in (best, DEFAULT)])
+        print(f"| {which} | {best} | {gains[-1][0]:+.3f} | {gains[-1][1]:+.3f} |")
+    print("| mean | | {:+.3f} | {:+.3f} |".format(*np.mean(gains, axis=0)))
 
 
 def rule(out: Path, sets: list[str]) -> None:
     """Other options of the excess rule."""
     header(sets)
-    everything = list(range(len(VIEWS)))
-    for options in ({}, {"enter": 10, "lasting": 200}, {"enter": 30, "lasting": 200}, {"enter": 100, "lasting": 200}):
-        row(str(options or "default"), {which: counts(out, which, everything, **options) for which in sets})
+    steady, way = FUSIONS[DEFAULT]
+    for options in (
+        {}, {"enter": 1}, {"enter": 10}, {"enter": 30}, {"lasting": 150}, {"lasting": 300}, {"lasting": 500}, {"quantile": 0.99},
+        {"quantile": 0.97}, {"hold": 20}, {"hold": 50}, {"window": 1000}, {"enter": 10**9, "lasting": 10**6}, COMPARABLE,
+    ):  # fmt: skip
+        row(str(options or "default"), {which: counts(out, which, steady, way, **options) for which in sets})
+        sums.cache_clear()
 
 
 def plants(seeds: range, detector: str, **options: float) -> None:
@@ -175,7 +248,7 @@ def cost() -> None:
     rng = np.random.default_rng(0)
     values = 0.01 * np.cumsum(rng.standard_normal((56_000, 38)), axis=0) + rng.standard_normal((56_000, 38))
     make("prism").fit(values[:1000]).decision_function(values[:1000])  # compiled before the clock starts
-    for label, holdout in (("cross-fitted", None), ("without cross-fitting", 0.2)):
+    for label, holdout in (("without cross-fitting", 0.2), ("cross-fitted", None)):
         start = time.process_time()
         detector = make("prism").fit(values[:28_000], holdout=holdout)
         middle = time.process_time()
@@ -191,16 +264,16 @@ def cost() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("score", "table", "views", "rule", "plants", "cost"))
-    parser.add_argument("--out", type=Path, default=Path("prism-scores"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    on_kept = {"table": table, "views": views, "fusion": fusion, "loso": loso, "rule": rule}
+    parser.add_argument("what", choices=(*on_kept, "plants", "cost"))
+    parser.add_argument("--kept", type=Path, default=Path("kept"))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--seeds", default="9200:9212")
     parser.add_argument("--detector", default="prism")
     parser.add_argument("--set", action="append", default=[], help="plants: an option of the excess rule, as enter=30.")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    sets = given.sets.split(",")
     if given.what == "plants":
         first, last = map(int, given.seeds.split(":"))
         options = {name: int(value) for name, _, value in (one.partition("=") for one in given.set)}
@@ -208,7 +281,7 @@ def main() -> None:
     elif given.what == "cost":
         cost()
     else:
-        {"score": score, "table": table, "views": views, "rule": rule}[given.what](given.out, sets)
+        on_kept[given.what](given.kept, given.sets.split(","))
 
 
 if __name__ == "__main__":

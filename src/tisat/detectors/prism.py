@@ -9,6 +9,11 @@ mean of its contributions over channels, measured from the view's level on the r
 at the median, and so 1 one such distance above the level. Scores of rows the model has not seen are therefore honest,
 in the same unit, and the alarm threshold can be calibrated on them.
 
+**Slow views** (relations, rhythm) see what no other does where they are steady, and chatter where the machine changes from
+week to week. Rows the model has not seen tell which: where ``log(1 + s / 0.01)`` of a slow view's score s is above 1 in one
+of 200 such rows, its scores above the level are compressed until it is 1 there (:func:`exponents`). A view that is steady
+keeps its word; one that is not must shout.
+
 **A point** ``(V + 2 C + 1,)`` is the V scores; for each channel its part in the evidence and its expected value
 (scaled); and how lively (above 0) or quiet the liveliest or quietest channel is. The last three are for explanations.
 
@@ -36,6 +41,7 @@ from tisat.detectors.views.base import Integers, thinned
 from tisat.detectors.views.line import fit_line, forecasts
 from tisat.errors import ArtefactError
 from tisat.explanation import Explanation, shares
+from tisat.nominal import Piece
 from tisat.parameters import integer, learned, real
 
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
@@ -46,6 +52,37 @@ BLAMING = ("error", "joint", "activity", "rhythm")  # views that know which chan
 QUIET = 1e-3  # what a view below its level says in blame
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
 LEAST_LEVEL = 1e-9  # a view below this never moved in training
+STEADY, SMALLEST = (
+    0.995,
+    0.01,
+)  # share of unseen rows a slow view must be steady on; a score that counts (20 make a UNIT)
+
+
+def exponents(nominal: Array) -> Array:
+    """How much of its word each view keeps ``(V,)``, from its scores ``(N, V)`` of rows the model has not seen.
+
+    Examples
+    --------
+    >>> steady, restless = np.zeros(1000), np.linspace(0.0, 10.0, 1000)
+    >>> exponents(np.stack([restless] * 4 + [steady, restless], axis=1)).round(2).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 0.14]
+    """
+    kept = np.ones(len(VIEWS))
+    for v, view in enumerate(VIEWS.values()):
+        known = nominal[~np.isnan(nominal[:, v]), v]
+        if view.slow and len(known):
+            reached = np.log1p(max(float(np.quantile(known, STEADY)), 0.0) / SMALLEST)
+            kept[v] = 1.0 / max(reached, 1.0)
+    return kept
+
+
+def compressed(scores: Array, kept: Array) -> Array:
+    """Scores ``(T, V)`` with what lies above the level 0 raised to the powers ``kept``, in units of SMALLEST."""
+    out = scores.copy()
+    for v in np.flatnonzero(kept < 1.0):
+        above = out[:, v] > 0
+        out[above, v] = SMALLEST * np.expm1(kept[v] * np.log1p(out[above, v] / SMALLEST))
+    return out
 
 
 class Prism(Detector):
@@ -86,6 +123,9 @@ class Prism(Detector):
     middle_: Array = learned("C")  # (C,) mean of the scaled rows
     covariance_: Array = learned("C, C")  # (C, C) of the scaled rows
     levels_: Array = learned("V, 2")  # (V, 2): median and level of each view on training rows
+    exponents_: Array = learned(
+        "V"
+    )  # (V,): 1, and less for slow views that are restless on rows the model has not seen
 
     # ------------------------------------------------------------------ rows
 
@@ -138,6 +178,11 @@ class Prism(Detector):
             view.fit(scenes)
         few = thinned(scenes, LEVELS_FROM)
         self.levels_ = np.array([self._level(view, few) for view in self._views.values()])
+        self.exponents_ = np.ones(len(VIEWS))
+
+    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
+        super()._keep_nominal(parts, tails, cross_fitted)
+        self.exponents_ = exponents(self.nominal_[:, : len(VIEWS)])
 
     def _scene(self, rows: Array, at: Integers) -> Scene:
         return Scene(rows, at, rows[at] - forecasts(rows, at, self.weights_, self.intercepts_))
@@ -185,7 +230,7 @@ class Prism(Detector):
             parts = np.where(unknown, 0.0, parts)
             scores = np.where(count > 0, parts.sum(axis=2) / np.maximum(count, 1), np.nan)
         scores = (scores - self.levels_[:, 1]) / (self.levels_[:, 1] - self.levels_[:, 0])  # (n, V)
-        heights = np.fmax(scores, -1.0)
+        heights = np.fmax(compressed(scores, self.exponents_), -1.0)
         loud = np.log1p(np.maximum(heights, 0.0) / UNIT) + QUIET * np.log1p(heights + 1.0)
         positive = np.maximum(parts, 0.0)
         whole = positive.sum(axis=2)
@@ -224,19 +269,20 @@ class Prism(Detector):
         return len(VIEWS)
 
     def views(self, points: Array) -> Array:
-        """The scores ``(T, V)`` of each view: 0 at its nominal level, -1 at its nominal median."""
-        return points[:, : len(VIEWS)]
+        """The scores ``(T, V)`` of each view: 0 at its nominal level, -1 at its nominal median; restless ones compressed."""
+        return compressed(points[:, : len(VIEWS)], self.exponents_)
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the nominal level."""
-        heights = np.maximum(points[:, : len(VIEWS)] + 1.0, 0.0)
+        heights = np.maximum(self.views(points) + 1.0, 0.0)
         known = ~np.isnan(heights)
         total = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
         return np.where(known.any(axis=1), total, np.nan)
 
     def _explain(self, row: Array, point: Array) -> Explanation:
         names, channels = list(VIEWS), self.n_channels_
-        scores, blame, expected = np.split(point[:-1], [len(names), len(names) + channels])
+        _, blame, expected = np.split(point[:-1], [len(names), len(names) + channels])
+        scores = self.views(point[None])[0]
         loudest = names[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         kind = "restless" if loudest == "activity" and point[-1] > 0 else VIEWS[loudest].kind
         spread = self._views["relations" if loudest == "relations" else "error"].arrays()["spread"]
@@ -258,7 +304,9 @@ class Prism(Detector):
         for name, view in self._views.items():
             mine = {attribute: tensors[f"{name}.{attribute}"] for attribute in view.learned}
             view.restore(mine, self.n_channels_)
-        if self.levels_.shape != (len(VIEWS), 2) or self.weights_.shape != (self.lags - 1, self.n_channels_):
+        fits = self.levels_.shape == (len(VIEWS), 2) and self.exponents_.shape == (len(VIEWS),)
+        fits = fits and bool(((self.exponents_ > 0) & (self.exponents_ <= 1)).all())
+        if not fits or self.weights_.shape != (self.lags - 1, self.n_channels_):
             raise ArtefactError("The views and the forecast of a model file must fit together. They do not.")
 
     @classmethod

@@ -41,6 +41,7 @@ class View(ABC):
     blind: ClassVar[str]  # one sentence
     context: ClassVar[int]  # rows before an instant it looks at
     reach: ClassVar[float] = 1.0  # nominal levels above the median at which it starts to speak
+    slow: ClassVar[bool] = False  # True: heard in full only where it is steady on rows the model has not seen
     signed: ClassVar[bool] = False  # True: contributions are the squares of :meth:`deviations`
     learned: ClassVar[Mapping[str, tuple[str, ...]]]  # attribute -> its dimensions; "C" is the number of channels
 

@@ -56,6 +56,7 @@ class Relations(View):
     blind: ClassVar[str] = "what all channels do together; a fault shorter than a few rows"
     context: ClassVar[int] = SMOOTH + max(PAST) - 2
     reach: ClassVar[float] = 2.0
+    slow: ClassVar[bool] = True
     signed: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
         "weights": ("inputs", "C"), "intercepts": ("C",), "usual": ("C",), "spread": ("C",)

@@ -81,6 +81,7 @@ class Rhythm(View):
     blind: ClassVar[str] = "single spikes, levels and drifts; a rhythm slower than about 40 rows"
     context: ClassVar[int] = ROWS + LAGS
     reach: ClassVar[float] = 2.0
+    slow: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
         "step": ("C",), "usual": ("lags", "C"), "whitening": ("lags", "lags", "C")
     }  # fmt: skip

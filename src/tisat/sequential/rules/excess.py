@@ -24,7 +24,7 @@ class _Excess:
         views = len(rule.level_)
         self._rule = rule
         self._numbers = (
-            rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window), rule.enter, rule.hold,
+            rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window), rule.enter, rule.length,
         )  # fmt: skip  # looked up once, not at every row
         # Filled, not zeros(): the memory is taken at once, and a monitor does not grow as its past does.
         self._past = np.full((views, rule.window + rule.lag), 0.0)
@@ -69,7 +69,7 @@ class ExcessRule(AlarmRule):
     what the score has above it, in units of the reference's height over the nominal median; it is never negative. A score
     multiplied by a constant or shifted gives the same evidence.
 
-    **A fault does not hide the next one.** An excess is a run of scores above the reference, at most ``hold`` instants
+    **A fault does not hide the next one.** An excess is a run of scores above the reference, at most ``length`` instants
     apart. Of each excess only the first ``enter`` scores enter the past, cut off at ``clip`` units; the others enter as the
     reference itself. It takes many excesses, not one long one, to raise the reference.
 
