@@ -2,74 +2,268 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tisat.cli._options import Budget
+
+if TYPE_CHECKING:
+    from tisat.serve.config import Config
 
 app = typer.Typer(
     help="The watch as a service: rows in over HTTP, alarms out, and a console that shows the budget.",
     invoke_without_command=True,
     no_args_is_help=True,
 )
-Data = Annotated[Path, typer.Option(help="The folder that holds everything; made where it is not there.")]
+Folder = Annotated[Path, typer.Option("--data", help="The folder of the service.")]
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
+def _needs() -> None:
+    from tisat._extras import require
+
+    for module in ("starlette", "uvicorn", "msgspec", "prometheus_client"):
+        require(module, whose="tisat serve")
 
 
 @app.callback()
 def serve(
     ctx: typer.Context,
     model: Annotated[Path | None, typer.Option(help="A model, as written by tisat fit.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="The folder that holds everything; made where it is not there.")
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder that holds everything; made where it is not there.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with groups, sources and sinks: see docs/serve.md.")] = None,
     budget: Budget = None,
-    host: Annotated[str, typer.Option(help="Where to listen; beyond this machine only with a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8765,
-    lateness: Annotated[
-        str | None, typer.Option(help="Wait so long for late rows before judging, such as '2 min'.")
-    ] = None,
-    silent_after: Annotated[
-        str | None, typer.Option(help="An entity without rows for so long is an alarm, such as '10 min'.")
-    ] = None,
-) -> None:
-    """Watch entities whose rows come in over HTTP.
+    host: Annotated[str | None, typer.Option(help="Where to listen; beyond this machine only with a token.")] = None,
+    port: Annotated[int | None, typer.Option(help="8765 unless given; 0: any that is free.", min=0, max=65535)] = None,
+    lateness: Annotated[str | None, typer.Option(help="Wait so long for late rows before judging, such as '2 min'.")] = None,
+    silent_after: Annotated[str | None, typer.Option(help="An entity without rows for so long is an alarm, such as '10 min'.")] = None,
+    prometheus: Annotated[str | None, typer.Option(help="Pull rows from this Prometheus API, such as http://localhost:9090.")] = None,
+    query: Annotated[list[str] | None, typer.Option(help="A channel and its PromQL: 'cpu=avg by (instance) (rate(...))'. Again for each channel.")] = None,
+    entity: Annotated[str, typer.Option(help="The label that names the entity.")] = "instance",
+    step: Annotated[str, typer.Option(help="Seconds between two rows of a query, such as 15s.")] = "15s",
+    history: Annotated[str | None, typer.Option(help="Where the model is not there yet: fit it on so much history of the queries.")] = None,
+    detector: Annotated[str | None, typer.Option(help="The detector to fit so.")] = None,
+    alertmanager: Annotated[str | None, typer.Option(help="Tell this Alertmanager, such as http://localhost:9093.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="Post every alarm here; signed where TISAT_WEBHOOK_SECRET is set.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, say what the fleet will need, and stop.")] = False,
+    entities: Annotated[int, typer.Option(help="For --dry-run: how many there will be.", min=1)] = 1000,
+    demo: Annotated[bool, typer.Option("--demo", help="A generated fleet of 30 pumps with faults that arrive live; needs no files.")] = False,
+) -> None:  # fmt: skip
+    """Watch entities whose rows come in over HTTP, or are pulled by query.
 
     `tisat serve --model plant.tisat --data watch/`
     """
     if ctx.invoked_subcommand is not None:
         return
-    from tisat._extras import require
+    _needs()
+    if demo:
+        _demo(data, host or "127.0.0.1", 8765 if port is None else port)
+        return
+    from tisat.serve import config as configuration
+
+    if config is not None:
+        told = configuration.read_config(config)
+    else:
+        sources = _source(prometheus, query or [], entity, step)
+        sinks = _sinks(alertmanager, webhook)
+        told = _of_options(
+            model,
+            data,
+            sources,
+            sinks,
+            budget=budget,
+            lateness=lateness,
+            silent_after=silent_after,
+            history=history,
+            detector=detector,
+        )
+    told.listen.host = host or told.listen.host
+    told.listen.port = told.listen.port if port is None else port
+    if dry_run:
+        _dry_run(told, entities)
+        return
+    _run(told, config)
+
+
+def _source(prometheus: str | None, queries: list[str], entity: str, step: str) -> list[dict[str, Any]]:
     from tisat.errors import InputError
 
-    for module in ("starlette", "uvicorn", "msgspec", "prometheus_client"):
-        require(module, whose="tisat serve")
-    if model is None or data is None:
-        raise InputError("tisat serve must be given --model and --data. Make a model with tisat fit.")
-    from tisat.reading.durations import seconds_of
-    from tisat.serve.api.app import make_app
-    from tisat.serve.group import Group
-    from tisat.serve.running import check_listening, listen, running
-    from tisat.serve.security import Tokens
-    from tisat.watch import Watch
+    if prometheus is None:
+        if queries:
+            raise InputError("--query must come with --prometheus URL. Got none.")
+        return []
+    pairs = [text.partition("=") for text in queries]
+    if not pairs or any(not sign or not name.strip() or not asked.strip() for name, sign, asked in pairs):
+        raise InputError(
+            "--query must be channel=query, once for each channel: --query 'cpu=avg by (instance) (rate(...))'."
+        )
+    found = {name.strip(): asked.strip() for name, _, asked in pairs}
+    return [
+        {"kind": "promql", "name": "prometheus", "url": prometheus, "queries": found, "entity": entity, "step": step}
+    ]
 
-    watch = Watch.load(model, budget=budget)
-    group = Group(
-        "main",
-        watch,
-        lateness=0.0 if lateness is None else seconds_of(lateness, whose="--lateness"),
-        silent_after=None if silent_after is None else seconds_of(silent_after, whose="--silent-after"),
-    )
-    typer.echo(str(watch.calibration), err=True)
-    with running(data, [group]) as service:
+
+def _sinks(alertmanager: str | None, webhook: str | None) -> list[dict[str, Any]]:
+    import os
+
+    found: list[dict[str, Any]] = []
+    if alertmanager:
+        found.append({"kind": "alertmanager", "name": "alertmanager", "url": alertmanager})
+    if webhook:
+        secret = "TISAT_WEBHOOK_SECRET" if "TISAT_WEBHOOK_SECRET" in os.environ else ""
+        found.append({"kind": "webhook", "name": "webhook", "url": webhook, "secret_env": secret})
+    return found
+
+
+def _of_options(
+    model: Path | None,
+    data: Path | None,
+    sources: list[dict[str, Any]],
+    sinks: list[dict[str, Any]],
+    **group: str | None,
+) -> Config:
+    import msgspec
+
+    from tisat.errors import InputError
+    from tisat.serve.config import Config
+
+    if model is None or data is None:
+        raise InputError(
+            "tisat serve must be given --model and --data, or --config. Make a model with tisat fit, or look at --demo."
+        )
+    table = {key: value for key, value in group.items() if value is not None}
+    tables = [{"name": "main", "model": str(model), **table}]
+    return msgspec.convert({"data": str(data), "group": tables, "source": sources, "sink": sinks}, Config)
+
+
+def _run(config: Config, path: Path | None) -> None:
+    from tisat.serve.api.app import make_app
+    from tisat.serve.config import groups_of, parts_of, settings_of
+    from tisat.serve.reload import on_hangup
+    from tisat.serve.running import check_listening, console_of, listen, running
+    from tisat.serve.security import Tokens
+
+    settings, limits = settings_of(config)
+    parts, routes = parts_of(config)
+    groups = groups_of(config, say=_say)
+    for group in groups:
+        _say(f"{group.name}: {group.watch.calibration}")
+    with ExitStack() as stack:
+        service = stack.enter_context(
+            running(Path(config.data), groups, settings=settings, limits=limits, parts=parts, routes=routes)
+        )
         tokens = Tokens(service.engine.store)
-        check_listening(host, tokens)
+        check_listening(config.listen.host, tokens)
+        for group in groups:
+            used = group.watches[group.calibration].calibration
+            if used.threshold != group.watch.calibration.threshold:
+                _say(
+                    f"{group.name}: in force is {used.budget}, h = {used.threshold:.4g}; a threshold changes by a proposal that somebody takes"
+                )
         if service.engine.replayed:
-            typer.echo(f"{service.engine.replayed} rows of the log judged again", err=True)
+            _say(f"{service.engine.replayed} rows of the log judged again")
 
         def ready(url: str) -> None:
             service.settings.url = service.settings.url or url
-            typer.echo(f"listening on {url} ({len(service.engine.cells)} entities)", err=True)
+            _say(f"listening on {url} ({len(service.engine.cells)} entities); open it in a browser")
 
-        listen(make_app(service, tokens), host=host, port=port, ready=ready)
+        on_hangup(service, tokens, path, _say)
+        made = make_app(service, tokens, more=console_of(service))
+        keys = [Path(name) if name else None for name in (config.listen.certificate, config.listen.key)]
+        listen(made, host=config.listen.host, port=config.listen.port, certificate=keys[0], key=keys[1], ready=ready)
+
+
+def _demo(data: Path | None, host: str, port: int) -> None:
+    import tempfile
+
+    from tisat.serve.api.app import make_app
+    from tisat.serve.demo import DemoSource, demo_watch
+    from tisat.serve.group import Group
+    from tisat.serve.running import check_listening, console_of, listen, running
+    from tisat.serve.security import Tokens
+
+    _say("fitting a model on generated pumps ...")
+    group = Group("pumps", demo_watch(), silent_after=30.0)
+    _say("30 pumps, one row a second; the past quarter of an hour first, then a fault about every 18 seconds")
+    with (
+        tempfile.TemporaryDirectory(prefix="tisat-demo-") as folder,
+        running(data or Path(folder), [group], parts=[DemoSource()]) as service,
+    ):
+        tokens = Tokens(service.engine.store)
+        check_listening(host, tokens)
+        made = make_app(service, tokens, more=console_of(service))
+        listen(made, host=host, port=port, ready=lambda url: _say(f"listening on {url}; open it in a browser"))
+
+
+def _dry_run(config: Config, entities: int) -> None:
+    from tisat.serve.config import groups_of, parts_of, settings_of
+    from tisat.serve.upkeep import estimate
+
+    settings_of(config)
+    parts_of(config)
+    for group in groups_of(config, say=_say):
+        found = estimate(group.watch, entities=entities, period=None, days=group.retention / 86400.0)
+        typer.echo(
+            f"group {group.name}: {entities} entities x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each"
+        )
+        typer.echo(
+            f"  rows/s     {found['rows_per_second_needed']:.1f} needed, {found['rows_per_second_here']:.0f} judged and written here ({found['share_of_a_core']:.1%} of a core)"
+        )
+        typer.echo(f"  memory     {found['memory_bytes'] / 1e6:.0f} MB")
+        typer.echo(f"  disk       {found['disk_bytes'] / 1e9:.2f} GB for {group.retention / 86400:g} days of history")
+        typer.echo(f"  restart    {found['restart_seconds']:.0f} s after a kill, beside the start of Python")
+
+
+@app.command("token")
+def token(
+    data: Folder,
+    name: Annotated[str, typer.Option(help="Whose it is; the author of what is done with it.")],
+    scope: Annotated[list[str] | None, typer.Option(help="ingest, read or admin; again for more.")] = None,
+    end: Annotated[bool, typer.Option("--end", help="Accept it no more.")] = False,
+) -> None:
+    """Make a token, or end one. It is shown once; only its hash is kept. A running service takes it at SIGHUP."""
+    _needs()
+    import time
+
+    from tisat.serve.security import end_token, make_token
+    from tisat.serve.store import open_beside
+
+    with open_beside(data) as store:
+        if end:
+            end_token(store, name, time.time())
+            _say(f"the token {name!r} is ended; tell a running service with: kill -HUP PID")
+        else:
+            typer.echo(make_token(store, name, list(scope or ["admin"]), time.time()))
+            _say("keep it: it is not shown again. A running service takes it after: kill -HUP PID")
+
+
+@app.command("backup")
+def backup(data: Folder, out: Annotated[Path, typer.Option(help="The file to write.")]) -> None:
+    """Everything in one file, while the service runs."""
+    from tisat.serve import upkeep
+
+    typer.echo(f"{upkeep.backup(data, out)} bytes written to {out}")
+
+
+@app.command("restore")
+def restore(data: Folder, source: Annotated[Path, typer.Argument(help="A backup.", metavar="BACKUP")]) -> None:
+    """Put a backup into an empty folder."""
+    from tisat.serve import upkeep
+
+    upkeep.restore(source, data)
+    typer.echo(f"{source} is in {data}")
+
+
+@app.command("export")
+def export(data: Folder, out: Annotated[Path, typer.Option(help="The folder to write to.")]) -> None:
+    """History as Parquet, one file an entity, for tisat fit; rows of alarms have label 1."""
+    from tisat.serve import upkeep
+
+    for name, rows in upkeep.export(data, out):
+        typer.echo(f"{name}\t{rows} rows")

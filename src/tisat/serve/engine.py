@@ -234,7 +234,7 @@ class Engine(Keeper):
             )
             for cell, _, at, offset, values in rows
         ]
-        for (cell, seq, at, _, values), verdict in zip(rows, group.fleet.judge(items, batch=group.batch), strict=True):
+        for (cell, seq, at, _, values), verdict in zip(rows, group.fleet.judge(items), strict=True):
             cell.add(verdict, at, values, seq)
             self.counts[verdict.status] += 1
             outcomes[seq] = self._outcome(group, cell, verdict, seq, at)

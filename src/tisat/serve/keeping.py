@@ -66,31 +66,42 @@ class Keeper:
     # ------------------------------------------------------------------ beginning
 
     def _open(self) -> None:
-        store = self.store
         for group in self.groups.values():
-            kept = store.read(
-                "SELECT id, document FROM calibrations WHERE grp = ? AND entity IS NULL ORDER BY id", (group.name,)
-            )
-            known = store.meta(f"model:{group.name}")
-            if known and known != group.print:
-                raise InputError(
-                    f"The folder {str(store.folder)!r} must be used with the model it began with. Group {group.name!r} has another model now; "
-                    "give the old one, or another --data folder (tisat serve export takes the history along)."
-                )
-            if not kept:
-                self._first_calibration(group)
-            else:
-                group.calibration = int(kept[-1][0])
-        for number, name, document in store.read("SELECT id, grp, document FROM calibrations"):
-            if name in self.groups:
-                group = self.groups[name]
-                group.watch_at(number, Calibration.from_json(json.loads(document)))
+            self._prepare(group)
         self.reload_policy()
         self._restore()
+
+    def add_group(self, group: Group) -> None:
+        """One more group of entities."""
+        with self.lock:
+            self._prepare(group)
+            self.groups[group.name] = group
+
+    def _prepare(self, group: Group) -> None:
+        """The thresholds of a group, in force or kept."""
+        store = self.store
+        known = store.meta(f"model:{group.name}")
+        if known and known != group.print:
+            raise InputError(
+                f"The folder {str(store.folder)!r} must be used with the model it began with. Group {group.name!r} has another model now; "
+                "give the old one, or another --data folder (tisat serve export takes the history along)."
+            )
+        if not store.read("SELECT 1 FROM calibrations WHERE grp = ? AND entity IS NULL", (group.name,)):
+            self._first_calibration(group)
+        for number, entity, document in store.read(
+            "SELECT id, entity, document FROM calibrations WHERE grp = ? ORDER BY id", (group.name,)
+        ):
+            group.watch_at(number, Calibration.from_json(json.loads(document)))
+            if entity is None:
+                group.calibration = int(number)
 
     def _first_calibration(self, group: Group) -> None:
         with self.store.writing() as write:
             write.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"model:{group.name}", group.print))
+            write.execute(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                (f"channels:{group.name}", json.dumps(group.watch.channels)),
+            )
             group.calibration = int(
                 self.add_calibration(write, group.name, None, group.watch.calibration, "tisat", "the model's own")
             )

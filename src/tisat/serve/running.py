@@ -7,6 +7,7 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,18 @@ def running(
             yield service
         finally:
             service.stop()
+
+
+def console_of(service: Service) -> list[Any]:
+    """The routes of the console, where it is installed."""
+    try:
+        console = import_module("tisat.serve.console")
+    except ModuleNotFoundError as error:
+        if error.name != "tisat.serve.console":
+            raise
+        return []
+    routes: list[Any] = console.routes(service)
+    return routes
 
 
 def listen(

@@ -33,6 +33,8 @@ class Store:
     ----------
     folder : path
         Made where it is not there. One service at a time holds it.
+    beside : bool
+        A small change beside a running service, such as a token.
 
     Examples
     --------
@@ -44,12 +46,13 @@ class Store:
     [('me', 'looked')]
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, *, beside: bool = False) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         refusal = InputError(f"The folder {str(folder)!r} must have one tisat serve at a time. Another one holds it.")
         self._held = contextlib.ExitStack()
-        self._held.enter_context(locked(self.folder / "lock", refusal))
+        if not beside:
+            self._held.enter_context(locked(self.folder / "lock", refusal))
         self.path = self.folder / FILE
         self.lock = threading.RLock()  # of the writing connection
         try:
@@ -157,6 +160,11 @@ class Store:
         with contextlib.suppress(sqlite3.Error):
             self._writer.close()
         self._held.close()
+
+
+def open_beside(folder: str | Path) -> Store:
+    """The store of a service that may be running, for a small change."""
+    return Store(folder, beside=True)
 
 
 def is_full(error: BaseException) -> bool:

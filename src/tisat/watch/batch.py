@@ -16,12 +16,12 @@ from tisat.watch.verdict import Verdict
 BATCH = 1024  # windows the detector is asked about at once
 
 
-def judge_all(items: Sequence[tuple[Monitor, Any, Any]], *, exact: bool = True, batch: int = BATCH) -> list[Verdict]:
+def judge_all(items: Sequence[tuple[Monitor, Any, Any]], *, exact: bool = True) -> list[Verdict]:
     """The verdicts on rows of any monitors of one detector and rule, in order; the detector is asked about many at once.
 
     Their thresholds may differ. A row that cannot be read is that row's outcome (``refused``, with the reason) and
     touches nothing else. Unless ``exact``, a network is asked about all windows in one pass, whose sums may differ in their
-    last bits. ``batch`` is how many windows the detector is asked about at once at most.
+    last bits.
     """
     verdicts: list[Verdict] = []
     wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
@@ -43,7 +43,7 @@ def judge_all(items: Sequence[tuple[Monitor, Any, Any]], *, exact: bool = True, 
         waiting.clear()
 
     for monitor, row, time in items:
-        if len(wave) >= batch or (id(monitor) in waiting and monitor.one_at_a_time):
+        if len(wave) >= BATCH or (id(monitor) in waiting and monitor.one_at_a_time):
             flush()
         try:
             taken = monitor.take(row, time)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError
-from tisat.watch.batch import BATCH, judge_all
+from tisat.watch.batch import judge_all
 from tisat.watch.monitor import Monitor, check_kind
 from tisat.watch.verdict import Verdict
 from tisat.watch.watch import Watch
@@ -101,11 +101,10 @@ class Fleet:
 
     # ------------------------------------------------------------------ rows in, verdicts out
 
-    def judge(self, rows: Iterable[tuple[str, Any, Any]], *, batch: int = BATCH) -> list[Verdict]:
+    def judge(self, rows: Iterable[tuple[str, Any, Any]]) -> list[Verdict]:
         """The verdicts on rows ``(entity, row, time)``, any number of each entity, in order.
 
-        A bad row, a bad time or an unknown entity is that row's outcome and touches nothing else. ``batch`` is as in
-        :func:`tisat.watch.batch.judge_all`.
+        A bad row, a bad time or an unknown entity is that row's outcome and touches nothing else.
         """
         found: list[Verdict | None] = []
         known: list[tuple[Monitor, Any, Any]] = []
@@ -118,7 +117,7 @@ class Fleet:
                 self.enrol(entity)
             known.append((self.monitors[entity], row, time))
             found.append(None)
-        judged = iter(judge_all(known, exact=self.exact, batch=batch))
+        judged = iter(judge_all(known, exact=self.exact))
         return [next(judged) if verdict is None else verdict for verdict in found]
 
     def update(self, rows: Mapping[str, Any], times: Any = None) -> dict[str, Verdict]:

@@ -22,7 +22,7 @@ from tisat.serve.api.guard import Guard
 from tisat.serve.api.openapi import description
 from tisat.serve.api.table import ENDPOINTS, Endpoint
 from tisat.serve.metrics import Metrics
-from tisat.serve.security import Tokens
+from tisat.serve.security import COOKIE, Tokens
 from tisat.serve.service import BusyError, Service
 from tisat.serve.store import StoreFullError
 from tisat.serve.structs import Outcome, Outcomes
@@ -189,10 +189,29 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
     async def openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
 
+    async def session(request: Request) -> Response:
+        """A console's session: the token in a cookie no script can read."""
+        made = answer({"done": True})
+        if request.method == "DELETE":
+            made.delete_cookie(COOKIE)
+            return made
+        try:
+            token = msgspec.json.decode(await body_of(request, 4096), type=dict[str, str]).get("token", "")
+        except (TisatError, msgspec.DecodeError) as error:
+            return refusal(error)
+        allowed, _ = tokens.may(token, "read")
+        if not allowed:
+            return answer({"error": "The token must be one with the scope 'read' or 'admin'. This one is not."}, 401)
+        made.set_cookie(
+            COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https", max_age=30 * 86400
+        )
+        return made
+
     routes: list[BaseRoute] = [Route(one.path, _handler(service, one), methods=[one.method]) for one in ENDPOINTS]
     routes += [
         Route("/api/v1/rows", _rows(service), methods=["POST"]),
         Route("/api/v1/events", Events(service).listen),
+        Route("/api/v1/session", session, methods=["POST", "DELETE"]),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", figures),

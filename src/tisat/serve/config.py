@@ -1,0 +1,268 @@
+"""The configuration file: groups of entities, sources, sinks, limits. One TOML file; every mistake is a sentence."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tisat.errors import InputError
+from tisat.reading.durations import seconds_of
+from tisat.serve.group import Group
+from tisat.serve.keeping import Limits
+from tisat.serve.service import Part, Settings
+from tisat.watch import Watch
+
+if TYPE_CHECKING:
+    from tisat.serve.sources.promql import PromQL
+
+
+class Listen(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to listen. ``url`` is how others reach the console, for links in messages."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    url: str = ""
+    certificate: str = ""
+    key: str = ""
+
+
+class LimitsTable(msgspec.Struct, forbid_unknown_fields=True):
+    """What is taken at most."""
+
+    entities: int = 20_000
+    rows_waiting: int = 20_000
+    rows_in_request: int = 10_000
+    body_bytes: int = 16 << 20
+    save_rows: int = 64
+
+
+class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
+    """A group of entities with one model. Where ``model`` is not there yet, it is fitted on ``history`` of the group's source."""
+
+    name: str
+    model: str
+    match: str = "*"
+    budget: str | None = None
+    lateness: str = "0 s"
+    silent_after: str | None = None
+    retention: str = "14 days"
+    ignore_extra: bool = False
+    history: str | None = None
+    detector: str | None = None
+
+
+class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
+    """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``."""
+
+    kind: str
+    name: str = ""
+    group: str = ""
+    url: str = ""
+    queries: dict[str, str] = {}
+    entity: str = "instance"
+    channel: str = "__name__"
+    step: str = "15 s"
+    offset: str = "0 s"
+    backfill: str = "0 s"
+    headers: dict[str, str] = {}
+    lateness: str | None = None
+    match: dict[str, str] = {}
+    rename: dict[str, str] = {}
+    host: str = "127.0.0.1"
+    port: int = 1883
+    topic: str = ""
+    user: str = ""
+    password_env: str = ""
+    tls: bool = False
+
+
+class SinkTable(msgspec.Struct, forbid_unknown_fields=True):
+    """Who is told: ``alertmanager``, ``webhook``, ``apprise`` or ``mqtt``. Secrets come from the environment or a file."""
+
+    kind: str
+    name: str = ""
+    url: str = ""
+    urls: list[str] = []
+    every: str = "1 min"
+    labels: dict[str, str] = {}
+    secret_env: str = ""
+    secret_file: str = ""
+    host: str = "127.0.0.1"
+    port: int = 1883
+    topic: str = "tisat/alarms"
+    user: str = ""
+    password_env: str = ""
+    tls: bool = False
+
+
+class Config(msgspec.Struct, forbid_unknown_fields=True):
+    """The whole file."""
+
+    data: str
+    group: list[GroupTable]
+    listen: Listen = msgspec.field(default_factory=Listen)
+    limits: LimitsTable = msgspec.field(default_factory=LimitsTable)
+    source: list[SourceTable] = []
+    sink: list[SinkTable] = []
+
+
+def read_config(path: Path) -> Config:
+    """A configuration from its file; paths in it are relative to the file."""
+    if not path.is_file():
+        raise InputError(f"The configuration {str(path)!r} must be a file. There is no such file.")
+    try:
+        config = msgspec.toml.decode(path.read_bytes(), type=Config)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(
+            f"The configuration {str(path)!r} must be TOML as docs/serve.md describes it. It is not: {error}."
+        ) from None
+    if not config.group:
+        raise InputError(f"The configuration {str(path)!r} must have at least one [[group]]. It has none.")
+    names = [group.name for group in config.group]
+    if len(set(names)) != len(names):
+        raise InputError(f"The groups of {str(path)!r} must have different names. Got {', '.join(names)}.")
+    home = path.parent
+    config.data = str(home / config.data)
+    for group in config.group:
+        group.model = str(home / group.model)
+    for name in ("certificate", "key"):
+        if getattr(config.listen, name):
+            setattr(config.listen, name, str(home / getattr(config.listen, name)))
+    tables: list[SourceTable | SinkTable] = [*config.source, *config.sink]
+    for number, one in enumerate(tables):
+        one.name = one.name or f"{one.kind}{number + 1}"
+    if len({one.name for one in tables}) != len(tables):
+        raise InputError(f"The sources and sinks of {str(path)!r} must have different names. Two are called alike.")
+    return config
+
+
+def _seconds(text: str, name: str) -> float:
+    said = text.strip()
+    if said in ("0", "0 s", "0s"):
+        return 0.0
+    return seconds_of(said, whose=name)
+
+
+def settings_of(config: Config) -> tuple[Settings, Limits]:
+    """The limits of the front and of the engine."""
+    limits = config.limits
+    for name in msgspec.structs.asdict(limits):
+        if getattr(limits, name) < 1:
+            raise InputError(f"The limit {name!r} must be at least 1. Got {getattr(limits, name)}.")
+    front = Settings(
+        rows_waiting=limits.rows_waiting,
+        body_bytes=limits.body_bytes,
+        rows_in_request=limits.rows_in_request,
+        url=config.listen.url.rstrip("/"),
+    )
+    return front, Limits(entities=limits.entities, save_rows=limits.save_rows)
+
+
+def promql_of(table: SourceTable) -> PromQL:
+    """A PromQL source."""
+    from tisat.serve.sources.promql import PromQL
+
+    return PromQL(
+        name=table.name,
+        url=table.url,
+        queries=table.queries,
+        entity=table.entity,
+        channel=table.channel,
+        step=_seconds(table.step, "step"),
+        offset=_seconds(table.offset, "offset"),
+        backfill=_seconds(table.backfill, "backfill"),
+        group=table.group,
+        headers=table.headers,
+    )
+
+
+def groups_of(config: Config, *, say: Any = None) -> list[Group]:
+    """The groups with their models; a model that is not there is fitted on history, where the group says so."""
+    return [_group(config, table, say) for table in config.group]
+
+
+def _group(config: Config, table: GroupTable, say: Any) -> Group:
+    path = Path(table.model)
+    if not path.exists() and table.history is not None:
+        watch = fit_from_history(config, table)
+        watch.save(path)
+        if say is not None:
+            say(f"fitted {path.name} on {table.history} of history: {watch.calibration}")
+    else:
+        watch = Watch.load(path)
+    if table.budget is not None and watch.calibration.budget != table.budget:
+        watch = Watch.load(path, budget=table.budget)
+    return Group(
+        table.name,
+        watch,
+        match=table.match,
+        lateness=_seconds(table.lateness, "lateness"),
+        silent_after=None if table.silent_after is None else _seconds(table.silent_after, "silent_after"),
+        retention=_seconds(table.retention, "retention"),
+        ignore_extra=table.ignore_extra,
+    )
+
+
+def fit_from_history(config: Config, table: GroupTable) -> Watch:
+    """A watch fitted on what the group's PromQL source says of the past."""
+    from tisat import registry
+
+    source = next((one for one in config.source if one.kind == "promql" and one.group in ("", table.name)), None)
+    if source is None:
+        raise InputError(
+            f"The group {table.name!r} must have a model or a source of kind 'promql' to fit one from. It has neither."
+        )
+    found = promql_of(source).history(_seconds(table.history or "1 day", "history"))
+    detector = registry.resolve(table.detector or registry.DEFAULT)()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Watch(detector, budget=table.budget).fit(found if len(found) > 1 else found[0])
+
+
+def _secret(table: SinkTable) -> str:
+    if table.secret_env:
+        if table.secret_env not in os.environ:
+            raise InputError(
+                f"The secret of sink {table.name!r} must be in the environment as {table.secret_env}. It is not."
+            )
+        return os.environ[table.secret_env]
+    if table.secret_file:
+        path = Path(table.secret_file)
+        if not path.is_file():
+            raise InputError(
+                f"The secret of sink {table.name!r} must be in the file {str(path)!r}. There is no such file."
+            )
+        return path.read_text(encoding="utf-8").strip()
+    return ""
+
+
+def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
+    """Sources and sinks, and the names of those that are told through the outbox."""
+    from tisat.serve.sinks.alertmanager import Alertmanager
+    from tisat.serve.sinks.outbox import Apprise, Outbox, Sink, Webhook
+
+    parts: list[Part] = []
+    outbox: list[Sink] = []
+    for table in config.sink:
+        if table.kind == "alertmanager":
+            parts.append(Alertmanager(table.name, table.url, every=_seconds(table.every, "every"), labels=table.labels))
+        elif table.kind == "webhook":
+            outbox.append(Webhook(table.name, table.url, _secret(table)))
+        elif table.kind == "apprise":
+            outbox.append(Apprise(table.name, table.urls or [table.url]))
+        else:
+            raise InputError(
+                f"The kind of a sink must be alertmanager, webhook or apprise. Got {table.kind!r} instead."
+            )
+    if outbox:
+        parts.append(Outbox(outbox))
+    for source in config.source:
+        if source.kind == "promql":
+            parts.append(promql_of(source))
+        else:
+            raise InputError(f"The kind of a source must be promql. Got {source.kind!r} instead.")
+    return parts, tuple(sink.name for sink in outbox)

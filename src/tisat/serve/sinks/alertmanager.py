@@ -1,0 +1,140 @@
+"""Alertmanager, API v2: every alarm that is on is told again and again, with an end a little ahead; a cleared one is told resolved.
+
+Clients must re-send: Alertmanager forgets what nobody repeats. So there is nothing to keep here; after a restart the book says
+what is on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time as clocks
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tisat.errors import InputError
+from tisat.serve.sinks.message import say_moment
+
+if TYPE_CHECKING:
+    from tisat.serve.service import Service
+    from tisat.serve.structs import AlarmInfo
+
+TIMEOUT = 10.0
+OLD = 30 * 86400.0  # a start further back than this is told as when it was noticed
+RESOLVED = 900.0  # seconds for which a cleared alarm is still told resolved
+
+
+class Alertmanager:
+    """A :class:`tisat.serve.service.Part` that tells Alertmanager.
+
+    Parameters
+    ----------
+    name : str
+    url : str
+        Such as ``http://127.0.0.1:9093``.
+    every : float
+        Seconds between two tellings; a new alarm is told at once.
+    labels : dict
+        Added to every alert.
+    """
+
+    def __init__(self, name: str, url: str, *, every: float = 60.0, labels: dict[str, str] | None = None) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InputError(f"The url of Alertmanager must begin with http:// or https://. Got {url[:80]!r} instead.")
+        self.name, self.url, self.every, self.labels = name, url.rstrip("/"), every, dict(labels or {})
+        self.sent = self.failed = 0
+        self.error = ""
+        self._told: dict[str, float] = {}  # alarms told as on, and resolved ones with when they were
+        self._wake, self._end = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, service: Service) -> None:
+        """Begin."""
+        self._service = service
+        service.engine.listeners.append(self._listen)
+        self._thread = threading.Thread(target=self._run, name="tisat-alertmanager", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End. What is on stays on until its end has passed."""
+        self._end.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(TIMEOUT + 5.0)
+            self._service.engine.listeners.remove(self._listen)
+
+    def report(self) -> dict[str, float]:
+        """Tellings that went well and that did not."""
+        return {"sent": self.sent, "failed": self.failed}
+
+    def _listen(self, event: dict[str, Any]) -> None:
+        if event["what"] in ("raised", "cleared"):
+            self._wake.set()
+
+    def _run(self) -> None:
+        while not self._end.is_set():
+            self._wake.clear()
+            wait = self.every
+            try:
+                self.tell()
+                self.error = ""
+            except Exception as error:  # whatever a stranger's server does: in a moment again
+                self.failed += 1
+                self.error = f"{type(error).__name__}: {str(error)[:300]}"
+                wait = min(5.0, self.every)
+            self._wake.wait(wait)
+            self._end.wait(0.05)  # what happens together is told together
+
+    def tell(self) -> None:
+        """Say how things stand."""
+        view, now = self._service.view, clocks.time()
+        on = view.alarms(active=True, suppressed=False, limit=10_000)
+        off = [
+            one
+            for one in view.alarms(active=False, suppressed=False, limit=500)
+            if one.id in self._told or now - (one.cleared or 0.0) < RESOLVED
+        ]
+        alerts = [self._alert(one, now) for one in on + off]
+        if alerts:
+            body = msgspec.json.encode(alerts)
+            request = urllib.request.Request(  # noqa: S310
+                f"{self.url}/api/v2/alerts", body, {"Content-Type": "application/json", "User-Agent": "tisat"}
+            )
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
+                answer.read(1)
+            self.sent += 1
+        self._told = {one.id: now for one in on}
+
+    def _alert(self, one: AlarmInfo, now: float) -> dict[str, Any]:
+        cell = self._service.engine.cells.get(one.entity)
+        dated = one.sort == "silence" or cell is None or cell.dates
+        begin = one.raised if dated and now - OLD < one.raised <= now else now
+        end = now + 3 * self.every
+        if one.cleared is not None:
+            end = min(one.cleared, now) if dated and one.cleared > begin else now
+        labels = {
+            "alertname": {"statistic": "TisatAlarm", "silence": "TisatSilent", "channel": "TisatChannelSilent"}[
+                one.sort
+            ],
+            "entity": one.entity,
+            "group": one.group,
+            "kind": one.kind,
+            "alarm": one.id,
+            **self.labels,
+        }
+        annotations = {
+            "summary": f"{one.entity}: {one.kind or 'alarm'}",
+            "why": one.why,
+            "onset": say_moment(one.onset) if dated else f"{one.onset:g}",
+            "channels": ", ".join(one.channels),
+            "ratio": f"{one.ratio:.2f}",
+            "budget": one.budget,
+        }
+        return {
+            "labels": {key: value for key, value in labels.items() if value},
+            "annotations": {key: value for key, value in annotations.items() if value},
+            "startsAt": say_moment(begin),
+            "endsAt": say_moment(max(end, begin + 0.001)),
+            "generatorURL": f"{self._service.settings.url}/alarm/{one.id}",
+        }

@@ -1,0 +1,76 @@
+"""What is told about an alarm: the same words for every sink."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tisat.serve.structs import AlarmPage
+    from tisat.serve.view import View
+
+
+class Message(msgspec.Struct):
+    """An alarm raised or cleared, for people and machines outside."""
+
+    event: str  # raised or cleared
+    key: str  # the same message sent twice has the same key
+    id: str
+    entity: str
+    group: str
+    sort: str
+    kind: str
+    raised: str
+    onset: str
+    cleared: str | None
+    ratio: float
+    threshold: float
+    budget: str
+    why: str
+    reasons: list[dict[str, Any]]
+    shares: dict[str, float]
+    url: str
+    title: str
+    text: str
+
+
+def say_moment(seconds: float) -> str:
+    """A time as others read it: ISO 8601 in UTC.
+
+    Examples
+    --------
+    >>> say_moment(1770000000.0)
+    '2026-02-02T02:40:00.000Z'
+    """
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def message_of(view: View, alarm: str, event: str, base: str) -> Message:
+    """The message about an alarm as the book has it."""
+    page: AlarmPage = view.alarm(alarm)
+    one = page.alarm
+    title = f"{one.entity}: {one.kind or one.sort} {'is over' if event == 'cleared' else 'alarm'}"
+    return Message(
+        event=event,
+        key=f"{alarm}:{event}",
+        id=alarm,
+        entity=one.entity,
+        group=one.group,
+        sort=one.sort,
+        kind=one.kind,
+        raised=say_moment(one.raised),
+        onset=say_moment(one.onset),
+        cleared=None if one.cleared is None else say_moment(one.cleared),
+        ratio=one.ratio,
+        threshold=page.threshold,
+        budget=one.budget,
+        why=one.why,
+        reasons=[msgspec.to_builtins(reason) for reason in page.reasons],
+        shares=dict(list(page.shares.items())[:10]),
+        url=f"{base}/alarm/{alarm}",
+        title=title,
+        text=" ".join(page.sentences),
+    )

@@ -1,0 +1,165 @@
+"""What somebody does to a service's folder: a backup, putting one back, taking history out, and what a fleet will need."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import time as clocks
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tisat._lock import locked
+from tisat.errors import InputError
+from tisat.serve.packing import ACCEPTED, unpack_body, unpack_brief
+from tisat.serve.store import FILE, VERSION
+from tisat.serve.structs import Row
+
+if TYPE_CHECKING:
+    from tisat.watch import Watch
+
+
+def backup(folder: Path, target: Path) -> int:
+    """One file with everything, made while the service runs; its size."""
+    source = folder / FILE
+    if not source.is_file():
+        raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
+    if target.exists():
+        raise InputError(f"The backup {str(target)!r} must not be there yet. It is; give another name.")
+    part = target.with_name(target.name + ".part")
+    part.unlink(missing_ok=True)
+    with _closing(f"file:{source}?mode=ro", uri=True) as live, _closing(str(part)) as copy:
+        live.backup(copy, pages=4096)
+    part.chmod(0o600)
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(target)
+    return target.stat().st_size
+
+
+def restore(source: Path, folder: Path) -> None:
+    """Put a backup into an empty folder."""
+    with _closing(f"file:{source}?mode=ro", uri=True) as copy:
+        try:
+            (version,) = copy.execute("PRAGMA user_version").fetchone()
+            (sound,) = copy.execute("PRAGMA integrity_check").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"The backup {str(source)!r} must be one of tisat serve. It cannot be read: {error}."
+            ) from None
+    if version != VERSION or sound != "ok":
+        raise InputError(
+            f"The backup {str(source)!r} must be whole and of version {VERSION}. Got version {version}, {sound}."
+        )
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if (folder / FILE).exists():
+        raise InputError(f"The folder {str(folder)!r} must not hold a store yet. It does; give an empty one.")
+    with locked(folder / "lock", InputError(f"The folder {str(folder)!r} must have no service running. It has.")):
+        handle, name = tempfile.mkstemp(dir=folder)
+        os.close(handle)
+        shutil.copyfile(source, name)
+        Path(name).chmod(0o600)
+        Path(name).replace(folder / FILE)
+
+
+class _closing:  # noqa: N801
+    """A connection that is closed at the end; a file that cannot be opened is a sentence."""
+
+    def __init__(self, path: str, *, uri: bool = False) -> None:
+        self._path, self._uri = path, uri
+
+    def __enter__(self) -> sqlite3.Connection:
+        try:
+            self._connection = sqlite3.connect(self._path, uri=self._uri)
+        except sqlite3.Error as error:
+            raise InputError(f"The file {self._path!r} must be readable. It is not: {error}.") from None
+        return self._connection
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+def export(folder: Path, out: Path, *, start: float | None = None, stop: float | None = None) -> list[tuple[str, int]]:
+    """History as Parquet, one file an entity, as ``tisat fit`` reads it; names and rows.
+
+    Rows inside maintenance windows that say so, and inside alarms, are marked in the column ``label``.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out.mkdir(parents=True, exist_ok=True)
+    first = -(2**62) if start is None else int(start * 1e9)
+    last = 2**63 - 1 if stop is None else int(stop * 1e9)
+    done = []
+    if not (folder / FILE).is_file():
+        raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
+    with _closing(f"file:{folder / FILE}?mode=ro", uri=True) as store:
+        channels = dict(store.execute("SELECT key, value FROM meta WHERE key LIKE 'channels:%'").fetchall())
+        for number, name, group, dates in store.execute(
+            "SELECT id, name, grp, dates FROM entities ORDER BY name"
+        ).fetchall():
+            pieces = list(_pieces(store, number, first, last))
+            if not pieces:
+                continue
+            times = np.concatenate([piece[0] for piece in pieces])
+            values = np.concatenate([piece[1] for piece in pieces])
+            active = np.concatenate([piece[2] for piece in pieces])
+            names = json.loads(channels.get(f"channels:{group}", "[]")) or [f"c{c}" for c in range(values.shape[1])]
+            when = pa.array(times.view("datetime64[ns]")) if dates else pa.array(times * 1e-9)
+            columns = {"time": when, **{channel: pa.array(values[:, c]) for c, channel in enumerate(names)}}
+            table = pa.table({**columns, "label": pa.array(active.astype(np.int8))})
+            safe = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name)
+            pq.write_table(table, out / f"{number:05d}-{safe[:80]}.parquet")
+            done.append((name, len(times)))
+    return done
+
+
+def _pieces(
+    store: sqlite3.Connection, number: int, first: int, last: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    query = "SELECT rows, brief, body FROM history WHERE entity = ? AND last >= ? AND first < ? ORDER BY id"
+    for rows, brief, body in store.execute(query, (number, first, last)):
+        head = unpack_brief(brief, rows)
+        taken = (head.status < ACCEPTED) & (head.times >= first) & (head.times < last)
+        yield head.times[taken], unpack_body(body, rows).values[taken], head.active[taken]
+
+
+def estimate(watch: Watch, *, entities: int, period: float | None, days: float) -> dict[str, float]:
+    """What a fleet will need, measured here: rows a second it brings and can be judged, memory and disk."""
+    from tisat.serve.engine import Engine
+    from tisat.serve.group import Group
+    from tisat.serve.metrics import resident_bytes
+    from tisat.serve.store import Store
+
+    step = period or watch.period or 60.0
+    median, spread = watch.detector.usual_
+    rng = np.random.default_rng(0)
+    some, rows = min(entities, 200), 96
+    with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
+        engine = Engine(store, [Group("main", watch)])
+        before = resident_bytes()
+        table = median + np.where(np.isfinite(spread), spread, 0.0) * rng.normal(size=(rows, len(median)))
+        began = clocks.perf_counter()
+        for k in range(rows):
+            if k == rows // 3:  # what comes first compiles and enrols
+                began = clocks.perf_counter()
+            engine.ingest([Row(f"e{i}", table[k].tolist(), 1.7e9 + step * k) for i in range(some)])
+        speed = some * (rows - rows // 3) / (clocks.perf_counter() - began)
+        memory = (resident_bytes() - before) / some
+        engine.close()
+        pieces = store.read("SELECT sum(length(brief) + length(body)), sum(rows) FROM history")[0]
+        states = store.read("SELECT sum(length(state)) FROM entities")[0][0] / some
+    return {
+        "entities": entities,
+        "rows_per_second_needed": entities / step,
+        "rows_per_second_here": speed,
+        "share_of_a_core": entities / step / speed,
+        "memory_bytes": before + memory * entities,
+        "disk_bytes": entities * (states + pieces[0] / pieces[1] * days * 86400.0 / step),
+        "restart_seconds": entities * (0.003 + 32 / max(speed, 1.0)),
+    }
