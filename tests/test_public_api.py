@@ -1,6 +1,7 @@
 """What a user meets first: the exported names, a light import, the README's example, one style of error."""
 
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -70,9 +71,39 @@ def test_a_missing_extra_names_the_command():
     from tisat._extras import EXTRAS, require
 
     code = "import sys; sys.modules['torch'] = None\nfrom tisat._extras import require\nrequire('torch', whose='TiSAT')"
-    assert run(code).stderr.strip().endswith("TiSAT needs torch. Install it with: pip install 'tisat[deep]'")
-    with pytest.raises(errors.MissingExtraError, match="pip install 'no_such_thing'"):
+    assert (
+        run(code)
+        .stderr.strip()
+        .endswith("TiSAT needs torch. Install it with: pip install '.[deep]' in the folder of tisat's source")
+    )
+    with pytest.raises(errors.MissingExtraError, match="pip install no_such_thing"):
         require("no_such_thing", whose="x")
     extras = (ROOT / "pyproject.toml").read_text()
     for extra in EXTRAS.values():
         assert re.search(rf"^{extra} = \[", extras, flags=re.M)
+
+
+def test_verbs_are_listed_once_and_exist():
+    import importlib
+
+    from tisat.cli import VERBS, overview
+
+    for name, (target, what) in VERBS.items():
+        module, _, attribute = target.partition(":")
+        assert hasattr(importlib.import_module(f"tisat.cli.{module}"), attribute), name
+        assert what.endswith(".")
+        assert f"  {name} " in overview()
+
+
+def test_detectors_are_listed_without_importing_them():
+    code = (
+        "import sys\nfrom tisat.cli import main\n"
+        "try:\n    main(['detectors', '--json'])\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('torch', 'sklearn', 'numba', 'scipy') if m in sys.modules], file=sys.stderr)"
+    )
+    found = run(code)
+    assert found.stderr.strip().splitlines()[-1] == "[]"
+    listed = {row["name"]: row["what"] for row in json.loads(found.stdout)}
+    assert list(listed) == registry.names()
+    for name in ("prism", "tisat", "adapter"):
+        assert listed[name] == inspect.getdoc(registry.resolve(name)).partition("\n")[0]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tisat.base import Detector as Detector
     from tisat.base import load as load
     from tisat.detectors import make as make
+    from tisat.detectors.combine import combine as combine
     from tisat.detectors.tisat import TiSAT as TiSAT
     from tisat.metrics import spd_score as spd_score
     from tisat.pipeline import Pipeline as Pipeline
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tisat.sequential.alarms import Alarms as Alarms
     from tisat.sequential.alarms import raise_alarms as raise_alarms
     from tisat.series import Series as Series
+    from tisat.suggestions import suggest as suggest
     from tisat.watch.fleet import Fleet as Fleet
     from tisat.watch.monitor import Monitor as Monitor
     from tisat.watch.watch import Watch as Watch
@@ -55,6 +57,7 @@ _NAMES = {
     "Watch": "tisat.watch.watch:Watch",
     "benchmark": "tisat.benchmark",
     "checks": "tisat.checks",
+    "combine": "tisat.detectors.combine:combine",
     "datasets": "tisat.datasets",
     "detectors": "tisat.detectors",
     "load": "tisat.base:load",
@@ -64,6 +67,7 @@ _NAMES = {
     "registry": "tisat.registry",
     "sequential": "tisat.sequential",
     "spd_score": "tisat.metrics:spd_score",
+    "suggest": "tisat.suggestions:suggest",
     "watch": "tisat.watch",
 }
 

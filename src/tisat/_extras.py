@@ -40,5 +40,9 @@ def require(module: str, *, whose: str) -> ModuleType:
         root = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != root:
             raise  # the package is there, something inside it is broken: that is another story
-        wanted = f"tisat[{EXTRAS[root]}]" if root in EXTRAS else root
-        raise MissingExtraError(f"{whose} needs {root}. Install it with: pip install '{wanted}'", name=root) from None
+        how = (
+            f"pip install '.[{EXTRAS[root]}]' in the folder of tisat's source"
+            if root in EXTRAS
+            else f"pip install {root}"
+        )
+        raise MissingExtraError(f"{whose} needs {root}. Install it with: {how}", name=root) from None

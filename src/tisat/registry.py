@@ -37,6 +37,7 @@ DETECTORS: dict[str, str] = {
     "spectral-residual": "tisat.detectors.spectral_residual:SpectralResidual",
     "matrix-profile": "tisat.detectors.matrix_profile:MatrixProfile",
     "adapter": "tisat.detectors.adapter:Adapter",
+    "combine": "tisat.detectors.combine:Combine",
     "tisat": "tisat.detectors.tisat:TiSAT",
     "deep-svdd": "tisat.detectors.deep_svdd:DeepSVDD",
     "dagmm": "tisat.detectors.dagmm:DAGMM",

@@ -29,7 +29,7 @@ def test_version():
 def test_no_arguments_show_the_verbs_in_flow_order():
     found = run()
     verbs = ["data", "fit", "score", "alarm", "evaluate", "audit", "bench", "demo"]
-    where = [found.stdout.find(f"│ {verb} ") for verb in verbs]
+    where = [found.stdout.find(f"  {verb} ") for verb in verbs]
     assert -1 not in where
     assert where == sorted(where)
 

@@ -204,7 +204,7 @@ def test_swat_as_workbook_is_the_same_as_text(swat, swat_sheets):
 def test_without_the_excel_extra_the_message_is_the_command(swat, monkeypatch):
     (swat / "SWaT" / "SWaT_Dataset_Attack_v0.csv").rename(swat / "SWaT" / "SWaT_Dataset_Attack_v0.xlsx")
     monkeypatch.setitem(sys.modules, "python_calamine", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tisat\[excel\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '.\[excel\]'"):
         datasets.load("swat", swat, strict=False)["swat"].test  # noqa: B018
 
 

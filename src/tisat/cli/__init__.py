@@ -3,96 +3,99 @@
 Exit codes: 0 done; 1 bad input, said in one sentence; 2 wrong usage; 130 interrupted. Figures go to standard output
 (``--json`` for machines), everything else to standard error, progress bars only to a terminal.
 
-Verb modules import the heavy parts inside their functions, so that ``tisat --help`` is quick.
+A verb's module is imported when the verb is typed, and imports the heavy parts inside its functions; ``tisat --help`` imports nothing.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import Annotated, Any
-
-import typer
-from typer.core import TyperGroup
+from importlib import import_module
+from typing import Any
 
 from tisat._version import __version__
 from tisat.errors import TisatError
 
-FLOW = (
-    "data", "look", "detectors", "fit", "show", "score", "alarm", "watch", "serve", "update", "recalibrate", "label", "far", "evaluate", "audit", "bench", "tables", "demo",
-)  # fmt: skip
+ABOUT = "Time-series anomaly detection with an alarm budget, and with scores that a coin cannot win."
+
+# One line a verb, in the order of the flow: "module:attribute" (a function, or an app where the verb has sub-commands) and what it does.
+VERBS = {
+    "data": ("data:app", "The five benchmarks of the paper, and your own files: what is there, what is wrong with it."),
+    "look": ("look:look", "Look at a file: rows, clock, gaps, and of each channel its range and what it is like."),
+    "suggest": ("suggest:suggest", "Look at a file and say which detectors are worth a try, and why."),
+    "detectors": ("detectors:detectors", "List the detectors by name, with what each is in one line."),
+    "fit": ("fit:fit", "Learn what is nominal, find the threshold for a budget, and keep both in one file."),
+    "show": ("show:show", "Say what a model is: detector, parameters, trained on what and when, sizes, channels."),
+    "score": ("score:score", "Score every row of a file: higher is more anomalous; empty while warming up."),
+    "alarm": ("alarm:alarm", "Raise the alarms of a file: when, since when, until when, which channels, and why."),
+    "watch": ("watch:watch", "Judge rows as they come: csv or JSON lines in, one verdict per row as JSON lines out."),
+    "serve": ("serve:app", "The watch as a service: rows in over HTTP, alarms out, and a console."),
+    "update": ("keep:update", "Fit a model again with the same settings on more nominal data."),
+    "recalibrate": ("keep:recalibrate", "Find the threshold for another budget, from what the model keeps."),
+    "label": ("keep:label", "Say what alarms were, and see what the threshold would be."),
+    "far": ("far:far", "Count false alarms on nominal data nobody has seen, beside what was promised."),
+    "evaluate": (
+        "evaluate:evaluate",
+        "Count alarms against labelled events, beside what fools get. For scores: audit.",
+    ),
+    "audit": ("audit:app", "What scores are worth: tisat audit LABELS SCORES, with the fools beside every number."),
+    "bench": ("bench:bench", "Run data sets x detectors x seeds, resumable, and make the tables of the paper."),
+    "tables": ("bench:tables", "Make the Markdown pages of the documentation from frozen results, byte for byte."),
+    "demo": ("demo:demo", "Generate a plant, learn, set an alarm budget, raise alarms, evaluate, write a report."),
+}
 
 
-class _InFlowOrder(TyperGroup):
-    """Verbs in the order of the flow, whether or not they have sub-commands."""
+def build(only: str | None = None) -> Any:
+    """The Typer application; with one verb alone where the others are not needed."""
+    import typer
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(super().list_commands(ctx), key=FLOW.index)
+    app = typer.Typer(
+        name="tisat", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+    )
+
+    def say_version(asked: bool) -> None:
+        if asked:
+            typer.echo(f"tisat {__version__}")
+            raise typer.Exit
+
+    def root(
+        version: bool = typer.Option(
+            False, "--version", callback=say_version, is_eager=True, help="Print the version and stop."
+        ),
+    ) -> None:
+        pass
+
+    app.callback()(root)
+    for name, (target, _) in VERBS.items():
+        if only in (None, name):
+            module, _, attribute = target.partition(":")
+            verb = getattr(import_module(f"tisat.cli.{module}"), attribute)
+            if isinstance(verb, typer.Typer):
+                app.add_typer(verb, name=name)
+            else:
+                app.command(name)(verb)
+    return app
 
 
-app = typer.Typer(
-    name="tisat",
-    cls=_InFlowOrder,
-    help="Time-series anomaly detection with an alarm budget, and with scores that a coin cannot win.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-)
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module 'tisat.cli' has no attribute {name!r}")
+    globals()["app"] = found = build()
+    return found
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"tisat {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    """Time-series anomaly detection with an alarm budget, and with scores that a coin cannot win."""
-
-
-# In flow order; a verb with sub-commands is a Typer, one without is a function. One line a verb:
-#     app.add_typer(data.app, name="data")          app.command("fit")(fit.fit)
-from tisat.cli import (  # noqa: E402
-    alarm,
-    audit,
-    bench,
-    data,
-    demo,
-    detectors,
-    evaluate,
-    far,
-    fit,
-    keep,
-    look,
-    score,
-    serve,
-    show,
-    watch,
-)
-
-app.add_typer(data.app, name="data")
-app.command("look")(look.look)
-app.command("detectors")(detectors.detectors)
-app.command("fit")(fit.fit)
-app.command("show")(show.show)
-app.command("score")(score.score)
-app.command("alarm")(alarm.alarm)
-app.command("watch")(watch.watch)
-app.add_typer(serve.app, name="serve")
-app.command("update")(keep.update)
-app.command("recalibrate")(keep.recalibrate)
-app.command("label")(keep.label)
-app.command("far")(far.far)
-app.command("evaluate")(evaluate.evaluate)
-app.add_typer(audit.app, name="audit")
-app.command("bench")(bench.bench)
-app.command("tables")(bench.tables)
-app.command("demo")(demo.demo)
+def overview() -> str:
+    """What ``tisat --help`` prints."""
+    wide = max(map(len, VERBS)) + 2
+    lines = ["Usage: tisat [--version] [--help] VERB ...", "", ABOUT, "", "Verbs, in the order of the flow:"]
+    lines += [f"  {name:{wide}}{what}" for name, (_, what) in VERBS.items()]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "tisat VERB --help has the options of a verb; --install-completion teaches your shell. Begin with: tisat look FILE",
+        ]
+    )
 
 
 # Parameters of Python that have an option of another name, or of the same.
@@ -120,17 +123,21 @@ def as_typed(sentence: str) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; ``arguments`` default to the process's own."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given in ([], ["--help"], ["-h"]):
+        sys.stdout.write(overview() + "\n")
+        sys.exit(0 if given else 2)
     try:
-        app(args=arguments)
+        build(given[0] if given[0] in VERBS else None)(args=given)
     except TisatError as error:
-        typer.echo(f"tisat: {as_typed(str(error))}", err=True)
+        sys.stderr.write(f"tisat: {as_typed(str(error))}" + "\n")
         sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left: nothing to say, and nobody to say it to
         sys.exit(0)
     except OSError as error:
-        typer.echo(f"tisat: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
+        sys.stderr.write(f"tisat: {error.strerror or error}: {error.filename or ''}".rstrip(": ") + "\n")
         sys.exit(1)
     except KeyboardInterrupt:
-        typer.echo("tisat: interrupted", err=True)
+        sys.stderr.write("tisat: interrupted" + "\n")
         sys.exit(130)

@@ -7,16 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-
-from tisat.report.page import format_cell
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 
 
 def plain(value: Any) -> Any:
     """``value`` as JSON can say it: numpy becomes Python, NaN becomes null."""
+    import numpy as np
+
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
@@ -40,6 +39,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from tisat.report.page import format_cell
 
     table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
     for index, column in enumerate(columns):

@@ -14,9 +14,8 @@ import typer
 from tisat.cli._machines import SUFFIX, FleetBudget, Jobs, budget_of, each, fit_one, read_machines
 from tisat.cli._options import Period, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
-from tisat.parameters import FROM_PRESET
 
-WORDS = {"true": True, "false": False, "none": None, "preset": FROM_PRESET}
+WORDS = {"true": True, "false": False, "none": None}
 
 
 def read_settings(settings: list[str]) -> dict[str, Any]:
@@ -31,6 +30,9 @@ def read_settings(settings: list[str]) -> dict[str, Any]:
     >>> read_settings(["max_windows=none", "epochs=preset"])
     {'max_windows': None, 'epochs': FROM_PRESET}
     """
+    from tisat.parameters import FROM_PRESET
+
+    words = {**WORDS, "preset": FROM_PRESET}
     values: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -39,7 +41,7 @@ def read_settings(settings: list[str]) -> dict[str, Any]:
         try:
             values[name.strip()] = ast.literal_eval(text.strip())
         except (ValueError, SyntaxError):
-            values[name.strip()] = WORDS.get(text.strip().lower(), text.strip())
+            values[name.strip()] = words.get(text.strip().lower(), text.strip())
     return values
 
 
