@@ -75,6 +75,58 @@ def _closest(
     return distances, indices, certain
 
 
+@compiled()
+def _blank(rough: Array, first: Integers, last: Integers) -> None:  # pragma: no cover - compiled
+    for i in range(len(rough)):
+        for j in range(first[i], last[i]):
+            rough[i, j] = np.inf
+
+
+@compiled()
+def _nearest_of(
+    near: npt.NDArray[np.bool_], rows: Array, stored: Array, distances: Array, indices: Integers
+) -> None:  # pragma: no cover - compiled
+    """The nearest, by exact distance, of those that ``near`` (n, N) marks."""
+    for i in range(len(rows)):
+        for j in range(indices[i, 0], near.shape[1]):  # the first that is marked
+            if near[i, j]:
+                distance = _distance(rows[i], stored[j])
+                if distance < distances[i, 0]:
+                    distances[i, 0] = distance
+                    indices[i, 0] = j
+
+
+@compiled()
+def _distances_to(rows: Array, stored: Array, indices: Integers, distances: Array) -> None:  # pragma: no cover
+    for i in range(len(rows)):
+        distances[i, 0] = _distance(rows[i], stored[indices[i, 0]])
+
+
+def _closest_one(
+    rough: Array, rows: Array, stored: Array, first: Integers, last: Integers, rounding: Array
+) -> tuple[Array, Integers, npt.NDArray[np.bool_]]:
+    """:func:`_closest` for k = 1, with whole-array operations: all that rounding could have put first are looked at."""
+    _blank(rough, first, last)
+    lowest = rough.min(axis=1)
+    bound = np.nextafter((lowest + 2.0 * rounding).astype(rough.dtype), np.array(np.inf, dtype=rough.dtype))
+    near = rough <= bound[:, None]
+    indices = near.argmax(axis=1)[:, None].astype(np.int64)
+    distances = np.full((len(rows), 1), np.inf)
+    none, certain = np.isposinf(lowest), np.isfinite(lowest)
+    one = np.count_nonzero(near, axis=1) == 1
+    single = np.flatnonzero(one & certain)
+    found = np.empty((len(single), 1))
+    _distances_to(np.ascontiguousarray(rows[single]), stored, indices[single], found)
+    distances[single] = found
+    several = np.flatnonzero(~one & certain)
+    if len(several):
+        far, which = np.full((len(several), 1), np.inf), indices[several]
+        _nearest_of(near[several], np.ascontiguousarray(rows[several]), stored, far, which)
+        distances[several], indices[several] = far, which
+    indices[none] = -1
+    return distances, indices, certain | none
+
+
 def _search(
     rows: Array, stored: npt.NDArray[Any], exact: Array, k: int, first: Integers, last: Integers
 ) -> tuple[Array, Integers, npt.NDArray[np.bool_]]:
@@ -93,10 +145,12 @@ def _search(
         lengths = np.sqrt(np.einsum("nd,nd->n", some, some))
         rounding = unit * longest * (2.0 * lengths + longest)
         with np.errstate(over="ignore", invalid="ignore"):  # beyond single precision: never certain, searched in double
-            rough = some.astype(stored.dtype) @ stored.T
-            rough *= -2.0
+            rough = (-2.0 * some).astype(stored.dtype) @ stored.T
             rough += norms
-        found = _closest(rough, some, exact, k, SPARE, first[block], last[block], rounding)
+        if k == 1:
+            found = _closest_one(rough, some, exact, first[block], last[block], rounding)
+        else:
+            found = _closest(rough, some, exact, k, SPARE, first[block], last[block], rounding)
         distances[block], indices[block], certain[block] = found
         if stored.dtype == np.float32:
             certain[block] &= lengths < 1e18 / max(longest, 1.0)

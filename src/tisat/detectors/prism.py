@@ -34,6 +34,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tisat._compiled import compiled
 from tisat.base import NOMINAL_QUANTILE, Array, Detector
 from tisat.detectors._windows import parts_longer_than
 from tisat.detectors.views import VIEWS, Scene, View
@@ -51,6 +52,10 @@ UNIT = 0.2  # summed excess that counts as one unit in blame, as in the excess r
 BLAMING = ("error", "joint", "activity", "rhythm")  # views that know which channel it is
 QUIET = 1e-3  # what a view below its level says in blame
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
+OTHERS, RELATIONS = np.array([list(VIEWS).index(name) for name in BLAMING]), list(VIEWS).index("relations")
+NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
+SLOW = [v for v, view in enumerate(VIEWS.values()) if view.slow]
+CONTEXT = max(view.context for view in VIEWS.values())
 LEAST_LEVEL = 1e-9  # a view below this never moved in training
 STEADY, SMALLEST = (
     0.995,
@@ -79,10 +84,67 @@ def exponents(nominal: Array) -> Array:
 def compressed(scores: Array, kept: Array) -> Array:
     """Scores ``(T, V)`` with what lies above the level 0 raised to the powers ``kept``, in units of SMALLEST."""
     out = scores.copy()
-    for v in np.flatnonzero(kept < 1.0):
+    for v in SLOW:
+        if kept[v] == 1.0:
+            continue
         above = out[:, v] > 0
         out[above, v] = SMALLEST * np.expm1(kept[v] * np.log1p(out[above, v] / SMALLEST))
     return out
+
+
+@compiled()
+def _fuse(
+    parts: Array,  # (n, V, C): contributions
+    unknown: npt.NDArray[np.bool_],  # (n, V, C): which of them rest on filled values; (0, 0, 0): none
+    levels: Array,  # (V, 2)
+    kept: Array,  # (V,)
+    seen: Array,  # (n, C): scaled values, NaN where missing
+    errors: Array,  # (n, C): from the forecast
+    aside: Array,  # (n, C): from what the other channels say
+    lively: Array,  # (n, C): activity, with a sign
+    others: Integers,  # views that know which channel it is
+    relations: int,  # the view that is heard only beyond those
+    points: Array,  # (n, V + 2 C + 1)
+) -> None:  # pragma: no cover - compiled
+    """Scores, blame, expected values and the most extreme activity of each instant."""
+    n, views, channels = parts.shape
+    height, loud, whole = np.empty(views), np.empty(views), np.empty(views)
+    for i in range(n):
+        for v in range(views):
+            total, positive, count = 0.0, 0.0, 0
+            for c in range(channels):
+                if len(unknown) == 0 or not unknown[i, v, c]:
+                    total += parts[i, v, c]
+                    positive += max(parts[i, v, c], 0.0)
+                    count += 1
+            whole[v] = positive
+            score = (total / count - levels[v, 1]) / (levels[v, 1] - levels[v, 0]) if count else np.nan
+            points[i, v] = score
+            if kept[v] < 1.0 and score > 0.0:
+                score = SMALLEST * np.expm1(kept[v] * np.log1p(score / SMALLEST))
+            height[v] = -1.0 if np.isnan(score) else max(score, -1.0)
+            loud[v] = np.log1p(max(height[v], 0.0) / UNIT) + QUIET * np.log1p(height[v] + 1.0)
+        beyond = loud[relations]
+        for v in others:
+            beyond -= loud[v]
+        loudest = 0
+        for v in range(views):
+            if height[v] > height[loudest]:
+                loudest = v
+        most = 0.0
+        for c in range(channels):
+            blame = 0.0
+            if not np.isnan(seen[i, c]):
+                for v in others:
+                    if whole[v] > 0.0 and (len(unknown) == 0 or not unknown[i, v, c]):
+                        blame += loud[v] / whole[v] * max(parts[i, v, c], 0.0)
+                if beyond > 0.0 and whole[relations] > 0.0 and (len(unknown) == 0 or not unknown[i, relations, c]):
+                    blame += beyond / whole[relations] * max(parts[i, relations, c], 0.0)
+            points[i, views + c] = blame
+            points[i, views + channels + c] = seen[i, c] - (aside[i, c] if loudest == relations else errors[i, c])
+            if abs(lively[i, c]) > abs(most):
+                most = lively[i, c]
+        points[i, views + 2 * channels] = most
 
 
 class Prism(Detector):
@@ -218,36 +280,21 @@ class Prism(Detector):
     def _look(self, scene: Scene, missing: npt.NDArray[np.bool_] | None) -> Array:
         """Points ``(n, m)`` of the instants of a scene; ``missing`` (T, C) says which rows were filled."""
         views, seen = list(self._views.values()), scene.rows[scene.at]
-        deviations = {view.name: view.deviations(scene) for view in views if view.signed}
-        parts = np.stack(
-            [deviations[view.name] ** 2 if view.signed else view.contributions(scene) for view in views], axis=1
-        )  # (n, V, C)
-        if missing is None:
-            scores = parts.mean(axis=2)
-        else:
-            unknown = np.stack([self._touched(missing, scene.at, view) for view in views], axis=1)
-            count = parts.shape[2] - unknown.sum(axis=2)
-            parts = np.where(unknown, 0.0, parts)
-            scores = np.where(count > 0, parts.sum(axis=2) / np.maximum(count, 1), np.nan)
-        scores = (scores - self.levels_[:, 1]) / (self.levels_[:, 1] - self.levels_[:, 0])  # (n, V)
-        heights = np.fmax(compressed(scores, self.exponents_), -1.0)
-        loud = np.log1p(np.maximum(heights, 0.0) / UNIT) + QUIET * np.log1p(heights + 1.0)
-        positive = np.maximum(parts, 0.0)
-        whole = positive.sum(axis=2)
-        others, relations = [list(VIEWS).index(name) for name in BLAMING], list(VIEWS).index("relations")
-        heard = np.zeros_like(loud)
-        heard[:, others] = loud[:, others]
-        heard[:, relations] = np.maximum(loud[:, relations] - loud[:, others].sum(axis=1), 0.0)
-        blame = np.einsum("nv,nvc->nc", heard / np.where(whole > 0, whole, 1.0), positive)
-        by_others = np.argmax(heights, axis=1) == relations
-        aside = deviations["relations"] * self._views["relations"].arrays()["spread"]
-        expected = seen - np.where(by_others[:, None], aside, scene.errors)
-        lively = deviations["activity"]
-        extreme = np.take_along_axis(lively, np.argmax(np.abs(lively), axis=1)[:, None], axis=1)
+        n, channels = seen.shape
+        signed = {view.name: view.deviations(scene) for view in views if view.signed}
+        parts = np.empty((n, len(views), channels))
+        for v, view in enumerate(views):
+            parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
+        unknown, gone = NOTHING, seen
         if missing is not None:
-            blame[missing[scene.at]] = 0.0
-            expected[missing[scene.at]] = np.nan
-        return np.concatenate([scores, blame, expected, extreme], axis=1)
+            unknown = np.stack([self._touched(missing, scene.at, view) for view in views], axis=1)
+            gone = np.where(missing[scene.at], np.nan, seen)
+        points = np.empty((n, len(views) + 2 * channels + 1))
+        aside = signed["relations"] * self._views["relations"].arrays()["spread"]
+        _fuse(
+            parts, unknown, self.levels_, self.exponents_, gone, scene.errors, aside, signed["activity"], OTHERS, RELATIONS, points
+        )  # fmt: skip
+        return points
 
     def _touched(self, missing: npt.NDArray[np.bool_], at: Integers, view: View) -> npt.NDArray[np.bool_]:
         """Where the rows a view looks at hold a filled value of the channel itself ``(n, C)``."""
@@ -256,7 +303,7 @@ class Prism(Detector):
         return np.asarray(so_far[at + 1] - so_far[at - context] > 0)
 
     def _context(self) -> int:
-        return max(int(self.lags), *(view.context for view in VIEWS.values()))
+        return max(int(self.lags), CONTEXT)
 
     def _minimum_rows(self) -> int:
         return self._context() + 2

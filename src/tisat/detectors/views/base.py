@@ -95,6 +95,6 @@ def rare_unit(contributions: Array) -> Array:
     >>> rare_unit(np.append(np.ones(498), [600.0, 600.0])[:, None]).round(1).tolist()
     [50.0]
     """
-    most = max(2, round(RARE * len(contributions)))
-    peaks = np.sort(contributions, axis=0)[-most:].mean(axis=0)
+    most = min(max(2, round(RARE * len(contributions))), len(contributions))
+    peaks = np.partition(contributions, -most, axis=0)[-most:].mean(axis=0)
     return np.asarray(np.maximum(peaks / RARE_PEAK, 1.0))

@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
 
 from tisat._compiled import compiled
 from tisat.base import Array
@@ -70,8 +72,12 @@ class Neighbour(View):
             return np.asarray((_windows(rows, at) - self.centre) @ self.basis)
         channels = rows.shape[1]
         codes = np.repeat((-self.centre @ self.basis)[None], len(at), axis=0)
+        step = int(at[1] - at[0])
+        even = bool((np.diff(at) == step).all()) and step > 0
         for j in range(ROWS):  # a window is never laid out: one product for each of its rows
-            codes += rows[at - ROWS + 1 + j] @ self.basis[j * channels : (j + 1) * channels]
+            back = ROWS - 1 - j
+            some = rows[at[0] - back : at[-1] - back + 1 : step] if even else rows[at - back]
+            codes += some @ self.basis[j * channels : (j + 1) * channels]
         return codes
 
     @staticmethod
@@ -96,7 +102,9 @@ class Neighbour(View):
         )
         self.centre = flat.mean(axis=0)
         flat -= self.centre
-        self.basis = np.ascontiguousarray(np.linalg.eigh(flat.T @ flat / len(flat))[1][:, : -COMPONENTS - 1 : -1])
+        square = dsyrk(1.0 / len(flat), flat.T)  # the upper half is all that is needed
+        most = (max(0, len(square) - COMPONENTS), len(square) - 1)
+        self.basis = np.ascontiguousarray(eigh(square, lower=False, subset_by_index=most)[1][:, ::-1])
         picks = chosen(STORED)
         self.stored = np.concatenate(
             [self._codes(scene.rows, scene.at[some]) for scene, some in zip(scenes, picks, strict=True)]

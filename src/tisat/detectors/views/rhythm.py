@@ -18,36 +18,63 @@ LARGEST = 3.0  # usual steps; larger ones are cut off
 LEAST_ENERGY = 0.25  # of the usual energy: added to it, so that a channel at rest has no rhythm
 LEAST_SPREAD = 0.05  # of an autocorrelation
 LEARNED_FROM = 6000  # instants
+TEN, STRETCH = 10, 300  # rows summed together (ROWS is a multiple), and looked at together
 
 
 @compiled()
 def _echoes(
     rows: Array, at: Integers, length: int, largest: Array, least: Array, out: Array
 ) -> None:  # pragma: no cover - compiled
-    """Autocorrelations of the last ``length`` steps, cut off, at lags 1, 2, ...: ``out`` (n, lags, C)."""
+    """Autocorrelations of the last ``length`` steps, cut off, at lags 1, 2, ...: ``out`` (n, lags, C).
+
+    Products are summed ten rows at a time, and the tens are shared by the instants of a stretch. Each sum is made afresh and in
+    the same order for one instant and for many.
+    """
     lags, channels = out.shape[1], out.shape[2]
-    steps = np.empty((length + lags, channels))
-    energy = np.empty(channels)
-    for i in range(len(at)):
-        first = at[i] - length - lags + 1
-        for j in range(length + lags):  # rows are taken out before each inner loop: it is then one vector operation
-            before, after, step = rows[first + j - 1], rows[first + j], steps[j]
+    begin = 0
+    while begin < len(at):
+        end = begin + 1
+        while end < len(at) and at[end - 1] < at[end] < at[begin] + STRETCH:
+            end += 1
+        base = at[begin] - length + TEN  # the first row a ten ends at
+        count = at[end - 1] - base + 1
+        steps = np.empty((count + TEN - 1 + lags, channels))
+        for j in range(len(steps)):  # rows are taken out before each inner loop: it is then one vector operation
+            before, after, step = rows[base - TEN - lags + j], rows[base - TEN - lags + j + 1], steps[j]
             for c in range(channels):
                 step[c] = min(max(after[c] - before[c], -largest[c]), largest[c])
-        energy[:] = length * least
-        for j in range(lags, length + lags):
-            step = steps[j]
-            for c in range(channels):
-                energy[c] += step[c] * step[c]
-        for lag in range(lags):
-            echo = out[i, lag]
-            echo[:] = 0.0
-            for j in range(lags, length + lags):
-                step, earlier = steps[j], steps[j - lag - 1]
+        needed = np.zeros(count, dtype=np.bool_)
+        for i in range(begin, end):
+            needed[at[i] - base - length + TEN : at[i] - base + 1 : TEN] = True
+        tens = np.empty((count, lags + 1, channels))
+        for r in range(count):
+            if not needed[r]:
+                continue
+            for lag in range(lags + 1):
+                total = tens[r, lag]
+                total[:] = 0.0
+                for j in range(r + lags, r + lags + TEN):
+                    step, earlier = steps[j], steps[j - lag]
+                    for c in range(channels):
+                        total[c] += step[c] * earlier[c]
+        energy = np.empty(channels)
+        for i in range(begin, end):
+            energy[:] = length * least
+            last = at[i] - base
+            for r in range(last - length + TEN, last + 1, TEN):
+                ten = tens[r, 0]
                 for c in range(channels):
-                    echo[c] += step[c] * earlier[c]
-            for c in range(channels):
-                echo[c] /= energy[c]
+                    energy[c] += ten[c]
+            for lag in range(lags):
+                echo = out[i, lag]
+                echo[:] = 0.0
+                for r in range(last - length + TEN, last + 1, TEN):
+                    ten = tens[r, lag + 1]
+                    for c in range(channels):
+                        echo[c] += ten[c]
+                for c in range(channels):
+                    echo[c] /= energy[c]
+        begin = end
 
 
 @compiled()
