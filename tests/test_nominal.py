@@ -5,7 +5,8 @@ import pytest
 
 from tisat import registry
 from tisat.detectors import make
-from tisat.nominal import blocks, join, split_tail
+from tisat.nominal import LEAST_STRETCH, MAX_POINTS, blocks, join, split_tail, spread_stretches
+from tisat.series import Series
 
 ROWS = np.random.default_rng(0).normal(size=(400, 2)).cumsum(axis=0)
 CHEAP = [name for name, cls in registry.DETECTORS.items() if registry.resolve(name).crossfit > 1]
@@ -67,3 +68,28 @@ def test_a_block_is_scored_by_a_model_that_has_not_seen_it():
 def test_too_few_rows_for_five_blocks_fall_back_to_the_tail():
     detector = make("linear-last", window=20).fit(ROWS[:45])
     assert detector.nominal_source_ in ("held-out tail", "training rows")
+
+
+def test_of_a_fleet_machines_all_over_it_are_scored_once_by_a_model_that_has_not_seen_them():
+    parts = [np.arange(10_000.0)[:, None] + 1e6 * i for i in range(60)]
+    rest, here = spread_stretches(parts, context=100)
+    fitted = np.concatenate(rest)[:, 0]
+    scored = np.concatenate([rows[before:] for rows, before in here])[:, 0]
+    assert not np.isin(scored, fitted).any()
+    assert len(scored) + len(fitted) == 600_000
+    assert 0.9 * MAX_POINTS <= len(scored) <= MAX_POINTS
+    machines = np.unique(scored // 1e6)
+    assert len(machines) == MAX_POINTS // LEAST_STRETCH
+    assert machines[0] == 0
+    assert machines[-1] == 59
+    assert all(before == 100 and (np.diff(rows[:, 0]) == 1).all() for rows, before in here)
+    assert spread_stretches(parts[:5], context=100) is None
+    assert spread_stretches([part[:100] for part in parts], context=10) is None
+
+
+def test_a_fleet_is_calibrated_on_rows_of_many_machines():
+    rng = np.random.default_rng(0)
+    fleet = [Series(rng.normal(scale=1 + i / 10, size=(9000, 1)), name=f"m{i}") for i in range(12)]
+    detector = make("last-value").fit(fleet)
+    assert detector.nominal_source_ == "cross-fitted"
+    assert len(detector.nominal_breaks_) == 12

@@ -42,7 +42,7 @@ from tisat.learned import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, ch
 from tisat.missing import HUGE, finite, usable_parts
 from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
-from tisat.nominal import Piece, blocks, join, score_pieces, split_tail
+from tisat.nominal import Piece, blocks, join, score_pieces, split_tail, spread_stretches
 from tisat.parameters import FROM_PRESET, Parametrized, rebuild
 from tisat.series import Series, as_many, as_series
 from tisat.watch.contract import Stream as Stream
@@ -522,7 +522,9 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
         """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
         stretches: list[Array] = []
-        for rest, here in blocks(parts, self.crossfit, context=self._context()):
+        context = self._context()
+        spread = None if context is None else spread_stretches(parts, context=context)
+        for rest, here in [spread] if spread is not None else blocks(parts, self.crossfit, context=context):
             if sum(map(len, rest)) < self._minimum_rows():
                 return None
             other = type(self)(**self.get_params(deep=False))

@@ -17,6 +17,8 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[np.float64]
 Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first are context only
 
+MANY_PARTS = 8  # parts from which on a fleet is taken for one
+LEAST_STRETCH = 2000  # rows of one machine that are scored together: shorter ones know nothing of slow alarms
 MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # nominal points kept with a model: so many, or more where they are small
 
 
@@ -61,6 +63,29 @@ def blocks(parts: Sequence[Array], folds: int, *, context: int | None) -> list[t
                 here.append((part[low - before : high], before))
         made.append((rest, here))
     return made
+
+
+def spread_stretches(parts: Sequence[Array], *, context: int) -> tuple[list[Array], list[Piece]] | None:
+    """Of many machines far more rows than are kept: the rows to fit on, and stretches of machines all over the fleet to score.
+
+    Each is the tail of a part, at least LEAST_STRETCH long; without this the last few machines would speak for all of them. None where there are
+    few parts, or not many more rows than are kept.
+    """
+    if len(parts) < MANY_PARTS or sum(map(len, parts)) < 2 * MAX_POINTS:
+        return None
+    count = min(len(parts), MAX_POINTS // LEAST_STRETCH)
+    chosen = set(np.linspace(0, len(parts) - 1, count).round().astype(int).tolist())
+    length = MAX_POINTS // len(chosen)
+    rest: list[Array] = []
+    here: list[Piece] = []
+    for number, part in enumerate(parts):
+        cut = max(len(part) - length, len(part) // 2) if number in chosen else len(part)
+        if cut:
+            rest.append(part[:cut])
+        if cut < len(part):
+            before = min(context, cut)
+            here.append((part[cut - before :], before))
+    return rest, here
 
 
 def score_pieces(points: Callable[[Array], Array], pieces: Sequence[Piece]) -> list[Array]:

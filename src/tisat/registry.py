@@ -8,7 +8,10 @@ To add a detector, write one file in ``tisat/detectors/`` and one line here. Thi
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -53,9 +56,59 @@ DETECTORS: dict[str, str] = {
 DEFAULT = "prism" if "prism" in DETECTORS else "linear-last"  # what users meet first
 
 
+ENTRY_POINTS = "tisat.detectors"  # the group under which an installed package offers detectors: name = "module:Class"
+IMPORTS = (
+    "TISAT_IMPORT"  # detectors of your own, "module:Class" with spaces between; what --import says, for child processes
+)
+
+
 def names() -> list[str]:
-    """Every registered name, in the order of the table."""
+    """Every registered name, in the order of the table; then those of installed packages and of ``TISAT_IMPORT``."""
+    _look_outside()
     return list(DETECTORS)
+
+
+@cache
+def _look_outside() -> None:
+    """Add what installed packages offer and what ``TISAT_IMPORT`` names, once; a name of the table is never replaced."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINTS):
+        DETECTORS.setdefault(point.name, point.value)
+    for target in os.environ.get(IMPORTS, "").split():
+        add(target)
+
+
+def add(target: str) -> str:
+    """Register the class that ``"module:Class"`` or ``"name=module:Class"`` means, and give back its name.
+
+    Without a name it is that of the class in small letters: ``MyDetector`` is ``my-detector``.
+
+    Examples
+    --------
+    >>> add("tisat.detectors.random_guess:RandomGuess")
+    'random-guess'
+    """
+    said, _, where = target.rpartition("=")
+    module, colon, attribute = where.partition(":")
+    if not (colon and module and attribute.isidentifier()):
+        raise ParameterError(
+            f"A detector of your own must be given as module:Class, or name=module:Class. Got {target!r} instead."
+        )
+    try:
+        cls = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise ParameterError(f"The module of {target!r} must be found from here. {error}.") from None
+    except AttributeError:
+        raise ParameterError(f"The module {module!r} must have the class {attribute!r}. It has not.") from None
+    if not (isinstance(cls, type) and hasattr(cls, "from_document") and hasattr(cls, "decision_function")):
+        raise ParameterError(f"{target!r} must be a class that derives from tisat.Detector. Got {cls!r} instead.")
+    target = f"{cls.__module__}:{cls.__qualname__}"
+    known = next((name for name, other in DETECTORS.items() if other == target), None)
+    name = said or known or re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", "-", attribute).lower()
+    if known != name:
+        register(name, cls)
+    return name
 
 
 def resolve(name: str) -> type[Any]:
@@ -67,6 +120,8 @@ def resolve(name: str) -> type[Any]:
     'RandomGuess'
     """
     if name not in DETECTORS:
+        _look_outside()
+    if name not in DETECTORS:
         raise ParameterError(f"The detector must be one of {', '.join(DETECTORS)}. Got {name!r} instead.")
     module, _, attribute = DETECTORS[name].partition(":")
     found: type[Any] = getattr(import_module(module), attribute)
@@ -76,6 +131,8 @@ def resolve(name: str) -> type[Any]:
 def name_of(cls: type[Any]) -> str:
     """The name under which ``cls`` is registered."""
     wanted = f"{cls.__module__}:{cls.__qualname__}"
+    if wanted not in DETECTORS.values():
+        _look_outside()
     for name, target in DETECTORS.items():
         if target == wanted:
             return name
@@ -101,6 +158,10 @@ def register(name: str, cls: type[Any]) -> None:
 def from_document(document: Mapping[str, Any], tensors: Mapping[str, Any], *, path: object) -> Any:
     """The fitted detector whose file holds these; only registered classes are made."""
     name = document.get("detector")
+    if name not in DETECTORS:
+        _look_outside()
     if not isinstance(name, str) or name not in DETECTORS:
-        raise ArtefactError(f"The model file {str(path)!r} must hold a registered detector. Got {name!r} instead.")
+        raise ArtefactError(
+            f"The model file {str(path)!r} must hold a registered detector. Got {name!r} instead; a detector of your own is told with --import module:Class."
+        )
     return resolve(name).from_document(document, tensors, path=path)

@@ -8,6 +8,7 @@ A verb's module is imported when the verb is typed, and imports the heavy parts 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -121,6 +122,33 @@ def as_typed(sentence: str) -> str:
     return re.sub(r"\b(?P<name>period|budget|method|rule)=(?=')", lambda found: f"--{found['name']} ", sentence)
 
 
+def take_imports(arguments: list[str]) -> list[str]:
+    """Register what ``--import module:Class`` names, for this process and those it starts; the other arguments are left.
+
+    Examples
+    --------
+    >>> take_imports(["fit", "--import", "tisat.detectors.random_guess:RandomGuess", "--out", "m"])
+    ['fit', '--out', 'm']
+    """
+    rest, targets = [], []
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--import":
+            targets.append(next(waiting, ""))
+        elif argument.startswith("--import="):
+            targets.append(argument.partition("=")[2])
+        else:
+            rest.append(argument)
+    if targets:
+        from tisat import registry
+
+        if "" not in sys.path and os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())  # as python -m does
+        said = [f"{registry.add(target)}={target.rpartition('=')[2]}" for target in targets]
+        os.environ[registry.IMPORTS] = " ".join([*os.environ.get(registry.IMPORTS, "").split(), *said])
+    return rest
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; ``arguments`` default to the process's own."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -128,6 +156,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.write(overview() + "\n")
         sys.exit(0 if given else 2)
     try:
+        given = take_imports(given)
         build(given[0] if given[0] in VERBS else None)(args=given)
     except TisatError as error:
         sys.stderr.write(f"tisat: {as_typed(str(error))}" + "\n")

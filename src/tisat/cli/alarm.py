@@ -53,7 +53,7 @@ def alarm(
 
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
-    machines = read_machines(files, {**reading_of(model), **(how or {})})
+    machines = read_machines(files, {**reading_of(model), **(how or {})}, jobs=jobs)
     asked: dict[str, Any] = {
         "budget": budget_of(budget, fleet_budget, len(machines)),
         "rule": rule,

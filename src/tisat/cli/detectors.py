@@ -35,9 +35,9 @@ def detectors(json: JsonFlag = False) -> None:
     from tisat.errors import MissingExtraError
 
     rows = []
-    for name, target in registry.DETECTORS.items():
+    for name in registry.names():
         try:
-            summary = first_line(target)
+            summary = first_line(registry.DETECTORS[name])
         except MissingExtraError as error:
             summary = str(error)
         rows.append({"name": name, "what": summary})

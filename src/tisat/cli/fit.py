@@ -108,7 +108,7 @@ def fit(
             raise ParameterError("--resume must come with --checkpoint: the file to go on from.")
         options = {"checkpoint": checkpoint, "resume": resume}
     how = how or {}
-    machines = read_machines(train, how)
+    machines = read_machines(train, how, jobs=jobs)
     series = list(machines.values())
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}

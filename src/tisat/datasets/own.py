@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import re
 import zipfile
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from glob import glob
@@ -32,19 +31,12 @@ from tisat.datasets.rows import series_of
 from tisat.datasets.splits import split_tail
 from tisat.errors import DataFileError, ParameterError
 from tisat.events import events_from_labels
-from tisat.reading.files import ENTITY
 from tisat.reading.packing import SUFFIXES, problem
-from tisat.reading.tables import open_table
 from tisat.series import Series
 
 SPLITS = ("train", "test")
 ARRAYS = ".npz"
 TSB_AD = re.compile(r"_tr_(\d+)_1st_(-?\d+)$")
-
-
-def _columns(file: Path, how: Mapping[str, Any]) -> list[str]:
-    known = {name: how[name] for name in ("delimiter", "decimal", "encoding", "sheet") if how.get(name)}
-    return list(open_table(file, **known).columns)
 
 
 def files_of(path: str | Path) -> list[Path]:
@@ -87,10 +79,7 @@ def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
     """
     found: dict[str, Series] = {}
     for file in files_of(path):
-        options = dict(how)
-        if options.get("entity") is None and ENTITY in _columns(file, how):
-            options["entity"] = ENTITY
-        more = Series.read_all(file, **options)
+        more = Series.read_all(file, **{**how, "find_entity": True})
         twice = next((name for name in more if name in found), None)
         if twice is not None:
             raise DataFileError(

@@ -44,6 +44,7 @@ class Reading:
     sort: bool = False
     dedup: str | None = None
     entity: str | None = None
+    find_entity: bool = False  # a column that is called like one names the series, where nothing else was said
     seen: Mapping[str, str] = field(
         default_factory=dict
     )  # how earlier files were written: decides what this one leaves open
@@ -113,12 +114,13 @@ def read_columns(file: Path, how: Reading) -> Columns:
         **{name: getattr(how, name) for name in ("delimiter", "decimal", "encoding", "sheet")},
         seen=dict(how.seen),
     )
+    entity = ENTITY if how.entity is None and how.find_entity and ENTITY in table.columns else how.entity
     roles = Roles(
-        list(table.columns), how.time, how.label, how.channels, how.drop, entity=how.entity, numeric=table.columns
+        list(table.columns), how.time, how.label, how.channels, how.drop, entity=entity, numeric=table.columns
     )
     text = [column for column in roles.channels if not table.columns[column]]
     if text:
-        if ENTITY in text and how.entity is None:
+        if ENTITY in text and entity is None:
             raise SeriesError(
                 f"The column {ENTITY!r} says that the table holds several machines. Type --entity {ENTITY} to read them."
             )
@@ -161,7 +163,7 @@ def read_columns(file: Path, how: Reading) -> Columns:
     if roles.label is not None:
         column = others[roles.label].cast(pa.float64()).to_numpy(zero_copy_only=False)
         labels = check_labels(column, roles.label, "the table")
-    entities = None if how.entity is None else others[how.entity]
+    entities = None if entity is None else others[entity]
     return Columns(values, roles.channels, times, labels, entities, tuple(notes), seen)
 
 

@@ -24,6 +24,7 @@ DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 NAMED = {"comma": ",", "semicolon": ";", "tab": "\t", r"\t": "\t", "bar": "|", "pipe": "|", "point": ".", "dot": "."}
 HEAD = 1 << 18  # bytes looked at, unless the header alone is longer
 LONGEST_HEADER = 1 << 24  # bytes of one line: a million columns
+SAMPLED = 2000  # cells of a row that are looked at to find out how a file is written
 LINES = 200  # looked at
 COMMENTS = ("#", "//", "%", "!")
 _GROUPED = {  # thousands separator -> what a grouped number looks like, by decimal sign
@@ -189,12 +190,12 @@ def sniff(
         )
     number, header = table[at]
     body = table[at + 1 :]
-    dot, thousands = _signs(path, [row for _, row in body], between, point, seen or {})
+    dot, thousands = _signs(path, [row[:SAMPLED] for _, row in body], between, point, seen or {})
     if dot != "." and point is None:
         notes.append("numbers have a decimal comma; --decimal says another")
     if thousands:
         notes.append(f"thousands are divided by {thousands!r}")
-    units = _unit_rows([row for _, row in body], dot, thousands)
+    units = _unit_rows([row[:SAMPLED] for _, row in body], dot, thousands)
     if units:
         number = body[units - 1][0]
         shown_units = ", ".join(cell for cell in body[0][1] if cell)[:60]
@@ -281,9 +282,9 @@ def _delimiter(lines: Sequence[str]) -> str:
         usual, often = Counter(len(row) for row in rows[-50:]).most_common(1)[0]
         if usual < 2:
             continue
-        cells = [cell for row in rows[1:] if len(row) == usual for cell in row[1:] if not is_missing(cell)]
+        cells = [cell for row in rows[1:] if len(row) == usual for cell in row[1:SAMPLED] if not is_missing(cell)]
         numeric = sum(_looks_numeric(cell) for cell in cells) / max(1, len(cells))
-        every = [cell for row in rows for cell in row]
+        every = [cell for row in rows for cell in row[:SAMPLED]]
         whole = sum(_is_whole(cell, candidate) for cell in every) / len(every)
         score = (round(whole * often / len(rows[-50:]), 1), round(numeric, 1), usual)
         if score > best:

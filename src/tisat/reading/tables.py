@@ -23,6 +23,7 @@ from tisat.reading.words import is_number, spellings
 
 BLOCK = 1 << 18  # bytes of text parsed at a time; as quick as 1 MiB, and arrow holds up to 32 blocks at once
 GROUPED = "grouped"  # the kind of a column of numbers such as 1,234.5
+WIDE = 500  # columns beyond which their types are looked at before arrow is asked
 ROWS = 16_384  # rows of parquet decoded at a time: 51 columns of them are 7 MB
 
 
@@ -160,6 +161,8 @@ def text_schema(path: Path, form: Format) -> dict[str, Any]:
     twice = next((name for name, count in Counter(form.header).items() if count > 1), None)
     if twice is not None:
         raise problem(path, "name each column once", f"{twice!r} twice", line=line)
+    if len(form.header) > WIDE and _all_plain_numbers(path, form):
+        return dict.fromkeys(form.header, pa.float64())
     try:
         with (
             open_text(path, form) as file,
@@ -183,6 +186,19 @@ def text_schema(path: Path, form: Format) -> dict[str, Any]:
             raise SeriesError("A table must have at least one row below its header. Got none.") from None
         found = explain(path, names=form.header, numeric=(), form=form)
         raise found or problem(path, "be a table with a header", f"{str(error)[:200]!r}") from None
+
+
+def _all_plain_numbers(path: Path, form: Format) -> bool:
+    """Whether the first rows of a very wide file hold plain numbers and nothing else: arrow takes seconds to find that out by itself."""
+    if form.decimal != "." or form.thousands:
+        return False
+    try:
+        with open_text(path, form) as file:
+            lines = file.read(form.block).decode("utf-8", errors="replace").splitlines()[form.skip : form.skip + 20]
+        rows = [line.split(form.delimiter) for line in lines[:-1] or lines]
+        return all(len(list(map(float, row))) == len(form.header) for row in rows) and bool(rows)
+    except (ValueError, OSError):
+        return False
 
 
 def _kind(field: Any, first: Any, form: Format) -> Any:
@@ -254,22 +270,20 @@ def open_table(file: Path, **how: Any) -> Table:
         return _open_json(file)
     form = sniff(file, workbook=suffix in SHEETS, **how)
     kinds = text_schema(file, form)
-    numeric = [
-        name
-        for name, kind in kinds.items()
-        if _holds_numbers(kind) and (kind == GROUPED or not pa.types.is_boolean(kind))
-    ]
+    holds = {kind: _holds_numbers(kind) for kind in set(kinds.values())}
+    numbers = {kind for kind, good in holds.items() if good and (kind == GROUPED or not pa.types.is_boolean(kind))}
+    numeric = [name for name, kind in kinds.items() if kind in numbers]
     # A date with an offset is read as text: arrow would move it to UTC and forget where it came from.
-    text = {
-        name
-        for name, kind in kinds.items()
+    as_text = {
+        kind
+        for kind in holds
         if kind == GROUPED or pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None)
     }
+    text = {name for name, kind in kinds.items() if kind in as_text}
     plain = {name for name in numeric if name not in text}
     types = {name: pa.string() if name in text else kind for name, kind in kinds.items() if name not in plain}
     batches = text_batches(file, names=form.header, numeric=numeric, types=types, form=form)
-    columns = {name: _holds_numbers(kind) for name, kind in kinds.items()}
-    return Table(columns, batches, count_lines(file, form), form)
+    return Table({name: holds[kind] for name, kind in kinds.items()}, batches, count_lines(file, form), form)
 
 
 def _open_json(file: Path) -> Table:
@@ -320,14 +334,15 @@ def gather(
     filled = 0
     for batch in batches:
         stop = filled + batch.num_rows
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         for c, name in enumerate(numeric):
-            column = batch.column(name)
+            column = columns[name]
             if column.null_count or column.type != pa.float64():
                 column = column.cast(pa.float64())
             values[filled:stop, c] = column.to_numpy(zero_copy_only=False)
-        for name in batch.schema.names:
+        for name, column in columns.items():
             if name not in wanted:
-                others.setdefault(name, []).append(batch.column(name))
+                others.setdefault(name, []).append(column)
         filled = stop
     return values[:filled], {name: pa.chunked_array(parts).combine_chunks() for name, parts in others.items()}
 
