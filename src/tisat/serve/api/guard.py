@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time as clocks
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
+from starlette.responses import RedirectResponse
 
 from tisat.serve.security import LOOPBACK, Tokens, token_of
 
@@ -69,6 +70,12 @@ class Guard:
                 from tisat.serve.api.app import answer
 
                 code, sentence = wrong
+                path = request.url.path
+                if code == 401 and "text/html" in request.headers.get("accept", "") and not path.startswith("/api/"):
+                    whole = path + (f"?{request.url.query}" if request.url.query else "")
+                    way_in = RedirectResponse(f"/login?next={quote(whole, safe='')}", 303)
+                    await way_in(scope, receive, watched)
+                    return
                 headers = {"WWW-Authenticate": "Bearer"} if code == 401 else None
                 await answer({"error": sentence}, code, headers)(scope, receive, watched)
         finally:

@@ -29,6 +29,8 @@ STEPS = 96  # of the heat map
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 UPLOT = {"uplot.js": "uPlot.iife.min.js", "uplot.css": "uPlot.min.css"}
 DAY = 86400.0
+USUAL = 700  # rows of one entity that a page shows unless told otherwise
+AROUND = 120  # rows shown before and after an alarm
 
 
 def _static() -> dict[str, tuple[bytes, str]]:
@@ -77,7 +79,7 @@ class Console:
         query = {key: value for key, value in request.query_params.items() if value}
 
         def here(**changed: Any) -> str:
-            """This address with other parameters."""
+            """The present address with other parameters."""
             merged = {**query, **{key: str(value) for key, value in changed.items() if value is not None}}
             for key, value in changed.items():
                 if value is None:
@@ -114,6 +116,17 @@ class Console:
     def _newest(self, entities: list[EntityInfo]) -> float | None:
         return max((one.time for one in entities if one.time is not None), default=None)
 
+    def _period(self, group: str = "") -> float:
+        """Seconds between two rows: of a group, or the shortest of all."""
+        groups = self.service.engine.groups
+        periods = [groups[name].watch.period for name in ([group] if group in groups else groups)]
+        return min((period for period in periods if period), default=60.0)
+
+    def _usual(self, group: str = "") -> str:
+        """The range that shows about :data:`USUAL` rows of an entity."""
+        wanted = USUAL * self._period(group)
+        return next((name for name, size in words.RANGES.items() if size >= wanted), "30d")
+
     def _span(self, request: Request, newest: float | None, default: str) -> tuple[str, float | None, float | None]:
         """The stretch of time an address speaks of: its name, its start and its stop."""
         start, stop = (_real(request, name) for name in ("start", "stop"))
@@ -141,13 +154,13 @@ class Console:
         pages = max(1, -(-len(shown) // ROWS))
         number = min(max(_whole(request, "page", 1), 1), pages)
         visible = shown[(number - 1) * ROWS : number * ROWS]
-        span, start, stop = self._span(request, self._newest(every), "24h")
+        span, start, stop = self._span(request, self._newest(every), self._usual(group))
         heat = self.view.heat_map(start=start, stop=stop, steps=STEPS, group=group)
         return self.page(
             "fleet", request, entities=visible, heat=_only(heat, [one.name for one in visible]), span=span,
             counts=self.view.counts(), total=len(every), found=len(shown), number=number, pages=pages, search=search,
             status=status, group=group, groups=sorted({one.group for one in every}), week=self._week(every),
-            alarms=self.view.alarms(active=True, limit=9),
+            alarms=self.view.alarms(active=True, limit=9), address=f"{request.url.scheme}://{request.url.netloc}",
         )  # fmt: skip
 
     def _week(self, entities: list[EntityInfo]) -> Any:
@@ -157,7 +170,7 @@ class Console:
     def entity(self, request: Request) -> Response:
         """One entity."""
         one = self.view.entity(request.path_params["name"])
-        span, start, stop = self._span(request, one.time, "24h")
+        span, start, stop = self._span(request, one.time, self._usual(one.group))
         channels = min(max(_whole(request, "channels", 6), 1), 1000)
         history = self.view.history(one.name, start=start, stop=stop, points=400, channels=channels)
         return self.page(
@@ -171,7 +184,9 @@ class Console:
         asked = request.query_params
         label, entity, sort = asked.get("label", ""), asked.get("entity", ""), asked.get("sort", "")
         active = {"on": True, "over": False}.get(asked.get("active", ""))
-        found = self.view.alarms(entity=entity, label=label, sort=sort, active=active, limit=101, before=asked.get("before", ""))
+        found = self.view.alarms(
+            entity=entity, label=label, sort=sort, active=active, limit=101, before=asked.get("before", "")
+        )
         return self.page(
             "alarms", request, alarms=found[:100], more=found[99].id if len(found) > 100 else "", label=label,
             entity=entity, sort=sort, active=asked.get("active", ""),
@@ -181,11 +196,11 @@ class Console:
         """One alarm, to decide on."""
         whole = self.view.alarm(request.path_params["id"])
         alarm = whole.alarm
-        end = alarm.cleared if alarm.cleared is not None else alarm.raised
-        around = max(end - alarm.onset, 3600.0)
-        history = self.view.history(
-            alarm.entity, start=alarm.onset - around, stop=end + around, points=300, channels=4
-        )
+        now = self.view.entity(alarm.entity).time
+        end = max(alarm.raised, now or 0.0) if alarm.cleared is None else alarm.cleared
+        around = max(0.5 * (end - alarm.onset), AROUND * self._period(alarm.group))
+        stop = end + around if now is None else min(end + around, max(now, end)) + self._period(alarm.group)
+        history = self.view.history(alarm.entity, start=alarm.onset - around, stop=stop, points=300, channels=4)
         return self.page("alarm", request, whole=whole, alarm=alarm, history=history)
 
     def budget(self, request: Request) -> Response:

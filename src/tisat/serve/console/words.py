@@ -22,7 +22,7 @@ LABELS = {
     "new normal": "the new normal",
     "unmarked": "unmarked",
 }
-RANGES = {"6h": 6 * 3600.0, "24h": 86400.0, "7d": 7 * 86400.0, "30d": 30 * 86400.0}
+RANGES = {"15m": 900.0, "1h": 3600.0, "6h": 6 * 3600.0, "24h": 86400.0, "7d": 7 * 86400.0, "30d": 30 * 86400.0}
 
 
 def number(value: float | None) -> str:
