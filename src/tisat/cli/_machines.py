@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from tisat.errors import DataFileError, InputError
 
 if TYPE_CHECKING:
     from tisat.sequential import Alarm
+    from tisat.sequential.suppression import Suppression
     from tisat.series import Series
     from tisat.watch import Watch
 
@@ -96,6 +97,20 @@ class Outcome:
     judged: int = 0
     silent: tuple[str, ...] = ()
     trouble: str = ""  # why it could not be judged
+    quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
+
+    def suppress(self, rules: Sequence[Suppression]) -> Outcome:
+        """The same with suppressed alarms set apart."""
+        from tisat.sequential.suppression import suppressed_by
+
+        if not rules:
+            return self
+        marked = [replace(one, suppressed=suppressed_by(one, rules)) for one in self.alarms]
+        return replace(
+            self,
+            alarms=tuple(one for one in marked if not one.suppressed),
+            quiet=tuple(one for one in marked if one.suppressed),
+        )
 
     @property
     def active(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,8 @@ from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
     from tisat.missing import Silence
-    from tisat.sequential import Alarm
+    from tisat.sequential import Alarm, Alarms
+    from tisat.sequential.suppression import Suppression
     from tisat.series import Series
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -41,6 +43,12 @@ def alarm(
         Path | None, typer.Option(help="Write a page here to look at, zoom and send on: one file, no network.")
     ] = None,
     shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3,
+    suppress: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Mark alarms about this, do not drop them: CHANNEL, CHANNEL:up, CHANNEL:down, CHANNEL:2.5 (a smaller change, in its units), CHANNEL:up:2.5."
+        ),
+    ] = None,
     jobs: Jobs = 1,
     json: JsonFlag = False,
     how: dict[str, Any] | None = None,
@@ -50,9 +58,11 @@ def alarm(
     Of many machines (several files, a folder, --entity) the ones that need attention first.
     """
     from tisat.errors import CalibrationWarning, ParameterError
+    from tisat.sequential.suppression import Suppression
 
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
+    rules = [Suppression.parse(one) for one in suppress or ()]
     machines = read_machines(files, {**reading_of(model), **(how or {})}, jobs=jobs)
     asked: dict[str, Any] = {
         "budget": budget_of(budget, fleet_budget, len(machines)),
@@ -65,13 +75,15 @@ def alarm(
         for name, given in (("--picture", picture), ("--html", html)):
             if given is not None:
                 raise ParameterError(f"{name} draws one machine. Got {len(machines)}; give one file.")
-        _fleet(machines, model, options, asked, out=out, jobs=jobs, json=json)
+        _fleet(machines, model, options, asked, out=out, jobs=jobs, json=json, rules=rules)
         return
     series = next(iter(machines.values()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
         watch = open_watch(model_of(model, series.name), **asked)
         found = watch.alarms(series, **options)
+        if rules:
+            found = found.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))
     if out is not None:
         found.write(out)
     if picture is not None:
@@ -94,7 +106,7 @@ def alarm(
         return
     notes = [*series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
     print_table(
-        f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)}; {found.tally}",
+        f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
         ["raised", "since - until", "x h", "why"],
         [_row(one, shown) for one in found],
         note="\n".join([str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
@@ -109,6 +121,11 @@ def alarm(
         )
 
 
+def _quiet(found: Alarms) -> str:
+    count = len(found) - len(found.unsuppressed)
+    return f", {count} of them suppressed" if count else ""
+
+
 def _fleet(
     machines: dict[str, Series],
     model: Path,
@@ -118,6 +135,7 @@ def _fleet(
     out: Path | None,
     jobs: int,
     json: bool,
+    rules: Sequence[Suppression] = (),
 ) -> None:
     """Many machines: what needs attention first."""
     from tisat.errors import SeriesError
@@ -125,24 +143,45 @@ def _fleet(
 
     said = {name: value for name, value in asked.items() if value is not None}
     found = each(judge, [(model, series, options, said) for series in machines.values()], jobs=jobs)
+    found = [one.suppress(rules) for one in found]
     found.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
-    every = [one for outcome in found for one in outcome.alarms]
+    every = [one for outcome in found for one in (*outcome.alarms, *outcome.quiet)]
+    every.sort(key=lambda one: (one.series, one.raised))
     if out is not None:
         write_table(out, every)
     if json:
-        print_json([{**vars(one), "alarms": [alarm.to_json() for alarm in one.alarms]} for one in found])
+        print_json(
+            [
+                {
+                    **vars(one),
+                    "alarms": [alarm.to_json() for alarm in one.alarms],
+                    "quiet": [alarm.to_json() for alarm in one.quiet],
+                }
+                for one in found
+            ]
+        )
     else:
         quiet = sum(not (one.alarms or one.trouble or one.silent) for one in found)
         loud = [one for one in found if one.alarms or one.trouble or one.silent]
         print_table(
-            f"{len(found)} machines: {len(every)} alarms on {sum(bool(one.alarms) for one in found)} of them, "
+            f"{len(found)} machines: {sum(len(one.alarms) for one in found)} alarms on {sum(bool(one.alarms) for one in found)} of them, "
             f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be judged",
             ["machine", "alarms", "last raised", "x h", "judged", "why"],
             [_summary(one) for one in loud],
-            note=f"{quiet} machines need no attention" + ("" if out is None else f"; all alarms are in {out}"),
+            note=f"{quiet} machines need no attention{_suppressed(found)}"
+            + ("" if out is None else f"; all alarms are in {out}"),
         )
     if all(one.trouble for one in found):
         raise SeriesError(f"Not one machine could be judged. The first: {found[0].machine}: {found[0].trouble}")
+
+
+def _suppressed(found: Sequence[Outcome]) -> str:
+    count = sum(len(one.quiet) for one in found)
+    return (
+        f"; {count} alarm{'s' * (count != 1)} suppressed: --out has {'them' if count != 1 else 'it'} too"
+        if count
+        else ""
+    )
 
 
 def _summary(one: Outcome) -> list[Any]:
@@ -188,7 +227,13 @@ def _row(one: Alarm, shown: int) -> list[str]:
         raised,
         f"{since} - {until}",
         f"{one.peak / one.threshold:.1f}" if one.threshold else "",
-        "\n".join([f"{one.kind}:", *reasons] if one.kind else reasons),
+        "\n".join(
+            [
+                *([f"{one.kind}:"] if one.kind else []),
+                *reasons,
+                *([f"suppressed: {one.suppressed}"] if one.suppressed else []),
+            ]
+        ),
     ]
 
 

@@ -160,7 +160,7 @@ def _row(one: Alarm, x: Array) -> str:
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""
     return (
         f"<tr><td>{button}</td>" + "".join(f"<td class='time'>{escape(cell)}</td>" for cell in cells)
-        + f"<td class='figure'>{escape(strength)}</td><td>{escape(one.kind)}</td><td>{escape(one.why or blame)}</td></tr>"
+        + f"<td class='figure'>{escape(strength)}</td><td>{escape(one.kind)}</td><td>{escape(one.why or blame)}{escape(f' (suppressed: {one.suppressed})') if one.suppressed else ''}</td></tr>"
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
-    "budget", "channels", "kind", "reasons",
+    "budget", "channels", "kind", "reasons", "suppressed",
 )  # fmt: skip
 LEAST_SHARE = 0.005  # below it a channel is not worth a word
 TIMES = ("raised_time", "onset_time", "cleared_time")
@@ -119,7 +119,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 def read_active(path: str | Path, *, length: int, series: str | None = None) -> npt.NDArray[np.bool_]:
     """Where the alarms of a table were on, over ``length`` instants: from ``raised`` up to ``cleared`` (empty: to the end).
 
-    ``series`` takes only those of one machine.
+    ``series`` takes only those of one machine. Suppressed alarms are left out: nobody was called.
     """
     file = Path(path)
     if not file.is_file():
@@ -132,7 +132,7 @@ def read_active(path: str | Path, *, length: int, series: str | None = None) -> 
         raise DataFileError(f"The table of alarms {str(file)!r} could not be read: {error}") from None
     active = np.zeros(length, dtype=np.bool_)
     for number, row in enumerate(rows):
-        if series is not None and str(row.get("series", "")).removeprefix("'") != series:
+        if row.get("suppressed") or (series is not None and str(row.get("series", "")).removeprefix("'") != series):
             continue
         try:
             raised = int(row["raised"])

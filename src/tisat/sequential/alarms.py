@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -25,6 +25,7 @@ from tisat.sequential.alarm_files import COLUMNS, arrow_of, csv_of, dated, jsonl
 from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
 from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
+from tisat.sequential.suppression import Suppression, suppressed_by
 from tisat.series import Series
 
 
@@ -46,6 +47,7 @@ class Alarm:
     series: str = ""  # the entity
     kind: str = ""  # what it looks like: spike, stuck, level, rhythm, ...
     reasons: tuple[Reason, ...] = ()  # the channels that matter most: seen, expected and spread in the user's units
+    suppressed: str = ""  # what was not to be heard of, where that covers it; see tisat.sequential.suppression
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, in the order of the tables."""
@@ -54,7 +56,8 @@ class Alarm:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Alarm:
         """Back from :meth:`to_json`."""
-        plain = {column: document[column] for column in COLUMNS}
+        plain = {column: document[column] for column in COLUMNS if column != "suppressed"}
+        plain["suppressed"] = document.get("suppressed", "")  # states of earlier versions do not have it
         return cls(**{**plain, "reasons": tuple(Reason(**one) for one in document["reasons"])})
 
     def __str__(self) -> str:
@@ -67,6 +70,7 @@ class Alarm:
             f"{self.series + ': ' if self.series else ''}alarm at {raised}, since {since}, {until}",
             self.kind,
             self.why,
+            f"suppressed ({self.suppressed})" if self.suppressed else "",
         ]
         return "; ".join(part for part in parts if part)
 
@@ -200,6 +204,19 @@ class Alarms(Sequence[Alarm]):
     def raised(self) -> npt.NDArray[np.int64]:
         """The instants at which alarms were raised."""
         return np.array([alarm.raised for alarm in self.alarms], dtype=np.int64)
+
+    def suppress(self, *rules: str | Suppression) -> Alarms:
+        """The same alarms with those marked that nobody wants to hear of: ``alarms.suppress("flow:up", "bearing_temp:2.5")``.
+
+        Marked, not dropped: they stay in every table, with the reason in ``alarm.suppressed``.
+        """
+        parsed = [rule if isinstance(rule, Suppression) else Suppression.parse(rule) for rule in rules]
+        return replace(self, alarms=tuple(replace(one, suppressed=suppressed_by(one, parsed)) for one in self.alarms))
+
+    @property
+    def unsuppressed(self) -> tuple[Alarm, ...]:
+        """The alarms that are not suppressed."""
+        return tuple(one for one in self.alarms if not one.suppressed)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dictionary an alarm."""
