@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 DATA   ?= $(TISAT_DATA)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-other test-all check format bench soak docs tables clean
+.PHONY: help setup demo test test-other test-all test-service check format bench soak docs tables clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,10 @@ test-other: $(STAMP)  ## The numeric tests again on another instruction set and 
 
 test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=folder) and the local cluster
 	TISAT_DATA="$(DATA)" $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
+
+test-service: $(STAMP)  ## The service with real programs: a browser, Prometheus, Alertmanager, brokers (skipped where they are not installed)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright
+	$(BIN)/python -m pytest -m service tests/serve
 
 check: $(STAMP)  ## ruff, mypy --strict, the import layers
 	$(BIN)/ruff check .

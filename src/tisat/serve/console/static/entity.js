@@ -56,7 +56,7 @@ function chart(title, note, columns, series, options = {}) {
   const plot = new uPlot({
     width: box.clientWidth, height: options.height || 150, cursor: { sync: { key: "tisat" }, drag: { x: true, y: false } },
     scales: { x: { time: true, min: history.start, max: history.stop }, y: options.scale || {} }, legend: { show: false },
-    axes: [{ ...axis, space: 90, values: (_, ticks) => ticks.map(history.stop - history.start > 129600 ? short : (t) => local(t, false)) }, { ...axis, size: 64, values: (_, ticks) => ticks.map(number) }],
+    axes: [{ ...axis, space: 90, values: (_, ticks) => ticks.map(history.stop - history.start > 129600 ? short : (t) => local(t, history.stop - history.start < 1200 ? null : false)) }, { ...axis, size: 64, values: (_, ticks) => ticks.map(number) }],
     bands: options.bands || [], hooks: { drawClear: [bands], setSelect: [zoomed], setCursor: [(one) => { readout.textContent = one.cursor.idx === null ? "" : options.read(one.cursor.idx); }] },
     series: [{ label: "time", value: (_, t) => (t === null ? "" : local(t)) }, ...series],
   }, [history.times, ...columns], holder);
