@@ -6,7 +6,6 @@ import threading
 import time
 
 import pytest
-
 from tests.serve.conftest import START, requests_of
 
 pytestmark = [pytest.mark.service]
