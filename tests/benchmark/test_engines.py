@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tisat.benchmark.drive import drive, pending
-from tisat.benchmark.engine import InlineEngine, LocalEngine
+from tisat.benchmark.engine import InlineEngine, LocalEngine, _Worker
 from tisat.benchmark.run import run_task
 from tisat.benchmark.store import Store
 from tisat.errors import ParameterError
@@ -87,6 +87,21 @@ def test_a_killed_worker_is_a_failed_row_and_the_rest_goes_on(task_of, plants):
 def test_a_task_that_takes_too_long_is_given_up(task_of, plants):
     (outcome,) = LocalEngine(jobs=1, timeout=0.05).run([task_of()], plants)
     assert outcome.row["reason"].startswith("Timeout: ")
+
+
+def test_the_start_of_a_worker_does_not_count(task_of):
+    class Pipe:
+        def send(self, task):
+            pass
+
+    worker = _Worker(None, Pipe())
+    worker.give(task_of(), 5.0)
+    assert worker.deadline == float("inf")  # it has not said that it is there
+    worker.start_clock()
+    assert worker.deadline < float("inf")
+    worker.deadline = 0.0
+    worker.give(task_of(), 5.0)  # the next task begins at once
+    assert 0.0 < worker.deadline < float("inf")
 
 
 def test_leaving_the_iterator_stops_the_workers(task_of, plants):

@@ -221,3 +221,18 @@ def test_bad_arguments_are_refused(tmp_path):
         download("psm", tmp_path, attempts=0)
     with pytest.raises(ParameterError, match="'pause'"):
         download("psm", tmp_path, pause=-1.0)
+
+
+def test_more_than_was_published_is_refused_and_thrown_away(site, tmp_path):
+    site.files["/set/train/a.txt"] = BIG + b"x"
+    with pytest.raises(DataFileError, match=r"must be at most 512,000 bytes large. More came; it was thrown away"):
+        fetch(site, tmp_path)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_file_of_unknown_size_has_a_limit_too(site, tmp_path, monkeypatch):
+    from tisat.datasets import cache
+
+    monkeypatch.setattr(cache, "LARGEST", 3)
+    with pytest.raises(DataFileError, match="must be at most 3 bytes large"):
+        fetch(site, tmp_path)

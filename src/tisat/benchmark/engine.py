@@ -59,10 +59,14 @@ def _leave_with(parent: int) -> None:
     os._exit(1)  # the driver was killed: nobody is left to take the result
 
 
+READY = "ready"  # what a worker says first
+
+
 def _work(pipe: Connection, sources: Mapping[str, Source], parent: int) -> None:
     """A worker's life: take a task, run it, send the outcome; until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    pipe.send(READY)
     while True:
         try:
             task = pipe.recv()
@@ -80,12 +84,18 @@ class _Worker:
     process: SpawnProcess
     pipe: Connection
     task: Task | None = None
+    timeout: float = float("inf")
+    ready: bool = False  # it has started: only then the clock of its task runs
     deadline: float = float("inf")
 
     def give(self, task: Task, timeout: float) -> None:
-        self.task = task
-        self.deadline = time.monotonic() + timeout
+        self.task, self.timeout = task, timeout
+        self.deadline = time.monotonic() + timeout if self.ready else float("inf")
         self.pipe.send(task)
+
+    def start_clock(self) -> None:
+        self.ready = True
+        self.deadline = time.monotonic() + self.timeout
 
     def stop(self) -> None:
         self.pipe.close()
@@ -109,7 +119,7 @@ class LocalEngine:
     jobs : int
         How many at once.
     timeout : float, optional
-        Seconds a task may take.
+        Seconds a task may take; the start of its worker does not count.
     """
 
     jobs: int = 1
@@ -161,11 +171,17 @@ class LocalEngine:
         ready = wait(list(busy), timeout=None if first == float("inf") else max(first - time.monotonic(), 0.0))
         for pipe in ready:
             worker = busy[pipe]  # type: ignore[index]
-            task, worker.task = worker.task, None
+            task = worker.task
             assert task is not None
             try:
-                yield None, worker.pipe.recv()
+                answer = worker.pipe.recv()
+                if answer == READY:
+                    worker.start_clock()
+                    continue
+                worker.task = None
+                yield None, answer
             except (EOFError, ConnectionResetError):
+                worker.task = None
                 worker.process.join(5.0)
                 yield worker, lost_task(task, f"WorkerDied: the process ended with exit code {worker.process.exitcode}")
         now = time.monotonic()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 import zipfile
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from tisat.errors import DataFileError
 
 BLOCK = 1 << 16
 TIMEOUT = 30.0  # seconds without a byte
+LARGEST = 4 << 30  # bytes of a download or of a member of an archive whose size is not published
 SCHEMES = ("https://", "http://")
 
 
@@ -42,7 +42,13 @@ def _request(url: str, offset: int) -> Any:
     return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)  # noqa: S310
 
 
-def _receive(url: str, part: Path, bar: Bar) -> None:
+def _too_large(part: Path, what: str, limit: int) -> DataFileError:
+    """Throw away what came, and say so."""
+    part.unlink(missing_ok=True)
+    return DataFileError(f"{what} must be at most {limit:,} bytes large. More came; it was thrown away.")
+
+
+def _receive(url: str, part: Path, bar: Bar, *, limit: int = LARGEST) -> None:
     """One attempt: append to what is there where the server allows, else begin again. Raises OSError if it breaks off."""
     from urllib.error import HTTPError
 
@@ -60,10 +66,13 @@ def _receive(url: str, part: Path, bar: Bar) -> None:
         )
         expected = response.headers.get("Content-Length")
         received = 0
+        before = offset if resumed else 0
         with part.open("ab" if resumed else "wb") as opened:
             while block := response.read(BLOCK):
-                opened.write(block)
                 received += len(block)
+                if before + received > limit:
+                    raise _too_large(part, f"The file at {url}", limit)
+                opened.write(block)
                 bar.advance(len(block), note=part.name.removesuffix(".part"))
     if expected is not None and received < int(expected):
         raise OSError(f"the transfer broke off after {received} of {expected} bytes")
@@ -84,7 +93,13 @@ def fetch(url: str, target: Path, *, published: FileCard | None, attempts: int, 
     while True:
         attempt += 1
         try:
-            _receive(url, part, bar)
+            limit = LARGEST if published is None or published.size is None else published.size
+            _receive(url, part, bar, limit=limit)
+        except DataFileError:
+            if fresh_starts == 0:
+                raise
+            fresh_starts -= 1  # too large: what was there may have been left over from another version
+            continue
         except HTTPError as error:
             error.close()
             if error.code < 500 or attempt >= attempts:
@@ -127,8 +142,12 @@ def _unpack(archive: Path, origin: Origin, folder: Path, wanted: list[FileCard])
                 target = folder / published.path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 part = target.with_name(f"{target.name}.part")
+                limit = LARGEST if published.size is None else published.size
                 with opened.open(member) as source, part.open("wb") as sink:
-                    shutil.copyfileobj(source, sink)
+                    while block := source.read(BLOCK):
+                        if sink.tell() + len(block) > limit:
+                            raise _too_large(part, f"The member {member!r} of {origin.url}", limit)
+                        sink.write(block)
                 found = published.digest(part)
                 if found != published.checksum:
                     part.unlink()
