@@ -29,8 +29,8 @@ from tisat.benchmark.curves import NEVER, EntityCounts, counts_of_scores
 from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
 from tisat.datasets.synthetic import DAY, KINDS, make_plant
 from tisat.detectors import make
-from tisat.detectors import prism as fused
 from tisat.detectors.views import VIEWS
+from tisat.detectors.views import fusion as fused
 from tisat.metrics.windows import windows_of
 from tisat.sequential.cusum import CompressedSum
 from tisat.sequential.rules import Scored, make_rule

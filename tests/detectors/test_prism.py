@@ -5,12 +5,12 @@ import pytest
 
 from tisat.artefact import read_artefact, write_artefact
 from tisat.datasets.synthetic import make_plant, make_pump
-from tisat.detectors import LinearLast, Prism, load
-from tisat.detectors.views import VIEWS, Scene
+from tisat.detectors import LinearLast, Prism, load, make
+from tisat.detectors.views import VIEWS, Scene, fusion, rhythm
 from tisat.detectors.views.line import fit_line, forecasts
 from tisat.detectors.views.relations import FILTERS, PAST, SMOOTH, Relations
 from tisat.detectors.views.rhythm import LAGS, LARGEST, LEAST_ENERGY, ROWS, Rhythm
-from tisat.errors import ArtefactError
+from tisat.errors import ArtefactError, ParameterError
 
 NAMES = list(VIEWS)
 
@@ -195,3 +195,62 @@ def test_a_plant_with_seven_kinds_of_fault_is_understood():
         alarms = Watch("prism", budget="1/day").fit(plant.train).alarms(plant.test)
         found += [bool(alarms.active[fault.start : fault.stop + 20].any()) for fault in plant.faults]
     assert sum(found) >= 17, f"{sum(found)} of {len(found)}"
+
+
+def test_a_slow_view_that_is_restless_on_unseen_rows_must_shout():
+    rng = np.random.default_rng(0)
+    quiet, restless = -np.abs(rng.normal(size=(2, 4000)))
+    restless[::50] = 5.0  # above its level in one row of 50
+    nominal = np.stack([restless] * 4 + [quiet, restless], axis=1)
+    kept = fusion.exponents(nominal)
+    assert [VIEWS[name].slow for name in VIEWS] == [False] * 4 + [True] * 2
+    assert (kept[:5] == 1.0).all()
+    assert 0.1 < kept[5] < 0.3
+    scores = np.array([-0.5, 0.0, 0.001, 5.0, 1e6])[:, None] * np.ones(6)
+    heard = fusion.compressed(scores, kept)
+    assert np.array_equal(heard[:, :5], scores[:, :5])
+    assert np.array_equal(heard[:2, 5], scores[:2, 5])  # the level is where it was
+    assert (np.diff(heard[:, 5]) > 0).all()  # and the order too
+    assert np.isclose(np.log1p(heard[3, 5] / fusion.SMALLEST), 1.0)  # what it says on unseen rows is a whisper
+
+
+def test_echoes_are_autocorrelations_however_many_are_asked_for():
+    rng = np.random.default_rng(1)
+    rows = np.cumsum(rng.normal(size=(700, 3)), axis=0)
+    largest, least = np.full(3, 2.0), np.full(3, 0.1)
+    for at in (np.arange(80, 700), np.arange(80, 700, 3), np.array([90, 91, 650]), np.array([699])):
+        out = np.empty((len(at), rhythm.LAGS, 3))
+        rhythm._echoes(rows, at, rhythm.ROWS, largest, least, out)
+        steps = np.clip(np.diff(rows, axis=0, prepend=rows[:1]), -2.0, 2.0)
+        for i, t in enumerate(at):
+            last = steps[t - rhythm.ROWS + 1 : t + 1]
+            energy = (last**2).sum(axis=0) + rhythm.ROWS * least
+            for lag in range(1, rhythm.LAGS + 1):
+                earlier = steps[t - rhythm.ROWS + 1 - lag : t + 1 - lag]
+                assert np.allclose(out[i, lag - 1], (last * earlier).sum(axis=0) / energy, atol=1e-12)
+            alone = np.empty((1, rhythm.LAGS, 3))
+            rhythm._echoes(rows, at[i : i + 1], rhythm.ROWS, largest, least, alone)
+            assert np.array_equal(alone[0], out[i])
+
+
+@pytest.mark.parametrize("name", ["last-value", "linear-last", "vector-autoregression"])
+def test_another_forecaster_takes_the_place_of_the_line(name, tmp_path):
+    plant = make_plant(n_train=1500, n_test=400, n_channels=3, n_faults=0, random_state=0)
+    detector = make("prism", forecaster=name).fit(plant.train)
+    points = detector.points(plant.test)
+    line = make("prism").fit(plant.train).points(plant.test)
+    assert not np.allclose(points[200:, :2], line[200:, :2])  # the error views are others
+    stream = detector._stream()
+    one_by_one = np.array([stream.push(row) for row in plant.test.values])
+    assert np.allclose(one_by_one, points, equal_nan=True)
+    detector.save(tmp_path / "model.tisat")
+    again = Prism.load(tmp_path / "model.tisat")
+    assert np.array_equal(again.points(plant.test), points, equal_nan=True)
+    row = np.array(plant.test.values[300])
+    assert np.isfinite(detector.explain(row, points[300]).expected).all()
+
+
+@pytest.mark.parametrize("name", ["ewma", "pca", 3])
+def test_what_is_no_forecaster_of_the_next_row_is_refused(name):
+    with pytest.raises(ParameterError, match="forecaster"):
+        make("prism", forecaster=name).fit(np.random.default_rng(0).normal(size=(500, 2)))

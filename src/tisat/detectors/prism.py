@@ -11,7 +11,7 @@ in the same unit, and the alarm threshold can be calibrated on them.
 
 **Slow views** (relations, rhythm) see what no other does where they are steady, and chatter where the machine changes from
 week to week. Rows the model has not seen tell which: where ``log(1 + s / 0.01)`` of a slow view's score s is above 1 in one
-of 200 such rows, its scores above the level are compressed until it is 1 there (:func:`exponents`). A view that is steady
+of 200 such rows, its scores above the level are compressed until it is 1 there (:func:`~tisat.detectors.views.fusion.exponents`). A view that is steady
 keeps its word; one that is not must shout.
 
 **A point** ``(V + 2 C + 1,)`` is the V scores; for each channel its part in the evidence and its expected value
@@ -34,117 +34,25 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tisat._compiled import compiled
 from tisat.base import NOMINAL_QUANTILE, Array, Detector
 from tisat.detectors._windows import parts_longer_than
 from tisat.detectors.views import VIEWS, Scene, View
 from tisat.detectors.views.base import Integers, thinned
+from tisat.detectors.views.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
+from tisat.detectors.views.fusion import OTHERS, RELATIONS, compressed, exponents, fuse
 from tisat.detectors.views.line import fit_line, forecasts
 from tisat.errors import ArtefactError
 from tisat.explanation import Explanation, shares
 from tisat.nominal import Piece
-from tisat.parameters import integer, learned, real
+from tisat.parameters import integer, learned, real, value
 
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
 LEVELS_FROM = 4000  # instants of training a view's level is computed from
 BLOCK = 2000  # instants looked at together: their arrays stay near the processor
-UNIT = 0.2  # summed excess that counts as one unit in blame, as in the excess rule
-BLAMING = ("error", "joint", "activity", "rhythm")  # views that know which channel it is
-QUIET = 1e-3  # what a view below its level says in blame
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
-OTHERS, RELATIONS = np.array([list(VIEWS).index(name) for name in BLAMING]), list(VIEWS).index("relations")
 NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
-SLOW = [v for v, view in enumerate(VIEWS.values()) if view.slow]
 CONTEXT = max(view.context for view in VIEWS.values())
 LEAST_LEVEL = 1e-9  # a view below this never moved in training
-STEADY, SMALLEST = (
-    0.995,
-    0.01,
-)  # share of unseen rows a slow view must be steady on; a score that counts (20 make a UNIT)
-
-
-def exponents(nominal: Array) -> Array:
-    """How much of its word each view keeps ``(V,)``, from its scores ``(N, V)`` of rows the model has not seen.
-
-    Examples
-    --------
-    >>> steady, restless = np.zeros(1000), np.linspace(0.0, 10.0, 1000)
-    >>> exponents(np.stack([restless] * 4 + [steady, restless], axis=1)).round(2).tolist()
-    [1.0, 1.0, 1.0, 1.0, 1.0, 0.14]
-    """
-    kept = np.ones(len(VIEWS))
-    for v, view in enumerate(VIEWS.values()):
-        known = nominal[~np.isnan(nominal[:, v]), v]
-        if view.slow and len(known):
-            reached = np.log1p(max(float(np.quantile(known, STEADY)), 0.0) / SMALLEST)
-            kept[v] = 1.0 / max(reached, 1.0)
-    return kept
-
-
-def compressed(scores: Array, kept: Array) -> Array:
-    """Scores ``(T, V)`` with what lies above the level 0 raised to the powers ``kept``, in units of SMALLEST."""
-    out = scores.copy()
-    for v in SLOW:
-        if kept[v] == 1.0:
-            continue
-        above = out[:, v] > 0
-        out[above, v] = SMALLEST * np.expm1(kept[v] * np.log1p(out[above, v] / SMALLEST))
-    return out
-
-
-@compiled()
-def _fuse(
-    parts: Array,  # (n, V, C): contributions
-    unknown: npt.NDArray[np.bool_],  # (n, V, C): which of them rest on filled values; (0, 0, 0): none
-    levels: Array,  # (V, 2)
-    kept: Array,  # (V,)
-    seen: Array,  # (n, C): scaled values, NaN where missing
-    errors: Array,  # (n, C): from the forecast
-    aside: Array,  # (n, C): from what the other channels say
-    lively: Array,  # (n, C): activity, with a sign
-    others: Integers,  # views that know which channel it is
-    relations: int,  # the view that is heard only beyond those
-    points: Array,  # (n, V + 2 C + 1)
-) -> None:  # pragma: no cover - compiled
-    """Scores, blame, expected values and the most extreme activity of each instant."""
-    n, views, channels = parts.shape
-    height, loud, whole = np.empty(views), np.empty(views), np.empty(views)
-    for i in range(n):
-        for v in range(views):
-            total, positive, count = 0.0, 0.0, 0
-            for c in range(channels):
-                if len(unknown) == 0 or not unknown[i, v, c]:
-                    total += parts[i, v, c]
-                    positive += max(parts[i, v, c], 0.0)
-                    count += 1
-            whole[v] = positive
-            score = (total / count - levels[v, 1]) / (levels[v, 1] - levels[v, 0]) if count else np.nan
-            points[i, v] = score
-            if kept[v] < 1.0 and score > 0.0:
-                score = SMALLEST * np.expm1(kept[v] * np.log1p(score / SMALLEST))
-            height[v] = -1.0 if np.isnan(score) else max(score, -1.0)
-            loud[v] = np.log1p(max(height[v], 0.0) / UNIT) + QUIET * np.log1p(height[v] + 1.0)
-        beyond = loud[relations]
-        for v in others:
-            beyond -= loud[v]
-        loudest = 0
-        for v in range(views):
-            if height[v] > height[loudest]:
-                loudest = v
-        most = 0.0
-        for c in range(channels):
-            blame = 0.0
-            if not np.isnan(seen[i, c]):
-                for v in others:
-                    if whole[v] > 0.0 and (len(unknown) == 0 or not unknown[i, v, c]):
-                        blame += loud[v] / whole[v] * max(parts[i, v, c], 0.0)
-                if beyond > 0.0 and whole[relations] > 0.0 and (len(unknown) == 0 or not unknown[i, relations, c]):
-                    blame += beyond / whole[relations] * max(parts[i, relations, c], 0.0)
-            points[i, views + c] = blame
-            points[i, views + channels + c] = seen[i, c] - (aside[i, c] if loudest == relations else errors[i, c])
-            if abs(lively[i, c]) > abs(most):
-                most = lively[i, c]
-        points[i, views + 2 * channels] = most
 
 
 class Prism(Detector):
@@ -172,10 +80,15 @@ class Prism(Detector):
 
     crossfit: ClassVar[int] = 5
     partial: ClassVar[bool] = True
+    _restored_apart: ClassVar[frozenset[str]] = frozenset({"forecaster_"})
 
     lags: int = integer(100, at_least=3, doc="Rows the forecast of the next one is made from.")
     ridge: float = real(
         1.0, above=0.0, doc="Penalty on the forecast's weights, as a share of the variance of the inputs."
+    )
+    forecaster: str = value(
+        LINE,
+        doc="Whose errors the views look at: 'line', or the name of a detector that forecasts the next row ('linear-last', 'tisat'), with its defaults.",
     )
 
     low_: Array = learned("C")  # (C,) least training value
@@ -185,9 +98,39 @@ class Prism(Detector):
     middle_: Array = learned("C")  # (C,) mean of the scaled rows
     covariance_: Array = learned("C, C")  # (C, C) of the scaled rows
     levels_: Array = learned("V, 2")  # (V, 2): median and level of each view on training rows
-    exponents_: Array = learned(
-        "V"
-    )  # (V,): 1, and less for slow views that are restless on rows the model has not seen
+    exponents_: Array = learned("V")  # (V,): 1; less for slow views that are restless on rows the model has not seen
+    forecaster_: Detector | None = learned()  # fitted, in the place of the line
+
+    # ------------------------------------------------------------------ the forecaster
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._other()
+
+    def _other(self) -> Detector | None:
+        """What stands in the place of the line: fitted if this is."""
+        if self.forecaster == LINE:
+            return None
+        return getattr(self, "forecaster_", None) or make_forecaster(self.forecaster)
+
+    def _reach(self) -> int:
+        """Rows before an instant that its forecast looks at."""
+        other = self._other()
+        return int(self.lags) if other is None else other._context() or 0
+
+    def _errors(self, rows: Array, at: Integers) -> Array:
+        if self.forecaster_ is not None:
+            return errors_of(self.forecaster_, rows, at)
+        return np.asarray(rows[at] - forecasts(rows, at, self.weights_, self.intercepts_))
+
+    def _scene(self, rows: Array, at: Integers) -> Scene:
+        return Scene(rows, at, self._errors(rows, at))
+
+    def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
+        other = self._other()
+        if other is not None and other.crossfit < 2:
+            return None  # dear to fit: a tail is held out instead
+        return super()._cross_fitted(parts)
 
     # ------------------------------------------------------------------ rows
 
@@ -233,7 +176,10 @@ class Prism(Detector):
         centred = known - known.mean(axis=0) if len(known) else np.zeros((1, rows.shape[1]))
         self.covariance_ = centred.T @ centred / len(centred) + LEAST_VARIANCE * np.eye(rows.shape[1])
         scaled = [np.ascontiguousarray(self._filled(part)) for part in scaled]
-        self.weights_, self.intercepts_ = fit_line(scaled, lags=self.lags, ridge=self.ridge)
+        self.weights_, self.intercepts_ = np.zeros((self.lags - 1, rows.shape[1])), np.zeros(rows.shape[1])
+        self.forecaster_ = None if self.forecaster == LINE else fit_forecaster(self.forecaster, scaled, self.channels_)
+        if self.forecaster_ is None:
+            self.weights_, self.intercepts_ = fit_line(scaled, lags=self.lags, ridge=self.ridge)
         scenes = [self._scene(part, np.arange(context, len(part))) for part in scaled]
         self._views = {name: view() for name, view in VIEWS.items()}
         for view in self._views.values():
@@ -245,9 +191,6 @@ class Prism(Detector):
     def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
         super()._keep_nominal(parts, tails, cross_fitted)
         self.exponents_ = exponents(self.nominal_[:, : len(VIEWS)])
-
-    def _scene(self, rows: Array, at: Integers) -> Scene:
-        return Scene(rows, at, rows[at] - forecasts(rows, at, self.weights_, self.intercepts_))
 
     @staticmethod
     def _level(view: View, scenes: Sequence[Scene]) -> tuple[float, float]:
@@ -272,9 +215,10 @@ class Prism(Detector):
         rows = np.ascontiguousarray(self._filled(scaled))
         at = np.arange(context, len(part))
         gaps = missing if missing.any() else None
+        errors = self._errors(rows, at)
         for first in range(0, len(at), BLOCK):
-            some = at[first : first + BLOCK]
-            points[some] = self._look(self._scene(rows, some), gaps)
+            some = slice(first, first + BLOCK)
+            points[at[some]] = self._look(Scene(rows, at[some], errors[some]), gaps)
         return points
 
     def _look(self, scene: Scene, missing: npt.NDArray[np.bool_] | None) -> Array:
@@ -291,19 +235,19 @@ class Prism(Detector):
             gone = np.where(missing[scene.at], np.nan, seen)
         points = np.empty((n, len(views) + 2 * channels + 1))
         aside = signed["relations"] * self._views["relations"].arrays()["spread"]
-        _fuse(
+        fuse(
             parts, unknown, self.levels_, self.exponents_, gone, scene.errors, aside, signed["activity"], OTHERS, RELATIONS, points
         )  # fmt: skip
         return points
 
     def _touched(self, missing: npt.NDArray[np.bool_], at: Integers, view: View) -> npt.NDArray[np.bool_]:
         """Where the rows a view looks at hold a filled value of the channel itself ``(n, C)``."""
-        context = max(view.context, self.lags if view.name in ("error", "joint") else 0)
+        context = max(view.context, self._reach() if view.name in ("error", "joint") else 0)
         so_far = np.concatenate([np.zeros((1, missing.shape[1]), dtype=np.int64), np.cumsum(missing, axis=0)])
         return np.asarray(so_far[at + 1] - so_far[at - context] > 0)
 
     def _context(self) -> int:
-        return max(int(self.lags), CONTEXT)
+        return max(self._reach(), CONTEXT)
 
     def _minimum_rows(self) -> int:
         return self._context() + 2
@@ -341,12 +285,27 @@ class Prism(Detector):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         plain, tensors = super()._state()
+        plain.pop("forecaster_", None)
+        if self.forecaster_ is not None:
+            plain["forecaster"], arrays = self.forecaster_.document()
+            tensors.update({f"forecaster.{name}": array for name, array in arrays.items()})
         for name, view in self._views.items():
             tensors.update({f"{name}.{attribute}": array for attribute, array in view.arrays().items()})
         return plain, tensors
 
     def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
-        super()._restore(plain, {name: array for name, array in tensors.items() if "." not in name})
+        rest = dict(plain)
+        self.forecaster_, document = None, rest.pop("forecaster", None)
+        if document is not None:
+            mine = {name[11:]: array for name, array in tensors.items() if name.startswith("forecaster.")}
+            if document["detector"] != self.forecaster:
+                raise ArtefactError("The forecaster in a file of Prism must be the one its parameters name. It is not.")
+            self.forecaster_ = type(make_forecaster(self.forecaster)).from_document(document, mine, path="forecaster")
+            if self.forecaster_.channels_ != tuple(rest["channels_"]):
+                raise ArtefactError("The forecaster in a file of Prism must have its channels. It does not.")
+        elif self.forecaster != LINE:
+            raise ArtefactError("A file of Prism must hold the forecaster its parameters name. It does not.")
+        super()._restore(rest, {name: array for name, array in tensors.items() if "." not in name})
         self._views = {name: view() for name, view in VIEWS.items()}
         for name, view in self._views.items():
             mine = {attribute: tensors[f"{name}.{attribute}"] for attribute in view.learned}
