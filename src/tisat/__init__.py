@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tisat.detectors.tisat import TiSAT as TiSAT
     from tisat.metrics import spd_score as spd_score
     from tisat.pipeline import Pipeline as Pipeline
+    from tisat.report.showing import show_anomalies as show_anomalies
     from tisat.sequential.alarms import Alarm as Alarm
     from tisat.sequential.alarms import Alarms as Alarms
     from tisat.sequential.alarms import raise_alarms as raise_alarms
@@ -66,6 +67,7 @@ _NAMES = {
     "raise_alarms": "tisat.sequential.alarms:raise_alarms",
     "registry": "tisat.registry",
     "sequential": "tisat.sequential",
+    "show_anomalies": "tisat.report.showing:show_anomalies",
     "spd_score": "tisat.metrics:spd_score",
     "suggest": "tisat.suggestions:suggest",
     "watch": "tisat.watch",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tisat.sequential.alarms import Alarms
     from tisat.series import Series
 
-INK, ALARM, ONSET, EVENT = "#3b4252", "#c0392b", "#e08e0b", "#7f8fa6"
+INK, ALARM, ONSET, EVENT, BAND = "#3b4252", "#c0392b", "#e08e0b", "#7f8fa6", "#1f6fb2"
 
 
 def blamed(alarms: Alarms, series: Series, count: int) -> list[int]:
@@ -29,8 +29,13 @@ def blamed(alarms: Alarms, series: Series, count: int) -> list[int]:
     return order[:count]
 
 
-def draw(alarms: Alarms, series: Series | None = None, *, channels: int = 3, title: str = "") -> Any:
-    """A matplotlib figure; ``series`` adds its blamed channels, its time axis and, where labelled, its events."""
+def draw(
+    alarms: Alarms, series: Series | None = None, *, channels: int = 3, title: str = "", expected: Any = None
+) -> Any:
+    """A matplotlib figure; ``series`` adds its blamed channels, its time axis and, where labelled, its events.
+
+    ``expected``, a pair of arrays (T, C), adds what was expected of each channel and two usual spreads around it.
+    """
     figure_module = require("matplotlib.figure", whose="A picture of alarms")
     shown = [] if series is None else blamed(alarms, series, channels)
     figure = figure_module.Figure(figsize=(9.0, 1.3 * len(shown) + 2.3), layout="constrained")
@@ -39,6 +44,10 @@ def draw(alarms: Alarms, series: Series | None = None, *, channels: int = 3, tit
     times = np.arange(len(alarms.statistic)) if series is None or series.timestamps is None else series.timestamps
     for axis, channel in zip(axes, shown, strict=False):
         assert series is not None
+        if expected is not None:
+            middle, spread = (np.asarray(one)[:, channel] for one in expected)
+            axis.fill_between(times, middle - 2 * spread, middle + 2 * spread, color=BAND, alpha=0.3, linewidth=0)
+            axis.plot(times, middle, color=BAND, linewidth=0.6)
         axis.plot(times, series.values[:, channel], color=INK, linewidth=0.6)
         axis.set_ylabel(series.channels[channel], rotation=0, ha="right", va="center", fontsize=8)
         axis.tick_params(labelsize=7)

@@ -120,6 +120,28 @@ class Calibration:
             self.nominal,
         )
 
+    def plot(self, ax: Any = None) -> Any:
+        """The threshold against the budget, vouched for and extrapolated, with the one in force, on matplotlib axes."""
+        from tisat._extras import require
+
+        if self.nominal is None:
+            raise ParameterError(
+                f"A calibration by {self.method!r} cannot be drawn. Only 'episodes' keeps what the picture needs."
+            )
+        if ax is None:
+            ax = require("matplotlib.pyplot", whose="A picture of a calibration").subplots(layout="constrained")[1]
+        first = max(2.0, min(self.target, self.vouched) / 30)
+        last = max(self.target, self.vouched) * 3
+        periods = [first * (last / first) ** (i / 199) for i in range(200)]
+        levels = [expanded(self.nominal.threshold(one, strict=self.strict), self.compression) for one in periods]
+        ax.plot(periods, levels, color="#1f6fb2", label="threshold")
+        ax.axvspan(self.vouched, last, color="0.9", zorder=0, label="extrapolated")
+        ax.plot([self.target], [self.threshold], "o", color="#c0392b", label=f"{self.budget}: h = {self.threshold:.4g}")
+        ax.axhline(self.largest, color="0.6", linewidth=0.8, linestyle="--", label="largest nominal")
+        ax.set(xscale="log", xlim=(first, last), xlabel="instants between two false alarms", ylabel="threshold h")
+        ax.legend(frameon=False, fontsize="small")
+        return ax
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, as kept in artefacts."""
         nominal = None if self.nominal is None else self.nominal.to_json()
