@@ -139,3 +139,14 @@ def test_a_full_disk_refuses_rows_with_a_sentence_and_goes_on(engine_in, tmp_pat
     run(engine, requests[done:])
     assert not engine.full
     assert verdict_lines(engine) == verdict_lines(whole)
+
+
+def test_idle_time_is_used_to_save(engine_in, tmp_path):
+    engine = engine_in(tmp_path, save_rows=100)
+    for rows in requests_of(count=60):
+        engine.ingest(rows)
+    assert all(cell.unsaved for cell in engine.cells.values())
+    engine.save_while_idle()
+    assert not any(cell.unsaved for cell in engine.cells.values())
+    engine.store.close()
+    assert engine_in(tmp_path).replayed == 0

@@ -146,7 +146,7 @@ def _run(config: Config, path: Path | None) -> None:
     from tisat.serve.api.app import make_app
     from tisat.serve.config import groups_of, parts_of, settings_of
     from tisat.serve.reload import on_hangup
-    from tisat.serve.running import check_listening, console_of, listen, running
+    from tisat.serve.running import check_listening, listen, more_routes, running
     from tisat.serve.security import Tokens
 
     settings, limits = settings_of(config)
@@ -174,7 +174,7 @@ def _run(config: Config, path: Path | None) -> None:
             _say(f"listening on {url} ({len(service.engine.cells)} entities); open it in a browser")
 
         on_hangup(service, tokens, path, _say)
-        made = make_app(service, tokens, more=console_of(service))
+        made = make_app(service, tokens, more=more_routes(service))
         keys = [Path(name) if name else None for name in (config.listen.certificate, config.listen.key)]
         listen(made, host=config.listen.host, port=config.listen.port, certificate=keys[0], key=keys[1], ready=ready)
 
@@ -185,7 +185,7 @@ def _demo(data: Path | None, host: str, port: int) -> None:
     from tisat.serve.api.app import make_app
     from tisat.serve.demo import DemoSource, demo_watch
     from tisat.serve.group import Group
-    from tisat.serve.running import check_listening, console_of, listen, running
+    from tisat.serve.running import check_listening, listen, more_routes, running
     from tisat.serve.security import Tokens
 
     _say("fitting a model on generated pumps ...")
@@ -197,7 +197,7 @@ def _demo(data: Path | None, host: str, port: int) -> None:
     ):
         tokens = Tokens(service.engine.store)
         check_listening(host, tokens)
-        made = make_app(service, tokens, more=console_of(service))
+        made = make_app(service, tokens, more=more_routes(service))
         listen(made, host=host, port=port, ready=lambda url: _say(f"listening on {url}; open it in a browser"))
 
 

@@ -18,6 +18,7 @@ from tisat.watch import Watch
 
 if TYPE_CHECKING:
     from tisat.serve.sources.promql import PromQL
+    from tisat.serve.sources.samples import Samples
 
 
 class Listen(msgspec.Struct, forbid_unknown_fields=True):
@@ -65,7 +66,7 @@ class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
     queries: dict[str, str] = {}
     entity: str = "instance"
     channel: str = "__name__"
-    step: str = "15 s"
+    step: str | None = None
     offset: str = "0 s"
     backfill: str = "0 s"
     headers: dict[str, str] = {}
@@ -172,12 +173,35 @@ def promql_of(table: SourceTable) -> PromQL:
         queries=table.queries,
         entity=table.entity,
         channel=table.channel,
-        step=_seconds(table.step, "step"),
+        step=_seconds(table.step or "15 s", "step"),
         offset=_seconds(table.offset, "offset"),
         backfill=_seconds(table.backfill, "backfill"),
         group=table.group,
         headers=table.headers,
     )
+
+
+def samples_of(table: SourceTable) -> Samples:
+    """Samples that are pushed; the grid is the model's period unless told."""
+    from tisat.serve.sources.samples import Samples
+
+    return Samples(
+        name=table.name,
+        group=table.group,
+        entity=table.entity,
+        step=None if table.step is None else _seconds(table.step, "step"),
+        lateness=None if table.lateness is None else _seconds(table.lateness, "lateness"),
+        match=table.match,
+        rename=table.rename,
+    )
+
+
+def _password(table: SourceTable | SinkTable) -> str:
+    if table.password_env and table.password_env not in os.environ:
+        raise InputError(
+            f"The password of {table.name!r} must be in the environment as {table.password_env}. It is not."
+        )
+    return os.environ.get(table.password_env, "") if table.password_env else ""
 
 
 def groups_of(config: Config, *, say: Any = None) -> list[Group]:
@@ -263,6 +287,24 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
     for source in config.source:
         if source.kind == "promql":
             parts.append(promql_of(source))
+        elif source.kind == "samples":
+            parts.append(samples_of(source))
+        elif source.kind == "mqtt":
+            from tisat.serve.sources.mqtt import MqttSource
+
+            inner = samples_of(source)
+            parts.append(
+                MqttSource(
+                    source.name,
+                    source.topic,
+                    inner,
+                    host=source.host,
+                    port=source.port,
+                    user=source.user,
+                    password=_password(source),
+                    tls=source.tls,
+                )
+            )
         else:
-            raise InputError(f"The kind of a source must be promql. Got {source.kind!r} instead.")
+            raise InputError(f"The kind of a source must be promql, samples or mqtt. Got {source.kind!r} instead.")
     return parts, tuple(sink.name for sink in outbox)

@@ -32,6 +32,7 @@ from tisat.watch.verdict import Verdict
 
 ROW, RELEASE, LABEL, ADOPT = range(4)  # kinds of entries of the log
 LONGEST_NAME = 200
+TOGETHER = 256  # rows judged at once: windows of more do not fit into a processor's cache
 REPLAYED = 4096  # entries judged at once after a restart
 _decode = msgspec.msgpack.Decoder(list[list[Any]]).decode
 
@@ -224,8 +225,12 @@ class Engine(Keeper):
     def _judge(
         self, group: Group, rows: list[tuple[Cell, int, int, int | None, bytes]], outcomes: dict[int, Outcome]
     ) -> None:
-        if not rows:
-            return
+        for start in range(0, len(rows), TOGETHER):
+            self._judge_some(group, rows[start : start + TOGETHER], outcomes)
+
+    def _judge_some(
+        self, group: Group, rows: list[tuple[Cell, int, int, int | None, bytes]], outcomes: dict[int, Outcome]
+    ) -> None:
         items = [
             (
                 cell.name,
@@ -242,7 +247,6 @@ class Engine(Keeper):
                 self._mark(cell)
             if cell.quiet is not None:
                 self._speak(cell, seq)
-        self.counts["judgings"] += 1
 
     def _outcome(self, group: Group, cell: Cell, verdict: Verdict, seq: int, at: int) -> Outcome:
         score, statistic, threshold = verdict.score, verdict.statistic, verdict.threshold

@@ -27,11 +27,11 @@ def poisson_interval(count: int) -> tuple[float, float]:
     >>> low, round(high, 2)
     (0.0, 3.69)
     """
-    from scipy.stats import chi2
+    from scipy.special import gammaincinv
 
     tail = (1.0 - CONFIDENCE) / 2.0
-    low = 0.5 * float(chi2.ppf(tail, 2 * count)) if count else 0.0
-    return low, 0.5 * float(chi2.ppf(1.0 - tail, 2 * count + 2))
+    low = float(gammaincinv(count, tail)) if count else 0.0
+    return low, float(gammaincinv(count + 1, 1.0 - tail))
 
 
 def judged_rows(engine: Engine, start: int, stop: int) -> dict[str, int]:

@@ -58,16 +58,19 @@ def running(
             service.stop()
 
 
-def console_of(service: Service) -> list[Any]:
-    """The routes of the console, where it is installed."""
+def more_routes(service: Service) -> list[Any]:
+    """The addresses others push samples to, and the console where it is installed."""
+    from tisat.serve.sources import push
+
+    pushed = push.routes(service)
     try:
         console = import_module("tisat.serve.console")
     except ModuleNotFoundError as error:
         if error.name != "tisat.serve.console":
             raise
-        return []
+        return [*pushed]
     routes: list[Any] = console.routes(service)
-    return routes
+    return [*pushed, *routes]
 
 
 def listen(

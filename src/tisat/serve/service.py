@@ -156,6 +156,8 @@ class Service:
                 work = self._gather()
                 if work:
                     self._judge(work)
+                else:
+                    self.engine.save_while_idle()
                 if clocks.monotonic() - tended > TEND:
                     self._quietly(self.engine.tend)
                     tended = clocks.monotonic()

@@ -1,0 +1,147 @@
+"""The addresses others push samples to: Prometheus remote write, Influx lines, OpenTelemetry metrics."""
+
+from __future__ import annotations
+
+import time as clocks
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tisat.errors import InputError, TisatError
+from tisat.serve.sources import influx, otlp, remote_write
+
+if TYPE_CHECKING:
+    from tisat.serve.service import Service
+    from tisat.serve.sources.samples import Samples
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def sources_of(service: Service) -> list[Samples]:
+    """Those that take pushed samples now."""
+    from tisat.serve.sources.samples import Samples
+
+    return [part for part in service.parts if isinstance(part, Samples)]
+
+
+def _nobody() -> InputError:
+    return InputError(
+        "The configuration must have a source of kind 'samples' to take these: [[source]] kind = 'samples'. It has none."
+    )
+
+
+def _guarded(service: Service, work: Callable[[Request, bytes, Sequence[Samples]], Awaitable[Response]]) -> Handler:
+    from tisat.serve.api.app import body_of, refusal
+
+    async def handle(request: Request) -> Response:
+        try:
+            found = sources_of(service)
+            if not found:
+                raise _nobody()
+            packed = request.headers.get("content-encoding", "").lower() == "snappy"
+            body = (
+                await _raw(request, service.settings.body_bytes)
+                if packed
+                else await body_of(request, service.settings.body_bytes)
+            )
+            return await work(request, body, found)
+        except TisatError as error:
+            return refusal(error)
+
+    return handle
+
+
+async def _raw(request: Request, most: int) -> bytes:
+    from tisat.serve.api.bodies import BodyError
+
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise BodyError(f"The body must not be larger than {most} bytes. It is; send it in parts.", 413)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def routes(service: Service) -> list[Route]:
+    """``/api/v1/write``, ``/write``, ``/api/v2/write`` and ``/v1/metrics``."""
+    from tisat.serve.api.app import answer
+    from tisat.serve.api.bodies import BodyError
+
+    async def prometheus(request: Request, body: bytes, found: Sequence[Samples]) -> Response:
+        kind = request.headers.get("content-type", "")
+        if "write.v2" in kind or request.headers.get("x-prometheus-remote-write-version", "0.1.0").startswith("2"):
+            raise BodyError(
+                "Remote write must be version 1.0. Got 2.0; set protobuf_message: prometheus.WriteRequest.", 415
+            )
+        most = 8 * service.settings.body_bytes
+
+        def work() -> None:
+            plain = remote_write.unpacked(body, most)
+            for source in found:
+                source.take(remote_write.samples_of(plain, source))
+
+        await run_in_threadpool(work)
+        return Response(status_code=204)
+
+    async def lines(request: Request, body: bytes, found: Sequence[Samples]) -> Response:
+        precision = request.query_params.get("precision", "ns")
+        now = int(clocks.time() * 1e9)
+
+        def work() -> list[str]:
+            wrong: list[str] = []
+            for source in found:
+                samples, wrong = influx.samples_of(body, source, precision=precision, now=now)
+                source.take(samples)
+            return wrong
+
+        wrong = await run_in_threadpool(work)
+        if wrong:
+            said = f"{len(wrong)} lines could not be read, the others were taken: {'; '.join(wrong[:3])}"
+            return answer({"code": "invalid", "message": said, "error": said}, 400)
+        return Response(status_code=204)
+
+    async def telemetry(request: Request, body: bytes, found: Sequence[Samples]) -> Response:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in ("application/json", "application/x-protobuf"):
+            raise BodyError(
+                f"The Content-Type must be application/x-protobuf or application/json. Got {kind[:60]!r} instead.", 415
+            )
+        json = kind == "application/json"
+
+        def work() -> list[str]:
+            wrong: list[str] = []
+            for source in found:
+                samples, wrong = otlp.samples_of(body, source, json=json)
+                source.take(samples)
+            return wrong
+
+        wrong = await run_in_threadpool(work)
+        if json:
+            partial = (
+                {"partialSuccess": {"rejectedDataPoints": str(len(wrong)), "errorMessage": "; ".join(wrong[:3])}}
+                if wrong
+                else {}
+            )
+            return answer(partial)
+        return Response(_partial(wrong), media_type="application/x-protobuf")
+
+    return [
+        Route("/api/v1/write", _guarded(service, prometheus), methods=["POST"]),
+        Route("/write", _guarded(service, lines), methods=["POST"]),
+        Route("/api/v2/write", _guarded(service, lines), methods=["POST"]),
+        Route("/v1/metrics", _guarded(service, telemetry), methods=["POST"]),
+    ]
+
+
+def _partial(wrong: list[str]) -> bytes:
+    """ExportMetricsServiceResponse with what was left out; empty where nothing was."""
+    if not wrong:
+        return b""
+    said = "; ".join(wrong[:2]).encode()[:120]
+    inner = b"\x08" + bytes([min(len(wrong), 127)]) + b"\x12" + bytes([len(said)]) + said
+    return b"\x0a" + bytes([len(inner)]) + inner if len(inner) < 128 else b""
