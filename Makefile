@@ -33,6 +33,7 @@ test-other: $(STAMP)  ## The numeric tests again on another instruction set and 
 test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=folder) and the local cluster
 	TISAT_DATA="$(DATA)" $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
 
+# Debian: apt-get install prometheus prometheus-alertmanager victoria-metrics mosquitto mosquitto-clients chromium
 test-service: $(STAMP)  ## The service with real programs: a browser, Prometheus, Alertmanager, brokers (skipped where they are not installed)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright
 	$(BIN)/python -m pytest -m service tests/serve

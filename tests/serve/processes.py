@@ -29,6 +29,7 @@ class Process:
             if found:
                 self.url = found[1]
                 return
+        self.kill()
         raise AssertionError("".join(self.said))
 
     def __enter__(self):

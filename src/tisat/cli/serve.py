@@ -47,6 +47,7 @@ def serve(
     query: Annotated[list[str] | None, typer.Option(help="A channel and its PromQL: 'cpu=avg by (instance) (rate(...))'. Again for each channel.")] = None,
     entity: Annotated[str, typer.Option(help="The label that names the entity.")] = "instance",
     step: Annotated[str, typer.Option(help="Seconds between two rows of a query, such as 15s.")] = "15s",
+    offset: Annotated[str, typer.Option(help="Ask for what is at least so old, so that late scrapes are there.")] = "5s",
     history: Annotated[str | None, typer.Option(help="Where the model is not there yet: fit it on so much history of the queries.")] = None,
     detector: Annotated[str | None, typer.Option(help="The detector to fit so.")] = None,
     alertmanager: Annotated[str | None, typer.Option(help="Tell this Alertmanager, such as http://localhost:9093.")] = None,
@@ -70,7 +71,7 @@ def serve(
     if config is not None:
         told = configuration.read_config(config)
     else:
-        sources = _source(prometheus, query or [], entity, step)
+        sources = _source(prometheus, query or [], entity=entity, step=step, offset=offset)
         sinks = _sinks(alertmanager, webhook)
         told = _of_options(
             model,
@@ -91,7 +92,7 @@ def serve(
     _run(told, config)
 
 
-def _source(prometheus: str | None, queries: list[str], entity: str, step: str) -> list[dict[str, Any]]:
+def _source(prometheus: str | None, queries: list[str], **options: str) -> list[dict[str, Any]]:
     from tisat.errors import InputError
 
     if prometheus is None:
@@ -104,9 +105,7 @@ def _source(prometheus: str | None, queries: list[str], entity: str, step: str) 
             "--query must be channel=query, once for each channel: --query 'cpu=avg by (instance) (rate(...))'."
         )
     found = {name.strip(): asked.strip() for name, _, asked in pairs}
-    return [
-        {"kind": "promql", "name": "prometheus", "url": prometheus, "queries": found, "entity": entity, "step": step}
-    ]
+    return [{"kind": "promql", "name": "prometheus", "url": prometheus, "queries": found, **options}]
 
 
 def _sinks(alertmanager: str | None, webhook: str | None) -> list[dict[str, Any]]:
@@ -158,6 +157,7 @@ def _run(config: Config, path: Path | None) -> None:
         service = stack.enter_context(
             running(Path(config.data), groups, settings=settings, limits=limits, parts=parts, routes=routes)
         )
+        service.say = _say
         tokens = Tokens(service.engine.store)
         check_listening(config.listen.host, tokens)
         for group in groups:

@@ -67,7 +67,7 @@ class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
     entity: str = "instance"
     channel: str = "__name__"
     step: str | None = None
-    offset: str = "0 s"
+    offset: str = "5 s"
     backfill: str = "0 s"
     headers: dict[str, str] = {}
     lateness: str | None = None
@@ -278,9 +278,14 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
             outbox.append(Webhook(table.name, table.url, _secret(table)))
         elif table.kind == "apprise":
             outbox.append(Apprise(table.name, table.urls or [table.url]))
+        elif table.kind == "mqtt":
+            from tisat.serve.sources.mqtt import MqttSink
+
+            login = {"user": table.user, "password": _password(table)}
+            outbox.append(MqttSink(table.name, table.topic, host=table.host, port=table.port, tls=table.tls, **login))
         else:
             raise InputError(
-                f"The kind of a sink must be alertmanager, webhook or apprise. Got {table.kind!r} instead."
+                f"The kind of a sink must be alertmanager, webhook, apprise or mqtt. Got {table.kind!r} instead."
             )
     if outbox:
         parts.append(Outbox(outbox))

@@ -104,6 +104,7 @@ class DemoSource:
     """Rows of the pumps: first the past, as fast as it goes, then one a second."""
 
     name = "demo"
+    error = ""
 
     def __init__(self, *, pumps: int = PUMPS, past: int = PAST, seed: int = 0, pace: float = 1.0) -> None:
         self.pumps = [Pump(number, seed) for number in range(1, pumps + 1)]

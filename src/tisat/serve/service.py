@@ -48,6 +48,10 @@ class Part(Protocol):
     def report(self) -> dict[str, float]:
         """Figures for /metrics, by name."""
 
+    @property
+    def error(self) -> str:
+        """What is wrong now, empty where nothing is."""
+
 
 @dataclass
 class Settings:
@@ -79,6 +83,7 @@ class Service:
         self.waiting = 0  # rows in the queue
         self.rate = 2000.0  # rows a second, as it went lately
         self.turned_away = 0
+        self.say: Callable[[str], None] = lambda sentence: None  # the command line puts itself here
         self.observe: Callable[[str, float], None] = lambda name, value: None  # /metrics puts itself here
         self._queue: queue.SimpleQueue[tuple[Sequence[Row], Future[list[Outcome]]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -109,6 +114,14 @@ class Service:
         if self._thread is not None:
             self._thread.join(60.0)
         self.engine.close()
+
+    @property
+    def problems(self) -> list[str]:
+        """What somebody should know, one sentence each."""
+        found = [f"{part.name}: {part.error}" for part in self.parts if part.error]
+        if self.engine.full:
+            found.append("The disk is full: rows are refused until there is room.")
+        return found + ([self.broken] if self.broken else [])
 
     # ------------------------------------------------------------------ figures that cost too much to read at every scrape
 

@@ -142,6 +142,7 @@ class About(msgspec.Struct):
     rows_per_second: float
     store_bytes: int
     ready: bool
+    problems: list[str]
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,7 @@ def about(service: Service) -> About:
         rows_per_second=service.rate,
         store_bytes=service.engine.store.bytes,
         ready=service.ready,
+        problems=service.problems,
     )
 
 

@@ -81,7 +81,10 @@ class Alertmanager:
                 self.error = ""
             except Exception as error:  # whatever a stranger's server does: in a moment again
                 self.failed += 1
-                self.error = f"{type(error).__name__}: {str(error)[:300]}"
+                said = f"{type(error).__name__}: {str(error)[:300]}"
+                if said != self.error:
+                    self._service.say(f"{self.name}: the alarms could not be told to {self.url}: {said}")
+                self.error = said
                 wait = min(5.0, self.every)
             self._wake.wait(wait)
             self._end.wait(0.05)  # what happens together is told together

@@ -101,6 +101,7 @@ class Outbox:
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self.sinks = {sink.name: sink for sink in sinks}
         self.sent = self.failed = self.given_up = 0
+        self.error = ""
         self._wake, self._end = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -133,7 +134,7 @@ class Outbox:
                 self.flush()
             except Exception as error:  # a disk that is full, a store that is busy: later again
                 self.failed += 1
-                self._service.engine.counts[f"outbox: {type(error).__name__}"] += 1
+                self.error = f"{type(error).__name__}: {error}"
             self._wake.wait(1.0)
 
     def flush(self) -> None:
@@ -151,6 +152,9 @@ class Outbox:
                     sink.send(message_of(service.view, record["alarm"], record["event"], service.settings.url))
             except Exception as problem:  # whatever a stranger's server does, the message is kept
                 error = f"{type(problem).__name__}: {str(problem)[:300]}"
+                if error != self.error:
+                    service.say(f"{record['sink']}: a message could not be sent and is kept: {error}")
+            self.error = error
             tries = record["tries"] + 1
             with store.writing() as write:
                 if not error or now - record["at"] > PATIENCE:

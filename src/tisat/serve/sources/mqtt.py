@@ -79,6 +79,12 @@ class MqttSource:
         self._samples = samples
         self._client = connect(name, host, port, user=user, password=password, tls=tls, keep=True)
         self.messages = self.refused = 0
+        self._where = f"{host}:{port}"
+
+    @property
+    def error(self) -> str:
+        """Whether the broker is there."""
+        return "" if self._client.is_connected() else f"no connection to the broker at {self._where}"
 
     def start(self, service: Service) -> None:
         """Begin."""

@@ -31,6 +31,7 @@ TIMEOUT = 30.0
 STEPS = 2000  # steps asked for at once; Prometheus gives 11,000 at most
 LARGEST = 256 << 20  # bytes of one answer
 RETRY = 5.0
+VISIBLE = 10  # steps for which an answer that is still empty is asked for again
 
 
 class _Result(msgspec.Struct):
@@ -195,8 +196,9 @@ class PromQL:
                 self.error = ""
             except (TisatError, ValueError, OSError) as error:
                 self.failed += 1
+                if str(error) != self.error:
+                    service.say(f"{self.name}: {error}")
                 self.error = str(error)
-                service.engine.counts["source failures"] += 1
             self._end.wait(max(wait, 0.05))
 
     def cycle(self, service: Service) -> float:
@@ -208,7 +210,10 @@ class PromQL:
         kept = store.meta(key)
         last = float(json.loads(kept)) if kept else self.grid(stop - self.backfill) - self.step
         for first, end in self.parts(last + self.step, stop):
-            rows = [Row(who, values, at, self.group) for at, who, values in self.rows_between(first, end)]
+            found = self.rows_between(first, end)
+            rows = [Row(who, values, at, self.group) for at, who, values in found]
+            if end >= stop:  # what is not there yet may be in a moment: ask for it again
+                end = max(found[-1][0] if found else last, min(end, stop - VISIBLE * self.step))
             for place in range(0, len(rows), 2000):
                 service.ingest(rows[place : place + 2000])
             with store.writing() as write:

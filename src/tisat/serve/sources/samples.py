@@ -127,6 +127,7 @@ class Samples:
     rename: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.error = ""
         self._lock = threading.Lock()
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
