@@ -15,7 +15,7 @@ from typing import Any
 
 from tisat._validation import check_choice, check_integer
 from tisat.benchmark.sources import SOURCES, Source
-from tisat.benchmark.task import Task, fingerprint, is_random, make_task
+from tisat.benchmark.task import SCORES, Task, fingerprint, is_random, make_task
 from tisat.errors import InputError, ParameterError
 from tisat.sequential.rules import RULES
 
@@ -35,7 +35,7 @@ KEYS = {
     "rule",
     "note",
 }
-SYSTEM_KEYS = {"name", "detector", "params", "seeds", "entities", "data", "note", "ours", "pooled"}
+SYSTEM_KEYS = {"name", "detector", "scores", "params", "seeds", "entities", "data", "note", "ours", "pooled"}
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,15 @@ def _refuse_unknown(found: Mapping[str, Any], known: set[str], where: str) -> No
             raise ParameterError(f"The keys of {where} must be among {', '.join(sorted(known))}. Got {key!r} instead.")
 
 
-def _system(entry: Mapping[str, Any], seeds: tuple[int, ...], where: str) -> System:
+def _system(entry: Mapping[str, Any], seeds: tuple[int, ...], folder: Path, where: str) -> System:
     _refuse_unknown(entry, SYSTEM_KEYS, f"a system in {where}")
+    if "scores" in entry:
+        wrong = next((key for key in ("detector", "params", "seeds", "pooled") if key in entry), None)
+        if wrong is not None or "name" not in entry:
+            raise ParameterError(
+                f"A system of scores in {where} must have a name, and no {wrong or 'detector'}: the scores are there already."
+            )
+        entry = {**entry, "detector": SCORES, "params": {"folder": str((folder / str(entry["scores"])).resolve())}}
     if "detector" not in entry:
         raise ParameterError(f"Every system in {where} must name its detector. {entry.get('name', 'One')!r} does not.")
     chosen = tuple(check_integer(seed, "seeds", where, minimum=0) for seed in entry.get("seeds", seeds))
@@ -197,7 +204,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
             raise ParameterError(f"The data sets in {where} must have distinct names. Got {name!r} twice.")
         sources[name] = source
         entities[name] = tuple(entry["entities"]) if "entities" in entry else None
-    systems = tuple(_system(entry, seeds, where) for entry in found.get("system", []))
+    systems = tuple(_system(entry, seeds, file.parent, where) for entry in found.get("system", []))
     names = [system.name for system in systems]
     if len(set(names)) != len(names):
         raise ParameterError(f"The systems in {where} must have distinct names. Got {', '.join(names)}.")

@@ -18,6 +18,7 @@ import numpy as np
 
 from tisat import registry
 from tisat._version import __version__
+from tisat.benchmark.given import checksum
 from tisat.errors import InputError, ParameterError
 from tisat.sequential.rules import make_rule
 from tisat.series import Series
@@ -136,6 +137,9 @@ def build(detector: str, params: Options, seed: int | None) -> Any:
     return registry.resolve(detector)(**given)
 
 
+SCORES = "scores"  # what a task calls its detector where the scores were computed elsewhere
+
+
 def is_random(detector: str) -> bool:
     """Whether a detector takes a seed.
 
@@ -144,7 +148,7 @@ def is_random(detector: str) -> bool:
     >>> is_random("random-guess"), is_random("last-value")
     (True, False)
     """
-    return SEED_NAME in registry.resolve(detector)().get_params(deep=False)
+    return detector != SCORES and SEED_NAME in registry.resolve(detector)().get_params(deep=False)
 
 
 def make_task(
@@ -166,6 +170,11 @@ def make_task(
     >>> task.params, task.seed, len(task.id)
     ((('smoothing', 0.1),), None, 16)
     """
+    rule = freeze(make_rule("paper", **(evidence or {})).params(), whose="the paper's rule")
+    if detector == SCORES:
+        folder = str((params or {})["folder"])
+        kept = freeze({"folder": folder, "checksum": checksum(folder, dataset, entity)}, whose="scores")
+        return Task(dataset, entity, SCORES, kept, None, rule, fingerprint)
     cls = registry.resolve(detector)
     known = cls().get_params(deep=False)
     given = dict(params or {})
@@ -183,7 +192,7 @@ def make_task(
         detector=detector,
         params=freeze(full, whose=f"detector {detector!r}"),
         seed=seed if SEED_NAME in known else None,
-        evidence=freeze(make_rule("paper", **(evidence or {})).params(), whose="the paper's rule"),
+        evidence=rule,
         fingerprint=fingerprint,
         pooled=tuple(pooled),
     )
