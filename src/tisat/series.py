@@ -15,6 +15,7 @@ This module does not know detectors, scores or data sets.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -87,10 +88,15 @@ def _check_times(times: Times, length: int) -> npt.NDArray[Any]:
         row = int(late[0]) + 1
         what = "a duplicate" if array[row] == array[row - 1] else "an earlier time"
         raise SeriesError(
-            f"The timestamps of a series must strictly increase. Got {what}, {array[row]}, at row {row} instead. "
+            f"The timestamps of a series must strictly increase. Got {what}, {_moment(array[row])}, at row {row} instead. "
             f"{_way_on(array, late, row, zoned=times.offsets is not None)}"
         )
     return array
+
+
+def _moment(stamp: Any) -> str:
+    """A time for people: no nanoseconds that are zero."""
+    return re.sub(r"\.?0+$", "", str(stamp)) if isinstance(stamp, np.datetime64) and "." in str(stamp) else str(stamp)
 
 
 def _way_on(array: npt.NDArray[Any], late: npt.NDArray[Any], row: int, *, zoned: bool) -> str:

@@ -88,6 +88,7 @@ def fit(
     """Learn what is nominal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
     from tisat.errors import CalibrationWarning, InputError, ParameterError
+    from tisat.reading.columns import meant
     from tisat.watch import Watch
 
     cls = registry.resolve(registry.DEFAULT if detector is None else detector)
@@ -96,7 +97,7 @@ def fit(
     for name in values:
         if name not in known:
             raise ParameterError(
-                f"The detector {registry.name_of(cls)!r} must be given parameters it has: {', '.join(known)}. Got {name!r} instead."
+                f"The detector {registry.name_of(cls)!r} must be given parameters it has: {', '.join(known)}. Got {name!r} instead.{meant(name, known)}"
             )
     if not out.resolve().parent.is_dir():
         raise InputError(f"The folder of --out must exist. There is no {str(out.resolve().parent)!r}.")

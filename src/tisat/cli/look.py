@@ -51,9 +51,9 @@ def look(
     one = found[0]
     print_table(
         f"{one.name}: {one.rows:,} rows of {len(one.channels)} channels{_clock(one)}",
-        ["channel", "least", "median", "most", "missing", "kind", "what is done with it"],
+        ["channel", "range", "median", "kind", "what is done with it"],
         [
-            [c.name, f"{c.least:.4g}", f"{c.median:.4g}", f"{c.most:.4g}", f"{c.missing:.1%}" if c.missing else "", c.kind, c.advice]
+            [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {c.advice}" if c.missing else c.advice]
             for c in one.channels
         ],
         note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit --train {file} --out model.tisat"]),

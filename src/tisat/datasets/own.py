@@ -123,7 +123,7 @@ def _split(series: Series, train: float | int | None) -> tuple[Series, Series]:
     elif train is None:
         raise ParameterError(
             f"The 'train' parameter of load must say how many rows of {series.name!r} are for training (a share such as "
-            f"0.5, or a number), since neither NAME.train.csv nor NAME_tr_N_1st_M.csv does. Got None instead."
+            f"0.5, or a number), since neither NAME.train.csv nor NAME_tr_N_1st_M.csv does. Got None instead. To look at a file as it is: tisat look FILE."
         )
     elif isinstance(train, float):
         share = check_real(train, "train", "load", above=0, below=1)
