@@ -256,3 +256,16 @@ def test_delimiters_are_told(tmp_path, content):
     file.write_text(content)
     found = sniff(file)
     assert (found.delimiter, found.decimal) == DELIMITED[content]
+
+
+def test_one_stray_cell_is_the_cells_fault_and_a_column_of_text_the_columns(tmp_path):
+    file = tmp_path / "a.csv"
+    rows = [f"2026-03-09 00:{minute:02d},{minute}.5,RUN" for minute in range(40)]
+    rows[20] = "2026-03-09 00:20,Bad,RUN"
+    file.write_text("time,flow,state\n" + "\n".join(rows) + "\n")
+    with pytest.raises(InputError, match=r"hold a number in column 'flow'.*'Bad'.*row 20"):
+        Series.read(file, drop=["state"])
+    rows[20] = "2026-03-09 00:20,20.5,RUN"
+    file.write_text("time,flow,state\n" + "\n".join(rows) + "\n")
+    with pytest.raises(InputError, match="--drop state"):
+        Series.read(file)

@@ -20,7 +20,7 @@ from tisat.reading.clock import Times
 from tisat.reading.columns import Roles, listed, meant
 from tisat.reading.dates import check_format
 from tisat.reading.packing import SUFFIXES
-from tisat.reading.tables import gather, open_table
+from tisat.reading.tables import gather, open_table, stray_cell
 from tisat.reading.times import DEDUPS, is_time_of_day, read_time_columns
 from tisat.reading.zones import zone_of
 
@@ -124,6 +124,9 @@ def read_columns(file: Path, how: Reading) -> Columns:
             raise SeriesError(
                 f"The column {ENTITY!r} says that the table holds several machines. Type --entity {ENTITY} to read them."
             )
+        stray = None if table.form is None else stray_cell(file, table.form, text)
+        if stray is not None:
+            raise stray
         several = f"columns {listed(text)}" if len(text) > 1 else f"column {text[0]!r}"
         raise SeriesError(
             f"The {several} of a table must hold numbers. Got text or dates instead. "

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tisat.errors import DataFileError, SeriesError
 from tisat.reading.packing import JSON, SHEETS, inner_suffix, open_bytes, problem
 from tisat.reading.sniffing import Format, number_text, open_text, sniff
-from tisat.reading.words import is_number, spellings
+from tisat.reading.words import is_missing, is_number, spellings
 
 BLOCK = 1 << 18  # bytes of text parsed at a time; as quick as 1 MiB, and arrow holds up to 32 blocks at once
 GROUPED = "grouped"  # the kind of a column of numbers such as 1,234.5
@@ -81,6 +81,23 @@ def explain(path: Path, *, names: Sequence[str], numeric: Collection[str], form:
                     return problem(path, f"hold a number in column {name!r}", f"{cell[:40]!r}", row=row, line=number)
             row += 1
     return None
+
+
+def stray_cell(path: Path, form: Format, text: Collection[str]) -> DataFileError | None:
+    """The sentence about a cell of text in a column that otherwise holds numbers: a fault of the cell, not of the column."""
+    with open_text(path, form) as file:
+        lines = file.read(form.block).decode("utf-8", errors="replace").splitlines()[form.skip :]
+    rows = [row for row in csv.reader(lines[:-1] or lines, delimiter=form.delimiter) if len(row) == len(form.header)]
+    good = []
+    for name in text:
+        cells = [row[form.header.index(name)].strip() for row in rows]
+        known = [cell for cell in cells if not is_missing(cell)]
+        numbers = sum(
+            is_number(number_text(cell, form.decimal, form.thousands), decimal=form.decimal) for cell in known
+        )
+        if known and numbers > 0.5 * len(known):
+            good.append(name)
+    return explain(path, names=form.header, numeric=frozenset(good), form=form) if good else None
 
 
 def text_batches(
