@@ -26,7 +26,7 @@ import numpy.typing as npt
 from tisat.benchmark.given import checksum, read_given
 from tisat.benchmark.sources import Source
 from tisat.benchmark.task import SCORES, Options, Task, build, fingerprint
-from tisat.benchmark.threads import one_thread
+from tisat.engines.threads import one_thread
 from tisat.errors import InputError
 from tisat.sequential.rules import make_rule
 from tisat.series import Series

@@ -89,7 +89,7 @@ def reading_of(model: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened to one machine."""
+    """What happened to one machine, as people want to see it."""
 
     machine: str
     alarms: tuple[Alarm, ...] = ()
@@ -98,6 +98,11 @@ class Outcome:
     silent: tuple[str, ...] = ()
     trouble: str = ""  # why it could not be judged
     quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
+
+    @classmethod
+    def of(cls, judged: Judged) -> Outcome:
+        """From what a job says."""
+        return cls(**{one.name: getattr(judged, one.name) for one in fields(judged)})
 
     def suppress(self, rules: Sequence[Suppression]) -> Outcome:
         """The same with suppressed alarms set apart."""

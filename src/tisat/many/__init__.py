@@ -1,0 +1,15 @@
+"""Many machines: where the rows of each lie, and the same work on every one of them, on one core or a cluster.
+
+* :func:`find_machines`: the machines that files, folders, patterns, long tables and partitioned data sets mean, without
+  reading their rows;
+* :class:`Machine`: one of them; ``read()`` reads its rows alone;
+* :class:`FitEach`, :class:`JudgeEach`: jobs for an engine of :mod:`tisat.engines`; each machine is read where it is worked on, so
+  that no row passes through the process that hands out the work.
+"""
+
+from __future__ import annotations
+
+from tisat.many.machines import Machine, find_machines
+from tisat.many.work import FitEach, Judged, JudgeEach
+
+__all__ = ["FitEach", "JudgeEach", "Judged", "Machine", "find_machines"]

@@ -1,0 +1,176 @@
+"""What is done with each machine: fit a model of it, or judge it. A machine that cannot be is a result too."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tisat import registry
+from tisat.errors import TisatError
+from tisat.many.machines import Machine
+from tisat.sequential import Alarm
+from tisat.watch import Watch
+
+SUFFIX = ".tisat"
+LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit
+
+
+@dataclass(frozen=True)
+class FitEach:
+    """Fit a model of a machine and write it, unless the very same was written before.
+
+    Parameters
+    ----------
+    detector : str
+        By name.
+    out : str
+        The folder of models; on a cluster one that every node sees.
+    settings, watch, fit, how : mappings
+        Parameters of the detector, of :class:`tisat.Watch`, of its ``fit``, and how files are read.
+    """
+
+    detector: str
+    out: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    watch: Mapping[str, Any] = field(default_factory=dict)
+    fit: Mapping[str, Any] = field(default_factory=dict)
+    how: Mapping[str, Any] = field(default_factory=dict)
+
+    def key(self, machine: Machine) -> str:
+        """Tells this fit of this machine from any other: settings, files, their sizes and times."""
+        said = [
+            self.detector,
+            self.settings,
+            self.watch,
+            self.fit,
+            self.how,
+            machine.files,
+            machine.entity,
+            machine.stamp,
+        ]
+        return hashlib.sha256(json.dumps([machine.name, *said], sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+    def file(self, machine: Machine) -> Path:
+        """Where its model goes."""
+        return Path(self.out) / f"{machine.name}{SUFFIX}"
+
+    def __call__(self, machine: Machine) -> dict[str, Any]:
+        """Fit it; what came of it."""
+        row = {"machine": machine.name, "trouble": ""}
+        try:
+            row["key"] = self.key(machine)
+            series = machine.read(self.how)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                made = Watch(registry.resolve(self.detector)(**self.settings), **self.watch)
+                made.reading = {**self.how, **({"seen": series.seen} if series.seen else {})}
+                made.fit([series], **self.fit)
+                made.save(self.file(machine))
+        except (TisatError, OSError) as error:
+            return self.lost(machine, str(error))
+        notes = [str(one.message) for one in caught if "Calibration" in one.category.__name__]
+        return row | {
+            "model": str(self.file(machine)),
+            "rows": len(series),
+            "channels": made.detector.n_channels_,
+            "threshold": made.calibration.threshold,
+            "budget": made.calibration.budget,
+            "notes": notes,
+        }
+
+    def lost(self, machine: Machine, why: str) -> dict[str, Any]:
+        """The row of a machine that was not fitted."""
+        return {"machine": machine.name, "trouble": why}
+
+    # ------------------------------------------------------------------ going on where a run has stopped
+
+    def before(self) -> dict[str, dict[str, Any]]:
+        """The rows of models that were written before, by key; lines that are not whole are none."""
+        file = Path(self.out) / LEDGER
+        found: dict[str, dict[str, Any]] = {}
+        for line in file.read_bytes().split(b"\n") if file.is_file() else []:
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict) and isinstance(row.get("key"), str) and not row.get("trouble"):
+                found[row["key"]] = row
+        return found
+
+    def keep(self, row: Mapping[str, Any]) -> None:
+        """Add a row to the folder's ledger."""
+        with (Path(self.out) / LEDGER).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dict(row), sort_keys=True) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What happened to one machine."""
+
+    machine: str
+    alarms: tuple[Alarm, ...] = ()
+    rows: int = 0
+    judged: int = 0
+    silent: tuple[str, ...] = ()
+    trouble: str = ""  # why it could not be judged
+
+
+_LOADED: dict[tuple[Any, ...], Watch] = {}  # models this process has read
+
+
+@dataclass(frozen=True)
+class JudgeEach:
+    """The alarms of a machine, by one model for all or by its own in a folder.
+
+    Parameters
+    ----------
+    model : str
+        A file, or a folder of ``NAME.tisat``; on a cluster one that every node sees.
+    options : mapping
+        Of :meth:`tisat.Watch.alarms`.
+    budget : str, optional
+        Another one than the model was made for.
+    how : mapping
+        How files are read; what the model remembers where it is empty.
+    """
+
+    model: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    budget: str | None = None
+    how: Mapping[str, Any] = field(default_factory=dict)
+
+    def _watch(self, machine: Machine) -> Watch:
+        path = Path(self.model)
+        file = path / f"{machine.name}{SUFFIX}" if path.is_dir() else path
+        key = (str(file), self.budget)
+        if key not in _LOADED:
+            if len(_LOADED) > 4:
+                _LOADED.clear()
+            watch = Watch.load(file)
+            _LOADED[key] = watch if self.budget is None else watch.recalibrated(self.budget)
+        return _LOADED[key]
+
+    def __call__(self, machine: Machine) -> Judged:
+        """Its alarms; a machine that cannot be judged is an outcome too."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                watch = self._watch(machine)
+                series = machine.read({**watch.reading, **self.how})
+                found = watch.alarms(series, **self.options)
+        except (TisatError, OSError) as error:
+            return self.lost(machine, str(error))
+        silent = tuple(one.channel for one in found.silences if one.until is None)
+        return Judged(machine.name, tuple(found), found.tally.rows, found.tally.judged, silent)
+
+    def lost(self, machine: Machine, why: str) -> Judged:
+        """A machine that was not judged."""
+        return replace(Judged(machine.name), trouble=why)
