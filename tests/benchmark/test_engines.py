@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from tisat.benchmark.drive import drive, pending
-from tisat.benchmark.engine import InlineEngine, LocalEngine, _Worker
+from tisat.benchmark.engine import InlineEngine, LocalEngine
 from tisat.benchmark.run import run_task
 from tisat.benchmark.store import Store
+from tisat.engines.local import _Worker
 from tisat.errors import ParameterError
 
 
@@ -97,7 +98,7 @@ def test_the_start_of_a_worker_does_not_count(task_of):
     worker = _Worker(None, Pipe())
     worker.give(task_of(), 5.0)
     assert worker.deadline == float("inf")  # it has not said that it is there
-    worker.start_clock()
+    worker.begin(5.0)
     assert worker.deadline < float("inf")
     worker.deadline = 0.0
     worker.give(task_of(), 5.0)  # the next task begins at once

@@ -76,7 +76,7 @@ def test_a_folder_a_pattern_and_a_long_table_mean_the_same(capsys, plant, tmp_pa
 def test_one_model_each_and_several_processes(capsys, plant, tmp_path):
     models = tmp_path / "models"
     run(capsys, "fit", "--train", plant / "train", "--each", "--jobs", 2, "--out", models, "--detector", "mahalanobis")
-    assert sorted(file.name for file in models.iterdir()) == ["pump0.tisat", "pump1.tisat", "pump2.tisat"]
+    assert sorted(file.name for file in models.glob("*.tisat")) == ["pump0.tisat", "pump1.tisat", "pump2.tisat"]
     alone = json.loads(run(capsys, "alarm", plant / "new", "--model", models, "--json").out)
     together = json.loads(run(capsys, "alarm", plant / "new", "--model", models, "--jobs", 2, "--json").out)
     assert alone == together

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +14,16 @@ import typer
 from tisat.errors import DataFileError, InputError
 
 if TYPE_CHECKING:
+    from tisat.engines import Job
+    from tisat.many import Judged, Machine
     from tisat.sequential import Alarm
     from tisat.sequential.suppression import Suppression
     from tisat.series import Series
-    from tisat.watch import Watch
 
+EngineName = Annotated[
+    str, typer.Option("--engine", help="Many machines on: local (processes), inline (this process) or ray (a cluster).")
+]
+Address = Annotated[str | None, typer.Option(help="The Ray cluster; one on this machine where not given.")]
 Jobs = Annotated[int, typer.Option(help="Processes that work side by side; 0: one for each core.", min=0)]
 FleetBudget = Annotated[
     str | None, typer.Option("--fleet-budget", help="False alarms you can bear from all machines together: 1/day.")
@@ -142,52 +146,15 @@ def each(work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, jobs: in
         return list(pool.map(work, *zip(*listed, strict=True), chunksize=max(1, len(listed) // (8 * count))))
 
 
-_LOADED: dict[tuple[Any, ...], Watch] = {}  # models this process has read
+def work_on(
+    job: Job[Machine, Any], machines: Sequence[Machine], *, engine: str, jobs: int, address: str | None
+) -> Iterator[Any]:
+    """The results of a job on each machine as they come, with a line of progress on a terminal."""
+    from tisat._progress import progress
+    from tisat.engines import ignore, make_engine
 
-
-def judge(model: Path, series: Series, options: Mapping[str, Any], asked: Mapping[str, Any]) -> Outcome:
-    """The alarms of one machine; a machine that cannot be judged is an outcome too."""
-    from tisat.cli._options import open_watch
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            file = model_of(model, series.name)
-            key = (file, *sorted(asked.items()))
-            if key not in _LOADED:
-                if len(_LOADED) > 4:
-                    _LOADED.clear()
-                _LOADED[key] = open_watch(file, **asked, quiet=True)
-            found = _LOADED[key].alarms(series, **options)
-    except InputError as error:
-        return Outcome(series.name, rows=len(series), trouble=str(error))
-    silent = tuple(one.channel for one in found.silences if one.until is None)
-    return Outcome(series.name, tuple(found), found.tally.rows, found.tally.judged, silent)
-
-
-def fit_one(series: Series, make: Mapping[str, Any], out: Path) -> dict[str, Any]:
-    """Fit a model of one machine and write it; what came of it."""
-    from tisat import registry
-    from tisat.watch import Watch
-
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            detector = registry.resolve(make["detector"])(**make["settings"])
-            watch = Watch(detector, **make["watch"])
-            watch.reading = dict(make["reading"])
-            watch.fit([series], **make["fit"])
-            watch.save(out)
-    except InputError as error:
-        return {"machine": series.name, "trouble": str(error)}
-    notes = [str(one.message) for one in caught if "Calibration" in one.category.__name__]
-    return {
-        "machine": series.name,
-        "model": str(out),
-        "rows": len(series),
-        "channels": watch.detector.n_channels_,
-        "threshold": watch.calibration.threshold,
-        "budget": watch.calibration.budget,
-        "notes": notes,
-        "trouble": "",
-    }
+    runner = make_engine(engine, jobs=(os.cpu_count() or 1) if jobs == 0 else jobs, address=address)
+    with progress("machines", total=len(machines)) as bar:
+        for result in runner.each(job, machines, started=ignore):
+            bar.advance()
+            yield result

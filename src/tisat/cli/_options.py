@@ -120,10 +120,7 @@ def open_watch(
     given = {name: value for name, value in asked.items() if value is not None}
     if not given or given == {"budget": found.budget}:
         return found
-    own = {"budget": found.budget, "rule": found.rule, "method": found.method, "random_state": found.random_state}
-    other = Watch(found.detector, **{**own, **given})
-    other.reading = found.reading
-    other.calibrate()
+    other = found.recalibrated(**given)
     if not quiet:
         kept = "" if found.budget is None else f" (the model's own: {found.budget})"
         typer.echo(f"note: calibrated anew for {other.calibration.budget}{kept}", err=True)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._machines import FleetBudget, Jobs, Outcome, budget_of, each, judge, model_of, read_machines, reading_of
+from tisat.cli._machines import (
+    Address,
+    EngineName,
+    FleetBudget,
+    Jobs,
+    Outcome,
+    budget_of,
+    model_of,
+    reading_of,
+    work_on,
+)
 from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Period, Rule, open_watch, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
 
@@ -18,7 +28,6 @@ if TYPE_CHECKING:
     from tisat.missing import Silence
     from tisat.sequential import Alarm, Alarms
     from tisat.sequential.suppression import Suppression
-    from tisat.series import Series
 
 PICTURES = (".png", ".svg", ".pdf")
 LEAST = 0.005  # a share below it is not worth a word
@@ -50,6 +59,8 @@ def alarm(
         ),
     ] = None,
     jobs: Jobs = 1,
+    engine: EngineName = "local",
+    address: Address = None,
     json: JsonFlag = False,
     how: dict[str, Any] | None = None,
 ) -> None:
@@ -58,12 +69,14 @@ def alarm(
     Of many machines (several files, a folder, --entity) the ones that need attention first.
     """
     from tisat.errors import CalibrationWarning, ParameterError
+    from tisat.many import JudgeEach, find_machines
     from tisat.sequential.suppression import Suppression
 
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
     rules = [Suppression.parse(one) for one in suppress or ()]
-    machines = read_machines(files, {**reading_of(model), **(how or {})}, jobs=jobs)
+    told = {**reading_of(model), **(how or {})}
+    machines = find_machines(files, told)
     asked: dict[str, Any] = {
         "budget": budget_of(budget, fleet_budget, len(machines)),
         "rule": rule,
@@ -75,9 +88,12 @@ def alarm(
         for name, given in (("--picture", picture), ("--html", html)):
             if given is not None:
                 raise ParameterError(f"{name} draws one machine. Got {len(machines)}; give one file.")
-        _fleet(machines, model, options, asked, out=out, jobs=jobs, json=json, rules=rules)
+        said = {name: value for name, value in asked.items() if value is not None}
+        job = JudgeEach(str(model), options, said, how or {})
+        outcomes = [Outcome.of(one) for one in work_on(job, machines, engine=engine, jobs=jobs, address=address)]
+        _fleet(outcomes, out=out, json=json, rules=rules)
         return
-    series = next(iter(machines.values()))
+    series = machines[0].read(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
         watch = open_watch(model_of(model, series.name), **asked)
@@ -126,24 +142,12 @@ def _quiet(found: Alarms) -> str:
     return f", {count} of them suppressed" if count else ""
 
 
-def _fleet(
-    machines: dict[str, Series],
-    model: Path,
-    options: dict[str, Any],
-    asked: dict[str, Any],
-    *,
-    out: Path | None,
-    jobs: int,
-    json: bool,
-    rules: Sequence[Suppression] = (),
-) -> None:
+def _fleet(outcomes: Sequence[Outcome], *, out: Path | None, json: bool, rules: Sequence[Suppression] = ()) -> None:
     """Many machines: what needs attention first."""
     from tisat.errors import SeriesError
     from tisat.sequential.alarm_files import write_table
 
-    said = {name: value for name, value in asked.items() if value is not None}
-    found = each(judge, [(model, series, options, said) for series in machines.values()], jobs=jobs)
-    found = [one.suppress(rules) for one in found]
+    found = [one.suppress(rules) for one in outcomes]
     found.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
     every = [one for outcome in found for one in (*outcome.alarms, *outcome.quiet)]
     every.sort(key=lambda one: (one.series, one.raised))

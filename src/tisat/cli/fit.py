@@ -7,13 +7,16 @@ import inspect
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._machines import SUFFIX, FleetBudget, Jobs, budget_of, each, fit_one, read_machines
+from tisat.cli._machines import Address, EngineName, FleetBudget, Jobs, budget_of, read_machines, work_on
 from tisat.cli._options import Period, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
+
+if TYPE_CHECKING:
+    from tisat.many import FitEach, Machine
 
 WORDS = {"true": True, "false": False, "none": None}
 
@@ -75,6 +78,8 @@ def fit(
         bool, typer.Option("--each", help="One model for each machine, into the folder --out; else one for all.")
     ] = False,
     jobs: Jobs = 1,
+    engine: EngineName = "local",
+    address: Address = None,
     rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
     method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
     period: Period = None,
@@ -109,20 +114,27 @@ def fit(
             raise ParameterError("--resume must come with --checkpoint: the file to go on from.")
         options = {"checkpoint": checkpoint, "resume": resume}
     how = how or {}
+    if each_one:
+        from tisat.many import FitEach, find_machines
+
+        known_machines = find_machines(train, how)
+        asked = {
+            "budget": budget_of(budget, fleet_budget, len(known_machines)),
+            "rule": rule,
+            "method": method,
+            "period": period,
+        }
+        job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how)
+        _fit_each(known_machines, job, out, engine=engine, jobs=jobs, address=address, json=json)
+        return
+    if engine != "local" or address is not None:
+        raise ParameterError(
+            "--engine is for many models: it must come with --each. One model is fitted in this process."
+        )
     machines = read_machines(train, how, jobs=jobs)
     series = list(machines.values())
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
-    if each_one:
-        make = {
-            "detector": registry.name_of(cls),
-            "settings": values,
-            "watch": {"budget": budget, "rule": rule, "method": method, "period": period},
-            "fit": {"holdout": holdout},
-            "reading": {**how, **({"seen": seen} if seen else {})},
-        }
-        _fit_each(machines, make, out, jobs=jobs, json=json)
-        return
     watch = Watch(cls(**values), budget=budget, rule=rule, method=method, period=period)
     watch.reading = {**how, **({"seen": seen} if seen else {})}
     with warnings.catch_warnings(record=True) as caught:
@@ -158,8 +170,10 @@ def fit(
     typer.echo(f"budget {calibration.budget}{said}: {calibration}")
 
 
-def _fit_each(machines: dict[str, Any], make: dict[str, Any], out: Path, *, jobs: int, json: bool) -> None:
-    """A model for each machine, in a folder."""
+def _fit_each(
+    machines: list[Machine], job: FitEach, out: Path, *, engine: str, jobs: int, address: str | None, json: bool
+) -> None:
+    """A model for each machine, in a folder; what was fitted before the very same way is left as it is."""
     from tisat.errors import InputError
 
     if out.exists() and not out.is_dir():
@@ -167,10 +181,22 @@ def _fit_each(machines: dict[str, Any], make: dict[str, Any], out: Path, *, jobs
             f"--out must be a folder with --each: one model a machine goes there. Got the file {str(out)!r}."
         )
     out.mkdir(exist_ok=True)
-    wrong = next((name for name in machines if Path(name).name != name or name.startswith(".")), None)
+    names = (one.name for one in machines)
+    wrong = next((name for name in names if Path(name).name != name or name.startswith(".")), None)
     if wrong is not None:
         raise InputError(f"The name of a machine must do as the name of a file with --each. Got {wrong!r} instead.")
-    found = each(fit_one, [(series, make, out / f"{name}{SUFFIX}") for name, series in machines.items()], jobs=jobs)
+    before = job.before()
+    done = {one.name: before[key] for one in machines if (key := job.key(one)) in before and job.file(one).is_file()}
+    left = [one for one in machines if one.name not in done]
+    if done:
+        typer.echo(
+            f"{len(done)} of {len(machines)} were fitted before in the same way, and are left as they are", err=True
+        )
+    fresh = []
+    for row in work_on(job, left, engine=engine, jobs=jobs, address=address):
+        job.keep(row)
+        fresh.append(row)
+    found = sorted([*done.values(), *fresh], key=lambda row: str(row["machine"]))
     if json:
         print_json(found)
         return
@@ -180,4 +206,5 @@ def _fit_each(machines: dict[str, Any], make: dict[str, Any], out: Path, *, jobs
         typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
     if failed:
         print_table("could not be fitted", ["machine", "why"], [[one["machine"], one["trouble"]] for one in failed])
+        typer.echo("The same command again repeats these alone.", err=True)
         raise typer.Exit(1)

@@ -56,6 +56,10 @@ class _Worker:
             self.deadline = time.monotonic() + limit
         self.pipe.send((item,))
 
+    def begin(self, limit: float) -> None:
+        """It has started: now its clock runs."""
+        self.ready, self.deadline = True, time.monotonic() + limit
+
     def stop(self) -> None:
         self.pipe.close()
         if self.process.is_alive():
@@ -140,7 +144,7 @@ class Local:
                 yield worker, job.lost(item, f"WorkerDied: the process ended with exit code {worker.process.exitcode}")
                 continue
             if said == READY:
-                worker.ready, worker.deadline = True, time.monotonic() + self._limit
+                worker.begin(self._limit)
                 continue
             worker.item, worker.deadline = None, float("inf")
             yield None, said[0]

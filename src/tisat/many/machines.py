@@ -141,15 +141,24 @@ def _partitions(path: Path, parts: Sequence[Path], entity: str) -> Iterator[Mach
         yield Machine(unquote(name), files)
 
 
+def _header(file: Path) -> str:
+    """The beginning of a text file, packed or not, to look for a name in."""
+    import gzip
+
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
+        return opened.read(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace")
+
+
 def _in_file(file: Path, entity: str, told: Mapping[str, Any]) -> Iterator[Machine]:
     from tisat.reading.files import stem_of
 
     if not file.name.lower().endswith(".parquet"):
-        if not entity:
+        column = entity or (ENTITY if ENTITY in _header(file) else "")
+        if not column:
             yield Machine(stem_of(file), (str(file),))
             return
-        for name in _of_table(str(file), {key: value for key, value in told.items() if value}):
-            yield Machine(name, (str(file),), entity)
+        for name in _of_table(str(file), {**{key: value for key, value in told.items() if value}, "entity": column}):
+            yield Machine(name, (str(file),), column)
         return
     import pyarrow.parquet as pq
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tisat import registry
-from tisat.errors import TisatError
+from tisat.errors import DataFileError, TisatError
 from tisat.many.machines import Machine
 from tisat.sequential import Alarm
 from tisat.watch import Watch
@@ -136,26 +136,30 @@ class JudgeEach:
         A file, or a folder of ``NAME.tisat``; on a cluster one that every node sees.
     options : mapping
         Of :meth:`tisat.Watch.alarms`.
-    budget : str, optional
-        Another one than the model was made for.
+    asked : mapping
+        Another budget, rule, method or period than the model was made for: of :meth:`tisat.Watch.recalibrated`.
     how : mapping
         How files are read; what the model remembers where it is empty.
     """
 
     model: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    budget: str | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
     how: Mapping[str, Any] = field(default_factory=dict)
 
     def _watch(self, machine: Machine) -> Watch:
         path = Path(self.model)
         file = path / f"{machine.name}{SUFFIX}" if path.is_dir() else path
-        key = (str(file), self.budget)
+        if not file.is_file():
+            raise DataFileError(
+                f"The folder {str(path)!r} must hold a model of {machine.name!r}. There is no {file.name!r}."
+            )
+        key = (str(file), *sorted(self.asked.items()))
         if key not in _LOADED:
             if len(_LOADED) > 4:
                 _LOADED.clear()
             watch = Watch.load(file)
-            _LOADED[key] = watch if self.budget is None else watch.recalibrated(self.budget)
+            _LOADED[key] = watch.recalibrated(**self.asked) if self.asked else watch
         return _LOADED[key]
 
     def __call__(self, machine: Machine) -> Judged:

@@ -141,10 +141,19 @@ class Watch:
         other._calibration, other.budget = calibration, calibration.budget
         return other
 
-    def recalibrated(self, budget: Any) -> Watch:
-        """The same watch for another budget; this one stays as it is."""
-        other = Watch(self.detector, budget=budget, rule=make_rule(self.rule.name, **self.rule.params()),
-                      method=self.method, strict=self.strict, period=self._given_period, random_state=self.random_state)  # fmt: skip
+    def recalibrated(
+        self, budget: Any = None, *, rule: Any = None, method: str | None = None, period: Any = None
+    ) -> Watch:
+        """The same watch for another budget, rule, method or sampling period; this one stays as it is."""
+        other = Watch(
+            self.detector,
+            budget=self.budget if budget is None else budget,
+            rule=make_rule(self.rule.name, **self.rule.params()) if rule is None else rule,
+            method=self.method if method is None else method,
+            strict=self.strict,
+            period=self._given_period if period is None else period,
+            random_state=self.random_state,
+        )
         other.reading = self.reading
         return other.calibrate()
 

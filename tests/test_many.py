@@ -1,0 +1,151 @@
+"""Many machines: found without being read, and the same bits from every engine and every layout."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tisat.cli import main
+from tisat.engines import Inline, make_engine
+from tisat.engines.local import Local
+from tisat.errors import DataFileError, ParameterError
+from tisat.many import FitEach, JudgeEach, find_machines
+from tisat.watch import Watch
+
+NAMES = [f"pump-{k}" for k in range(4)]
+
+
+def columns(name, start=0, rows=400):
+    rng = np.random.default_rng(NAMES.index(name))
+    t = np.arange(start, start + rows)
+    values = np.sin(t[:, None] / 9.0 + [0.0, 1.0]) + 0.1 * rng.standard_normal((rows, 2))
+    if start:
+        values[100:110, 0] += 5.0
+    times = np.datetime64("2026-01-01") + t * np.timedelta64(60, "s")
+    return {"time": times.astype("datetime64[us]"), "flow": values[:, 0], "heat": values[:, 1]}
+
+
+def table(names, **options):
+    parts = [pa.table({**columns(name, **options), "id": [name] * options.get("rows", 400)}) for name in names]
+    return pa.concat_tables(parts)
+
+
+@pytest.fixture
+def layouts(tmp_path):
+    """The same four machines as files of their own, as one long table, in a partitioned data set, and as long csv."""
+    import pyarrow.csv as pc
+
+    own, parted = tmp_path / "own", tmp_path / "parted"
+    own.mkdir()
+    for name in NAMES:
+        part = table([name]).drop_columns(["id"])
+        pq.write_table(part, own / f"{name}.parquet")
+        (parted / f"id={name}").mkdir(parents=True)
+        pq.write_table(part.slice(0, 150), parted / f"id={name}" / "0.parquet")
+        pq.write_table(part.slice(150), parted / f"id={name}" / "1.parquet")
+    shuffled = table(NAMES).take(np.argsort(np.tile(np.arange(400), 4), kind="stable"))
+    pq.write_table(shuffled, tmp_path / "long.parquet", row_group_size=100)
+    pc.write_csv(shuffled, tmp_path / "long.csv")
+    return {"own": own, "long": tmp_path / "long.parquet", "parted": parted, "csv": tmp_path / "long.csv"}
+
+
+HOW = {"own": {}, "long": {"entity": "id"}, "parted": {}, "csv": {"entity": "id"}}
+
+
+def test_every_layout_means_the_same_machines_and_rows(layouts):
+    expected = {one.name: one.read() for one in find_machines([layouts["own"]])}
+    assert sorted(expected) == NAMES
+    for kind, path in layouts.items():
+        found = find_machines([path], HOW[kind])
+        assert sorted(one.name for one in found) == NAMES
+        for one in found:
+            series = one.read(HOW[kind])
+            assert series.channels == ("flow", "heat")
+            np.testing.assert_array_equal(series.values, expected[one.name].values)
+            assert (series.timestamps == expected[one.name].timestamps).all()
+
+
+def models(folder):
+    """What each model has learned, to the bit."""
+    watches = {file.name: Watch.load(file) for file in sorted(folder.glob("*.tisat"))}
+    return {
+        name: (one.fingerprint(), one.detector.document()[0]["params"], one.calibration)
+        for name, one in watches.items()
+    }
+
+
+@pytest.mark.parametrize("engine", [Inline(), Local(jobs=2)])
+def test_every_engine_gives_the_same_bits(layouts, tmp_path, engine):
+    found = {}
+    for number, runner in enumerate((Inline(), engine)):
+        out = tmp_path / f"models-{number}"
+        out.mkdir()
+        job = FitEach("linear-last", str(out), watch={"budget": "1/200 instants"}, how=HOW["long"])
+        machines = find_machines([layouts["long"]], HOW["long"])
+        rows = sorted(runner.each(job, machines), key=lambda row: row["machine"])
+        assert [row["trouble"] for row in rows] == [""] * 4
+        judged = sorted(runner.each(JudgeEach(str(out)), machines), key=lambda one: one.machine)
+        found[number] = models(out), [(one.machine, one.judged, one.alarms) for one in judged]
+    assert found[0] == found[1]
+
+
+def test_a_machine_that_cannot_be_fitted_is_a_row_with_its_reason(layouts, tmp_path):
+    (layouts["own"] / "broken.parquet").write_bytes(b"PAR1 not really")
+    short = layouts["own"] / "short.parquet"
+    pq.write_table(table(["pump-0"]).drop_columns(["id"]).slice(0, 1), short)
+    with pytest.raises(DataFileError, match=r"broken\.parquet"):
+        find_machines([layouts["own"]])
+    (layouts["own"] / "broken.parquet").unlink()
+    job = FitEach("linear-last", str(tmp_path))
+    rows = {row["machine"]: row for row in Inline().each(job, find_machines([layouts["own"]]))}
+    assert rows["short"]["trouble"]
+    assert not rows["pump-0"]["trouble"]
+
+
+def run(*arguments, code=0):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(one) for one in arguments])
+    assert (stopped.value.code or 0) == code
+
+
+def test_from_the_command_line_and_again_it_repeats_nothing(layouts, tmp_path, capsys):
+    out = tmp_path / "models"
+    fit = ("fit", "--train", layouts["long"], "--entity", "id", "--each", "--out", out, "--detector", "linear-last")
+    run(*fit, "--budget", "1/200 instants", "--engine", "inline")
+    assert "4 models of 4 machines" in capsys.readouterr().out
+    before = {file.name: file.stat().st_mtime_ns for file in out.glob("*.tisat")}
+    (out / "pump-2.tisat").unlink()
+    run(*fit, "--budget", "1/200 instants", "--engine", "inline")
+    assert "3 of 4 were fitted before" in capsys.readouterr().err
+    after = {file.name: file.stat().st_mtime_ns for file in out.glob("*.tisat")}
+    assert {name for name in before if before[name] != after[name]} == {"pump-2.tisat"}
+    run("alarm", layouts["long"], "--entity", "id", "--model", out, "--engine", "inline", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert sorted(one["machine"] for one in found) == NAMES
+    assert all(one["judged"] >= 290 for one in found)
+
+
+def test_engines_by_name():
+    with pytest.raises(ParameterError, match="one of local, inline, ray"):
+        make_engine("spark")
+    with pytest.raises(ParameterError, match="--engine ray"):
+        make_engine("local", address="auto")
+
+
+@pytest.mark.cluster
+def test_ray_gives_the_same_bits_too(layouts, tmp_path):
+    pytest.importorskip("ray")
+    from tisat.engines.cluster import Cluster
+
+    found = {}
+    for name, runner in (("inline", Inline()), ("ray", Cluster(jobs=2))):
+        out = tmp_path / name
+        out.mkdir()
+        job = FitEach("linear-last", str(out), watch={"budget": "1/200 instants"}, how=HOW["parted"])
+        rows = list(runner.each(job, find_machines([layouts["parted"]])))
+        assert [row["trouble"] for row in rows] == [""] * 4
+        found[name] = models(out)
+    assert found["ray"] == found["inline"]
+    assert Watch.load(tmp_path / "ray" / "pump-0.tisat").channels == ("flow", "heat")
