@@ -22,10 +22,12 @@ import argparse
 import csv
 import warnings
 from pathlib import Path
+from typing import Any
 
 from tisat.datasets.synthetic import KINDS, make_plant
 from tisat.detectors import make
 from tisat.metrics import chance_corrected, floors, spd_score
+from tisat.sequential.rules import Scored, make_rule
 
 DELTA_MAX = 100
 SIZES = (6, 30)
@@ -43,6 +45,8 @@ FIELDS = ["detector", "kind", "size", "events", "spd", "floor", "corrected"]
 
 DETECTORS: dict[str, tuple[str, dict[str, object]]] = {
     "random-guess": ("random-guess", {}),
+    "prism": ("prism", {}),
+    "prism (excess rule)": ("prism", {"rule": "excess"}),
     "last-value": ("last-value", {}),
     "ewma": ("ewma", {}),
     "linear": ("linear", {}),
@@ -65,6 +69,16 @@ DETECTORS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
+def statistic(detector: Any, name: str, series: Any) -> Any:
+    """What an alarm rule makes of a detector's points."""
+
+    def scored(points: Any) -> Scored:
+        return Scored(points, detector.aggregate(points), detector.views(points))
+
+    rule = make_rule(name).fit(scored(detector.nominal_))
+    return rule.accumulate(rule.evidence(scored(detector.points(series))), threshold=1e300).statistic
+
+
 def measure(
     name: str,
     params: dict[str, object],
@@ -74,7 +88,9 @@ def measure(
     n_train: int = 6000,
     n_channels: int = 8,
 ) -> list[dict[str, object]]:
-    """One row a kind of fault."""
+    """One row a kind of fault; with a ``rule`` among the parameters, of that rule's statistic instead of the score."""
+    rule = params.get("rule")
+    params = {key: value for key, value in params.items() if key != "rule"}
     scores: dict[tuple[str, int], list] = {column: [] for column in columns}
     truth: dict[tuple[str, int], list] = {column: [] for column in columns}
     for seed in range(plants):
@@ -83,7 +99,11 @@ def measure(
             plant = make_plant(kinds=(kind,), size=size, n_train=n_train, n_channels=n_channels, random_state=seed)
             if detector is None:  # the training rows of one seed are the same whatever the faults
                 detector = make(name, **params).fit(plant.train)
-            scores[kind, size].append(detector.decision_function(plant.test) / detector.nominal_level())
+            scores[kind, size].append(
+                statistic(detector, str(rule), plant.test)
+                if rule
+                else detector.decision_function(plant.test) / detector.nominal_level()
+            )
             truth[kind, size].append(plant.test.labels)
     rows = []
     for kind, size in columns:
