@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -183,7 +184,8 @@ def _show(plan: Any, results: Any, *, report: Path | None, freeze: Path | None, 
     if report is not None:
         from tisat.report.benchmark import write_report
 
-        typer.echo(f"report: {write_report(report, frozen, evaluation)}", err=True)
+        typed = shlex.join(["tisat", *sys.argv[1:]])
+        typer.echo(f"report: {write_report(report, frozen, evaluation, command=typed)}", err=True)
     if json:
         print_json({"about": frozen.about, **{name: [asdict(row) for row in getattr(frozen, name)] for name in FILES}})
         return

@@ -105,8 +105,14 @@ class AlarmCounts:
         rate = f"{self.false_alarms_per_1000:.3g} per 1000 instants"
         if np.isfinite(self.days_outside):
             rate = f"{self.false_alarms_per_day:.3g} per day"
+        missed = self.n_events - self.true_alarms
+        delay = f"mean delay {self.average_delay:.4g} of {self.delta_max:g}"
+        if missed and self.true_alarms:
+            delay = f"those after {self.delays[self.detected].mean():.4g} on average, {missed} missed ({delay} with each miss at {self.delta_max:g})"
+        elif missed:
+            delay = f"{missed} missed"
         return (
-            f"{self.true_alarms} of {self.n_events} events detected, mean delay {self.average_delay:.4g} of {self.delta_max:g}, "
+            f"{self.true_alarms} of {self.n_events} events detected, {delay}, "
             f"{self.n_false_alarms} false alarm{'s' * (self.n_false_alarms != 1)} ({rate}), precision {self.precision:.3f}"
         )
 

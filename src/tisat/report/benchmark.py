@@ -189,7 +189,9 @@ def _entity_pages(folder: Path, frozen: Frozen, evaluation: Evaluation) -> Secti
     )
 
 
-def report_page(frozen: Frozen, evaluation: Evaluation | None = None, *, extra: Sequence[Section] = ()) -> str:
+def report_page(
+    frozen: Frozen, evaluation: Evaluation | None = None, *, extra: Sequence[Section] = (), command: str = ""
+) -> str:
     """The report as one HTML text."""
     about = frozen.about
     facts = [
@@ -216,11 +218,13 @@ def report_page(frozen: Frozen, evaluation: Evaluation | None = None, *, extra: 
         about["title"],
         sections,
         lead="Every figure beside what a fool gets on the same labels.",
-        command=about["command"],
+        command=command or about["command"],
     )
 
 
-def write_report(folder: Path, frozen: Frozen, evaluation: Evaluation | None = None, *, entities: bool = True) -> Path:
+def write_report(
+    folder: Path, frozen: Frozen, evaluation: Evaluation | None = None, *, entities: bool = True, command: str = ""
+) -> Path:
     """Write ``index.html``, one page an entity, and the tables as Markdown, LaTeX and csv; returns the index.
 
     Parameters
@@ -232,13 +236,15 @@ def write_report(folder: Path, frozen: Frozen, evaluation: Evaluation | None = N
         The stored scores, for curves and pages of single entities; without it the report has neither.
     entities : bool
         Whether to write the pages of single entities.
+    command : str
+        What was typed, for the footer; the command that freezes the same figures unless given.
     """
     folder.mkdir(parents=True, exist_ok=True)
     extra = []
     if evaluation is not None and entities and frozen.figures:
         extra.append(_entity_pages(folder, frozen, evaluation))
     index = folder / "index.html"
-    write_bytes(index, report_page(frozen, evaluation, extra=extra).encode())
+    write_bytes(index, report_page(frozen, evaluation, extra=extra, command=command).encode())
     write_bytes(folder / "tables.md", markdown_page(frozen).encode())
     tables = tables_of(frozen)
     write_bytes(folder / "tables.tex", "\n".join(table.latex() for table in tables).encode())
