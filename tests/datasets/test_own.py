@@ -165,3 +165,31 @@ def test_a_name_given_twice_is_refused(tmp_path):
     (tmp_path / "pump.txt").write_text(WIDE)
     with pytest.raises(DataFileError, match=r"must name a series once. Got 'pump' again"):
         read_series(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "label\n" + "0\n" * 20 + "1\n" * 5 + "0\n" * 15,
+        "start,stop\n20,25\n",
+        "start,stop\n2026-01-01T00:20:00,2026-01-01T00:25:00\n",
+    ],
+)
+def test_labels_in_a_file_of_their_own(tmp_path, text):
+    rows = "".join(f"2026-01-01T00:{t:02d}:00,{t}.5\n" for t in range(40))
+    (tmp_path / "pump.csv").write_text("time,flow\n" + rows)
+    (tmp_path / "pump.labels.csv").write_text(text)
+    found = load(tmp_path, train=10)
+    assert found.names == ("pump",)
+    test = found["pump"].test
+    assert np.flatnonzero(test.labels).tolist() == [10, 11, 12, 13, 14]
+
+
+@pytest.mark.parametrize(
+    "text", ["label\n0\n1\n", "start,stop\n30,20\n", "start,stop\n0,99\n", "a,b\n1,2\n", "label\n" + "2\n" * 40]
+)
+def test_labels_that_do_not_fit_are_refused_with_the_file(tmp_path, text):
+    (tmp_path / "pump.csv").write_text("flow\n" + "".join(f"{t}.5\n" for t in range(40)))
+    (tmp_path / "pump.labels.csv").write_text(text)
+    with pytest.raises(DataFileError, match=r"pump\.labels\.csv"):
+        load(tmp_path, train=10)

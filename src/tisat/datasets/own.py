@@ -6,6 +6,8 @@ Layouts, told apart by the columns and the file names:
 * long: ``unique_id, ds, y`` (and more channels, and a label): one series for each ``unique_id``;
 * ``NAME.train.csv`` beside ``NAME.test.csv``, as TimeEval has it: the two splits of one entity;
 * ``NAME.npz`` with the arrays ``train`` (T, C), ``test`` (T, C) and ``labels`` (T,): the two splits of one entity;
+* ``NAME.labels.csv`` beside ``NAME.csv`` or ``NAME.test.csv``, where these have no label column: one 0 or 1 for each row, or
+  the columns ``start`` and ``stop`` of the intervals that are anomalous, in rows or as dates;
 * ``..._tr_N_1st_M.csv``, as TSB-AD has it: the first N rows are the training split, the rest the test split.
 
 Where neither says how to split, ``train`` must. This module does not know the published benchmarks.
@@ -27,6 +29,7 @@ import numpy as np
 from tisat._validation import check_integer, check_real
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
+from tisat.datasets.label_files import is_label_file, with_labels
 from tisat.datasets.rows import series_of
 from tisat.datasets.splits import split_tail
 from tisat.errors import DataFileError, ParameterError
@@ -78,7 +81,8 @@ def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
         The name is the file's stem, or in a long table the ``unique_id``.
     """
     found: dict[str, Series] = {}
-    for file in files_of(path):
+    files = files_of(path)
+    for file in files if len(files) == 1 else [one for one in files if not is_label_file(one)]:
         more = Series.read_all(file, **{**how, "find_entity": True})
         twice = next((name for name in more if name in found), None)
         if twice is not None:
@@ -180,7 +184,7 @@ def read_dataset(path: str | Path, *, train: float | int | None = None, **how: A
         The share or number of rows at the start of each series that are the training split, where names do not tell.
     """
     arrays = _arrays_of(path)
-    whole = {} if arrays else read_series(path, **how)
+    whole = {} if arrays else with_labels(read_series(path, **how), path)
     pairs: dict[str, tuple[Series, Series]] = {file.stem: _read_arrays(file) for file in arrays}
     for name, series in whole.items():
         base, _, split = name.rpartition(".")
