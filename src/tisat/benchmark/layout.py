@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +45,7 @@ class Layout:
     caption: str
     left: int = 1  # columns of words
     rules: Sequence[int] = ()  # rows before which a line is drawn
-    strong: Sequence[int] = ()  # rows printed bold
+    strong: Collection[tuple[int, int]] = ()  # (row, column) of cells printed bold
 
     @property
     def headers(self) -> list[str]:
@@ -56,9 +57,7 @@ class Layout:
         right = ["---" if i < self.left else "---:" for i in range(len(self.columns))]
         lines = [f"### {self.title}", "", _line(self.headers), _line(right)]
         for i, row in enumerate(self.rows):
-            lines.append(
-                _line([f"**{cell}**" if i in self.strong and cell not in ("", DASH) else cell for cell in row])
-            )
+            lines.append(_line([f"**{cell}**" if (i, j) in self.strong else cell for j, cell in enumerate(row)]))
         return "\n".join([*lines, "", self.caption, ""])
 
     def latex(self) -> str:
@@ -87,7 +86,7 @@ class Layout:
         for i, row in enumerate(self.rows):
             if i in self.rules:
                 lines.append(r"\midrule")
-            cells = [f"\\textbf{{{_tex(cell)}}}" if i in self.strong and cell else _tex(cell) for cell in row]
+            cells = [f"\\textbf{{{_tex(cell)}}}" if (i, j) in self.strong else _tex(cell) for j, cell in enumerate(row)]
             lines.append(" & ".join(cells) + r" \\")
         lines += [
             r"\bottomrule",
@@ -105,6 +104,25 @@ class Layout:
         writer.writerow(self.headers)
         writer.writerows(self.rows)
         return buffer.getvalue()
+
+
+def best_cells(rows: Sequence[Sequence[str]], columns: Iterable[int]) -> frozenset[tuple[int, int]]:
+    """The highest figure of each of some columns; what is marked as not comparable does not take part, ties share.
+
+    Examples
+    --------
+    >>> sorted(best_cells([["a", "1.0"], ["b", "3.5"], ["c", "9.9*"], ["d", "3.5"]], [1]))
+    [(1, 1), (3, 1)]
+    """
+    found = set()
+    for j in columns:
+        figures = {}
+        for i, row in enumerate(rows):
+            with contextlib.suppress(ValueError):
+                figures[i] = float(row[j])
+        top = max(figures.values(), default=None)
+        found |= {(i, j) for i, figure in figures.items() if figure == top}
+    return frozenset(found)
 
 
 def _line(cells: Sequence[Any]) -> str:

@@ -16,8 +16,9 @@ import numpy as np
 
 from tisat.benchmark.figures import Difference, Figure
 from tisat.benchmark.frozen import Frozen
-from tisat.benchmark.layout import DASH, Layout, percent, signed
+from tisat.benchmark.layout import DASH, Layout, best_cells, percent, signed
 from tisat.benchmark.statistics import Ranks, mean_ranks
+from tisat.datasets.cards import NAMES, card
 from tisat.errors import InputError
 from tisat.sequential.rules import RULES
 
@@ -72,7 +73,11 @@ def where_from(frozen: Frozen) -> str:
     counts = frozen.about["data"]
     words = {"smd": "machines", "msl": "channels", "smap": "channels", "plants": "generated plants"}
     parts = [f"{TITLES[name]} {number} {words.get(name, 'entities')}" for name, number in counts.items()]
-    extra = " (SMD: the 12 of 28 machines whose values are at hand)" if counts.get("smd") == 12 else ""
+    fewer = {
+        name: len(card(name).rows) for name, number in counts.items() if name in NAMES and number < len(card(name).rows)
+    }
+    said = [f"{TITLES[name]}: {counts[name]} of {of}, those whose values are at hand" for name, of in fewer.items()]
+    extra = f" ({'; '.join(said)})" if said else ""
     telemetry = "; MSL and SMAP: the telemetry value alone" if {"msl", "smap"} & set(counts) else ""
     return f"Data: {', '.join(parts)}{extra}{telemetry}."
 
@@ -137,10 +142,11 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
         + (" of a grid." if rule in RULES and RULES[rule].feeds_back else ".")
         + " Pooled: one threshold for all entities; mean: over entities. Column 'paper': Table II of the paper, whose delta_max and pooling it does not state.",
     )
-    best = [i for i, system in enumerate((*theirs, *others)) if system == "TiSAT"]
+    figures = [j for j, (_, header) in enumerate(columns) if header in ("pooled", "mean")]
     return Layout(
-        f"SPD under: {rule_title(rule)}", columns, rows, caption, rules=(len(theirs), len(rows) - 1), strong=best
-    )
+        f"SPD under: {rule_title(rule)}", columns, rows, caption + " Bold: the highest of its column.",
+        rules=(len(theirs), len(rows) - 1), strong=best_cells(rows[:-1], figures),
+    )  # fmt: skip
 
 
 def corrected_table(frozen: Frozen, *, delta_max: int | None = None) -> Layout:

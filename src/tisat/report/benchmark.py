@@ -47,11 +47,11 @@ def table_block(layout: Layout) -> Block:
     body = []
     for i, row in enumerate(layout.rows):
         cells = "".join(
-            f'<td class="{css}" style="white-space:nowrap">{html.escape(cell)}</td>'
-            for cell, css in zip(row, side, strict=True)
+            f'<td class="{css}{" best" * ((i, j) in layout.strong)}" style="white-space:nowrap">{html.escape(cell)}</td>'
+            for j, (cell, css) in enumerate(zip(row, side, strict=True))
         )
         line = ' style="border-top:2px solid var(--line)"' if i in layout.rules else ""
-        body.append(f'<tr class="{"strong" if i in layout.strong else ""}"{line}>{cells}</tr>')
+        body.append(f"<tr{line}>{cells}</tr>")
     return Block(
         f'<h3 style="margin:1.6rem 0 .2rem">{html.escape(layout.title)}</h3><div style="overflow-x:auto;font-size:.85rem">'
         f"<table><thead><tr>{top}</tr><tr>{names}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"

@@ -68,7 +68,7 @@ body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var
 h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2.25rem 0 .5rem; } .lead { color: var(--soft); margin: 0 0 1.5rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .75rem 0; } caption { caption-side: bottom; text-align: left; color: var(--soft); font-size: .875rem; padding-top: .4rem; }
 th, td { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: right; } th { font-weight: 600; border-bottom-width: 2px; }
-th.left, td.left { text-align: left; } tr.strong { font-weight: 600; background: var(--mark); }
+th.left, td.left { text-align: left; } tr.strong { font-weight: 600; background: var(--mark); } td.best { font-weight: 700; }
 figure { margin: 1rem 0; background: #fff; border: 1px solid var(--line); border-radius: 6px; padding: .75rem; overflow-x: auto; } figure svg { max-width: 100%; height: auto; display: block; }
 figcaption { color: #5d6675; font-size: .875rem; margin-top: .5rem; } pre { background: var(--mark); padding: .75rem 1rem; border-radius: 6px; overflow-x: auto; }
 .answer { font-size: 1.25rem; font-weight: 600; } .wide { overflow-x: auto; }
