@@ -166,3 +166,16 @@ def test_maintenance_and_rules_hold_messages_back_but_not_alarms(engine_in, tmp_
 def test_what_cannot_be_is_a_sentence(desk, call):
     with pytest.raises(InputError, match=r"must .*\.$|Got none"):
         call(desk[2])
+
+
+def test_what_is_not_to_be_learned_enters_no_proposal(desk):
+    _, view, people = desk
+    alarm = view.alarms(entity="e1", sort="statistic")[-1]
+    people.label(alarm.id, "false", author="ann")
+    whole = people.propose(entity="e1", author="ann")
+    assert (whole.document["false_alarms"], whole.document["seen"]) == (1, 190)
+    people.pause("e1", alarm.raised - 600, alarm.raised + 600, author="ann", silent=False, unlearned=True)
+    without = people.propose(entity="e1", author="ann")
+    assert (without.document["false_alarms"], without.document["seen"]) == (0, 170)
+    people.pause("e2", alarm.raised - 600, alarm.raised + 600, author="ann", unlearned=False)
+    assert people.propose(entity="e2", author="ann").document["seen"] == 190

@@ -6,14 +6,21 @@ only when somebody takes it, and can be taken back; rules and windows hold messa
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tisat.errors import InputError, ParameterError
 from tisat.sequential.calibration import Calibration
 from tisat.sequential.record import Episode, EpisodeRecord, Proposal, propose
+from tisat.serve.archive import briefs_of
+from tisat.serve.booking import within
 from tisat.serve.engine import ADOPT, LABEL
+from tisat.serve.packing import ACCEPTED
 from tisat.serve.structs import Label, Pause, ProposalInfo, RuleInfo
 
 if TYPE_CHECKING:
@@ -120,7 +127,7 @@ class People:
                 names = [name for name, cell in engine.cells.items() if cell.group == group]
                 number = engine.groups[group].calibration
             home = engine.groups[group]
-            records = [home.fleet[name].record for name in names]
+            records = [self._record(name, home.watches[number].calibration) for name in names]
             record: Any = records[0] if len(records) == 1 else Pooled.of(records)
             made = propose(home.watches[number].calibration, record, budget=budget)
         document = self._consequences(made, entity, group)
@@ -132,6 +139,24 @@ class People:
             self._note(write, author, f"proposal {proposal}", reason)
         engine.tell({"what": "proposal", "proposal": proposal, "entity": entity})
         return self.view.proposal(int(proposal or 0))
+
+    def _record(self, name: str, calibration: Calibration) -> EpisodeRecord:
+        """What an entity's statistic did, with its labels; without the maintenance windows that are not to be learned from."""
+        engine = self.engine
+        pauses = [one for one in engine.policy.pauses if one["unlearned"] and fnmatch.fnmatchcase(name, one["pattern"])]
+        if not pauses:
+            return engine.groups[engine.cells[name].group].fleet[name].record
+        brief, _ = briefs_of(engine, name)
+        brief = brief.where(brief.status < ACCEPTED)
+        record = EpisodeRecord.beside(calibration)
+        for at, value in zip(brief.times.tolist(), brief.statistic.tolist(), strict=True):
+            record.update(float("nan") if any(within(one, at) for one in pauses) else value)
+        for alarm in self.view.alarms(entity=name, sort="statistic", limit=10_000):
+            if alarm.label != "unmarked":
+                row = int(np.searchsorted(brief.times, round(alarm.raised * 1e9) - 1000))
+                with contextlib.suppress(InputError):  # inside a window, or older than what is kept
+                    record.label(row, alarm.label)
+        return record
 
     def _consequences(self, made: Proposal, entity: str, group: str) -> dict[str, Any]:
         """What would have been, on the stored history."""

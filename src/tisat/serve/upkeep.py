@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import numpy as np
 
 from tisat._lock import locked
 from tisat.errors import InputError
+from tisat.serve.booking import within
 from tisat.serve.packing import ACCEPTED, unpack_body, unpack_brief
 from tisat.serve.store import FILE, VERSION
 from tisat.serve.structs import Row
@@ -87,7 +89,7 @@ class _closing:  # noqa: N801
 def export(folder: Path, out: Path, *, start: float | None = None, stop: float | None = None) -> list[tuple[str, int]]:
     """History as Parquet, one file an entity, as ``tisat fit`` reads it; names and rows.
 
-    Rows inside maintenance windows that say so, and inside alarms, are marked in the column ``label``.
+    Rows of alarms, and of maintenance windows that are not to be learned from, have label 1: ``tisat fit`` leaves them out.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -99,6 +101,8 @@ def export(folder: Path, out: Path, *, start: float | None = None, stop: float |
     if not (folder / FILE).is_file():
         raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
     with _closing(f"file:{folder / FILE}?mode=ro", uri=True) as store:
+        cursor = store.execute("SELECT * FROM pauses WHERE unlearned AND ended IS NULL")
+        pauses = [dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor]
         channels = dict(store.execute("SELECT key, value FROM meta WHERE key LIKE 'channels:%'").fetchall())
         for number, name, group, dates in store.execute(
             "SELECT id, name, grp, dates FROM entities ORDER BY name"
@@ -108,11 +112,14 @@ def export(folder: Path, out: Path, *, start: float | None = None, stop: float |
                 continue
             times = np.concatenate([piece[0] for piece in pieces])
             values = np.concatenate([piece[1] for piece in pieces])
-            active = np.concatenate([piece[2] for piece in pieces])
+            active = np.concatenate([piece[2] for piece in pieces]).astype(np.int8)
+            for pause in pauses:
+                if fnmatch.fnmatchcase(name, pause["pattern"]):
+                    active[[within(pause, int(at)) for at in times]] = 1
             names = json.loads(channels.get(f"channels:{group}", "[]")) or [f"c{c}" for c in range(values.shape[1])]
             when = pa.array(times.view("datetime64[ns]")) if dates else pa.array(times * 1e-9)
             columns = {"time": when, **{channel: pa.array(values[:, c]) for c, channel in enumerate(names)}}
-            table = pa.table({**columns, "label": pa.array(active.astype(np.int8))})
+            table = pa.table({**columns, "label": pa.array(active)})
             safe = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name)
             pq.write_table(table, out / f"{number:05d}-{safe[:80]}.parquet")
             done.append((name, len(times)))
