@@ -261,9 +261,18 @@ def restore(data: Folder, source: Annotated[Path, typer.Argument(help="A backup.
 
 
 @app.command("export")
-def export(data: Folder, out: Annotated[Path, typer.Option(help="The folder to write to.")]) -> None:
+def export(
+    data: Folder,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")],
+    nominal: Annotated[
+        bool,
+        typer.Option(
+            "--nominal", help="Leave out rows of alarms and of maintenance windows that are not to be learned from."
+        ),
+    ] = False,
+) -> None:
     """History as Parquet, one file an entity, for tisat fit; rows of alarms have label 1."""
     from tisat.serve import upkeep
 
-    for name, rows in upkeep.export(data, out):
+    for name, rows in upkeep.export(data, out, nominal=nominal):
         typer.echo(f"{name}\t{rows} rows")

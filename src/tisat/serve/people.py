@@ -274,7 +274,7 @@ class People:
                 f"UPDATE {what} SET ended = ? WHERE id = ? AND ended IS NULL", (self.engine.clock(), number)
             ).rowcount
             if not done:
-                raise InputError(f"There must be one of {what} with this number in force. Got {number}.")
+                raise InputError(f"The number must be there among {what} in force. Got {number}, which is not.")
             self._note(write, _text(author, "author"), f"end {what} {number}", reason)
         self.engine.reload_policy()
         return True

@@ -86,10 +86,13 @@ class _closing:  # noqa: N801
         self._connection.close()
 
 
-def export(folder: Path, out: Path, *, start: float | None = None, stop: float | None = None) -> list[tuple[str, int]]:
+def export(
+    folder: Path, out: Path, *, nominal: bool = False, start: float | None = None, stop: float | None = None
+) -> list[tuple[str, int]]:
     """History as Parquet, one file an entity, as ``tisat fit`` reads it; names and rows.
 
-    Rows of alarms, and of maintenance windows that are not to be learned from, have label 1: ``tisat fit`` leaves them out.
+    Rows of alarms, and of maintenance windows that are not to be learned from, have label 1; ``nominal`` leaves them out,
+    for ``tisat fit``.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -116,6 +119,8 @@ def export(folder: Path, out: Path, *, start: float | None = None, stop: float |
             for pause in pauses:
                 if fnmatch.fnmatchcase(name, pause["pattern"]):
                     active[[within(pause, int(at)) for at in times]] = 1
+            if nominal:
+                times, values, active = times[active == 0], values[active == 0], active[active == 0]
             names = json.loads(channels.get(f"channels:{group}", "[]")) or [f"c{c}" for c in range(values.shape[1])]
             when = pa.array(times.view("datetime64[ns]")) if dates else pa.array(times * 1e-9)
             columns = {"time": when, **{channel: pa.array(values[:, c]) for c, channel in enumerate(names)}}

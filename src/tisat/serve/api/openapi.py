@@ -31,6 +31,7 @@ REFUSALS = {
     "503": "The service cannot take this now.",
     "507": "The disk is full.",
 }
+NUMBER = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999}
 ROWS_QUERY = ("entity", "The entity of a csv without a column 'entity'.")
 
 
@@ -81,7 +82,12 @@ def _refusals(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _operation(one: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
     parameters = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": NUMBER if name == "number" else {"type": "string", "minLength": 1},
+        }
         for name in re.findall(r"\{(\w+)(?::path)?\}", one.path)
     ]
     for field in msgspec.structs.fields(one.query):

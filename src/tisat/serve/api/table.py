@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tisat.serve.service import Service
 
 Name = Annotated[str, msgspec.Meta(max_length=200)]
+Pattern = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=2000)]
 Seconds = Annotated[float, msgspec.Meta(ge=-9e9, le=9e9)]
 
@@ -67,7 +68,7 @@ class WhatIfQuery(Span):
 
     entity: Name = ""
     group: Name = ""
-    threshold: float | None = None
+    threshold: Annotated[float, msgspec.Meta(gt=0)] | None = None
     budget: Name | None = None
 
 
@@ -90,10 +91,10 @@ class Said(msgspec.Struct, forbid_unknown_fields=True):
     reason: Text = ""
 
 
-class LabelBody(Said):
+class LabelBody(Said, kw_only=True):
     """What an alarm was."""
 
-    word: Name = msgspec.field(default="", name="label")
+    word: Literal["true", "false", "expected", "new normal", "unmarked"] = msgspec.field(name="label")
 
 
 class ProposeBody(Said):
@@ -104,12 +105,12 @@ class ProposeBody(Said):
     budget: Name | None = None
 
 
-class PauseBody(Said):
+class PauseBody(Said, kw_only=True):
     """A maintenance window with its two switches."""
 
-    pattern: Name = "*"
-    start: Seconds = 0.0
-    stop: Seconds = 0.0
+    pattern: Pattern = "*"
+    start: Seconds
+    stop: Seconds
     silent: bool = True
     unlearned: bool = True
     every: float | None = None
@@ -118,11 +119,11 @@ class PauseBody(Said):
 class RuleBody(Said):
     """A suppression rule."""
 
-    pattern: Name = "*"
-    channel: Name = "*"
-    direction: Name = "both"
-    least: float | None = None
-    least_relative: float | None = None
+    pattern: Pattern = "*"
+    channel: Pattern = "*"
+    direction: Literal["both", "up", "down"] = "both"
+    least: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    least_relative: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class Done(msgspec.Struct):
