@@ -63,4 +63,4 @@ def test_killed_once_the_verdicts_are_the_same(model, engine_in, tmp_path):
 
 @pytest.mark.slow
 def test_killed_a_hundred_times_the_verdicts_are_the_same(model, engine_in, tmp_path):
-    check(model, engine_in, tmp_path, requests_of(entities=8, count=1000, size=20, faulty=("e1", "e5")), 100)
+    check(model, engine_in, tmp_path, requests_of(entities=8, count=2500, size=20, faulty=("e1", "e5")), 100)

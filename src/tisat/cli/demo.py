@@ -44,3 +44,8 @@ def demo(
     typer.echo(
         f"Written: {out / 'report.html'}, {out / 'alarms.csv'}, {out / 'model.tisat'} ({done.seconds:.0f} s)", err=True
     )
+    typer.echo(
+        "See it live: `tisat serve --demo`, then open http://127.0.0.1:8765 (30 pumps, faults arrive while you watch). "
+        f"Serve this model: `tisat serve --model {out / 'model.tisat'} --data {out / 'watch'}`",
+        err=True,
+    )

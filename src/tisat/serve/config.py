@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tisat.serve.sources.samples import Samples
 
 
+WARM = 300  # steps a query looks back at its first start, so that no detector has to wait for its window to fill
+
+
 class Listen(msgspec.Struct, forbid_unknown_fields=True):
     """Where to listen. ``url`` is how others reach the console, for links in messages."""
 
@@ -68,7 +71,7 @@ class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
     channel: str = "__name__"
     step: str | None = None
     offset: str = "5 s"
-    backfill: str = "0 s"
+    backfill: str | None = None
     headers: dict[str, str] = {}
     lateness: str | None = None
     match: dict[str, str] = {}
@@ -167,15 +170,16 @@ def promql_of(table: SourceTable) -> PromQL:
     """A PromQL source."""
     from tisat.serve.sources.promql import PromQL
 
+    step = _seconds(table.step or "15 s", "step")
     return PromQL(
         name=table.name,
         url=table.url,
         queries=table.queries,
         entity=table.entity,
         channel=table.channel,
-        step=_seconds(table.step or "15 s", "step"),
+        step=step,
         offset=_seconds(table.offset, "offset"),
-        backfill=_seconds(table.backfill, "backfill"),
+        backfill=WARM * step if table.backfill is None else _seconds(table.backfill, "backfill"),
         group=table.group,
         headers=table.headers,
     )

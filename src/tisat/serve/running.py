@@ -110,8 +110,6 @@ def listen(
         raise InputError(
             f"The address {host}:{port} must be free. It is not: {error.strerror}. Give another --port."
         ) from None
-    name = f"[{host}]" if ":" in host else host
-    ready(f"{'https' if certificate else 'http'}://{name}:{listener.getsockname()[1]}")
     server = uvicorn.Server(config)
     ours: Any = contextlib.nullcontext
     server.capture_signals = ours  # type: ignore[method-assign]  # its own would end us before all is saved
@@ -121,4 +119,6 @@ def listen(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
+    name = f"[{host}]" if ":" in host else host
+    ready(f"{'https' if certificate else 'http'}://{name}:{listener.getsockname()[1]}")
     server.run(sockets=[listener])
