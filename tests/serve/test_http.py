@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import threading
 import time
 
 import pytest
@@ -196,3 +197,19 @@ def test_a_full_disk_is_507_and_readyz_says_so(client, service):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert client.post("/api/v1/rows", json=as_json(requests_of()[0])).status_code == 200
+
+
+def test_a_judge_that_cannot_go_on_is_said_and_nothing_hangs(engine_in, tmp_path, monkeypatch):
+    service = Service(engine_in(tmp_path))
+    said = []
+    service.say, service.fatal = said.append, lambda: said.append("end")
+    monkeypatch.setattr(threading, "excepthook", lambda args: None)
+    monkeypatch.setattr(service.engine, "ingest_many", lambda rows: 1 / 0)
+    service.start()
+    with pytest.raises(ZeroDivisionError):
+        service.ingest(requests_of()[0])
+    service._thread.join()
+    assert said == [service.broken, "end"]
+    client = TestClient(make_app(service, Tokens(service.engine.store)))
+    assert client.get("/healthz").status_code == 500
+    assert client.post("/api/v1/rows", json=as_json(requests_of()[0])).status_code == 429

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,8 +111,6 @@ def _source(prometheus: str | None, queries: list[str], **options: str) -> list[
 
 
 def _sinks(alertmanager: str | None, webhook: str | None) -> list[dict[str, Any]]:
-    import os
-
     found: list[dict[str, Any]] = []
     if alertmanager:
         found.append({"kind": "alertmanager", "name": "alertmanager", "url": alertmanager})
@@ -158,6 +158,7 @@ def _run(config: Config, path: Path | None) -> None:
             running(Path(config.data), groups, settings=settings, limits=limits, parts=parts, routes=routes)
         )
         service.say = _say
+        service.fatal = lambda: os.kill(os.getpid(), signal.SIGTERM)  # whoever started us starts us again
         tokens = Tokens(service.engine.store)
         check_listening(config.listen.host, tokens)
         for group in groups:
@@ -177,6 +178,8 @@ def _run(config: Config, path: Path | None) -> None:
         made = make_app(service, tokens, more=more_routes(service))
         keys = [Path(name) if name else None for name in (config.listen.certificate, config.listen.key)]
         listen(made, host=config.listen.host, port=config.listen.port, certificate=keys[0], key=keys[1], ready=ready)
+        if service.broken:
+            raise typer.Exit(1)
 
 
 def _demo(data: Path | None, host: str, port: int) -> None:

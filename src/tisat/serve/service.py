@@ -83,6 +83,7 @@ class Service:
         self.waiting = 0  # rows in the queue
         self.rate = 2000.0  # rows a second, as it went lately
         self.turned_away = 0
+        self.fatal: Callable[[], None] = lambda: None  # what to do when nothing can be judged any more
         self.say: Callable[[str], None] = lambda sentence: None  # the command line puts itself here
         self.observe: Callable[[str, float], None] = lambda name, value: None  # /metrics puts itself here
         self._queue: queue.SimpleQueue[tuple[Sequence[Row], Future[list[Outcome]]] | None] = queue.SimpleQueue()
@@ -181,6 +182,8 @@ class Service:
                     return
         except BaseException as error:
             self.broken = f"The judging thread must go on. It stopped: {type(error).__name__}: {error}."
+            self.say(self.broken)
+            self.fatal()
             raise
         finally:
             self._drain()
