@@ -133,6 +133,9 @@ def test_everything_can_be_asked(client):
         answer = get(f"/api/v1/{path}")
         assert answer.status_code == code, path
         assert answer.json()["error"]
+    for path in ("entities/e1/history", "heatmap", "ledger", "whatif", "alarms"):
+        for span in ("start=-4e9", "start=-4e9&stop=4.2e9", "start=4e9&stop=1", "stop=-4e9"):
+            assert get(f"/api/v1/{path}?{span}").status_code == 200, (path, span)
     metrics = get("/metrics").text
     names = {line.split()[2] for line in metrics.splitlines() if line.startswith("# TYPE tisat_")}
     assert 'tisat_alarm_ratio{entity="e1",group="main"}' in metrics

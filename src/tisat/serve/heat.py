@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tisat.serve.view import View
 
 DAY = 86400.0
+EARLIEST, LATEST = -4e9, 4.2e9  # seconds: in nanoseconds less than 2**63 apart
 MOST_STEPS = 400
 LETTERS = "-wuca"  # nothing came, warming up, unusable, calm, alarm: the later one wins
 
@@ -25,9 +26,8 @@ def span_of(view: View, start: float | None, stop: float | None) -> tuple[float,
         stop = max(newest) * 1e-9 + 1e-3 if newest else view.engine.clock()
     if start is None:
         start = stop - DAY
-    if not stop > start:
-        stop = start + 1.0
-    return float(start), float(stop)
+    first, last = (min(max(float(at), EARLIEST), LATEST) for at in (start, stop))
+    return (first, last) if last > first else (first, first + 1.0)
 
 
 def heat_map(view: View, *, start: float | None, stop: float | None, steps: int, group: str) -> HeatMap:

@@ -226,6 +226,9 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
             {"error": said.get(code, str(getattr(error, "detail", error)))}, code, getattr(error, "headers", None)
         )
 
+    async def fault(_: Request, error: Exception) -> Response:
+        return answer({"error": f"A fault of the service, which its log tells more of: {type(error).__name__}."}, 500)
+
     async def left(_: Request, error: Exception) -> Response:
         return answer({"error": "The client left."}, 400)
 
@@ -234,5 +237,5 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, service=service, tokens=tokens, metrics=metrics)],
-        exception_handlers={HTTPException: odd, ClientDisconnect: left},
+        exception_handlers={HTTPException: odd, ClientDisconnect: left, Exception: fault},
     )

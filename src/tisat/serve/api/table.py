@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 Pattern = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=2000)]
-Seconds = Annotated[float, msgspec.Meta(ge=-9e9, le=9e9)]
+Seconds = Annotated[float, msgspec.Meta(ge=-4e9, le=4.2e9)]  # in nanoseconds any two of them are less than 2**63 apart
 
 
 class Nothing(msgspec.Struct):
