@@ -82,7 +82,7 @@ def test_strict_is_higher_and_every_word_is_said(name):
         "h = ",
     ):
         assert word in text
-    assert "95 % probability" in " ".join(strict.words)
+    assert "kept more often than on average" in " ".join(strict.words)
     with pytest.warns(CalibrationWarning, match="extrapolated 5-fold: h = .* largest nominal statistic is"):
         calibrate(make_rule(name), scores, "1/10000 instants")
 

@@ -227,7 +227,7 @@ def calibrate(
     method : str
         ``auto``, ``episodes``, ``paper``, ``exact``, ``weibull``, ``empirical`` or ``bootstrap``.
     strict : bool
-        The budget is kept with 95 % probability instead of on average; fewer events are found.
+        The threshold of half the budget, at least a fifth higher: kept more often than on average, and fewer events are found.
     random_state : int
         Seed of the resampling.
 

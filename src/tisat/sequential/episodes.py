@@ -30,7 +30,7 @@ MARGIN = 0.7  # alarms fewer than the budget allows that the nominal data may sh
 PEAKS = 20  # highest levels the scale of the tail is estimated from, and the weight of the common scale
 FEWEST_PEAKS = 3  # below which the common scale alone is used
 SLOPE = 0.01  # least growth of the threshold with ln(period), so that no two budgets share one
-STRICT = 1.2  # factor on the threshold: kept by 95 % of plants and real entities where a threshold just right is kept by 55 to 68 %
+STRICT, HALF = 1.2, 2.0  # strict: the threshold of half the budget, and at least so many times that of the whole
 KEPT = 200  # levels kept of each stretch of nominal data
 
 
@@ -139,8 +139,14 @@ class Episodes:
     def threshold(self, period: float, *, strict: bool = False) -> float:
         """The threshold for one false alarm in ``period`` instants.
 
-        ``strict``: so high that the budget is kept with 95 % probability, not only on average.
+        ``strict``: that of half the budget, and at least a fifth higher: kept nearly always where tomorrow is like the nominal
+        data, not only on average (``docs/budgets.md`` says how often).
         """
+        h = self._level(period)
+        return max(STRICT * h, self._level(HALF * period)) if strict else h
+
+    def _level(self, period: float) -> float:
+        """The threshold that is kept on average."""
         near = min(period, self.vouched)
         levels = np.maximum(np.append(self.pooled, 0.0), 0.0)
         rank = self.length / max(near, 1.0) - MARGIN  # alarms the nominal data may show, a real number
@@ -148,8 +154,7 @@ class Episodes:
         low = int(place)
         high = min(low + 1, len(levels) - 1)
         h = float(levels[low] + (place - low) * (levels[high] - levels[low]))
-        h = max(h, self.floor) + SLOPE * math.log(near) + self.scale * math.log(period / near)
-        return STRICT * h if strict else h
+        return max(h, self.floor) + SLOPE * math.log(near) + self.scale * math.log(period / near)
 
     def count(self, threshold: float) -> int:
         """Episodes at ``threshold`` in the nominal data, as many as are kept."""

@@ -56,7 +56,7 @@ class Calibration:
     vouched: float  # the longest period so many nominal instants can vouch for
     largest: float  # the largest statistic of nominal data, to be read beside the threshold
     period: float | None = None  # sampling period in seconds, where the budget speaks of time
-    strict: bool = False  # kept with 95 % probability, not on average
+    strict: bool = False  # the threshold of half the budget: kept more often than on average
     nominal: Episodes | None = None  # what another budget can be calibrated from; None: by other methods
     compression: tuple[float, float] | None = None  # centre and unit where the statistic itself is not logarithmic
     notes: tuple[str, ...] = ()  # assumptions that fail, in words
@@ -81,7 +81,7 @@ class Calibration:
         seen = "no false alarm" if self.alarms == 0 else f"{self.alarms} false alarm{'s' * (self.alarms != 1)}"
         most = "" if self.high is None else f" to {self.high:.0f}"
         return (
-            f"Asked: {self.budget}, {say(self.target)}{', kept with 95 % probability' * self.strict}.",
+            f"Asked: {self.budget}, {say(self.target)}{', strict (the threshold of half of it, kept more often than on average)' * self.strict}.",
             f"Vouched for: {say(self.vouched)}.",
             beyond,
             f"Realised: {seen} in {self.instants} nominal instants, each part at the threshold of the others; "
