@@ -15,15 +15,15 @@ PAGES = [
 ]
 
 
-def load_blocks():
-    spec = importlib.util.spec_from_file_location("documentation_blocks", ROOT / "docs" / "blocks.py")
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"documentation_{name}", ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 
 
-blocks = load_blocks()
+blocks = load("blocks")
 
 
 def run(page, folder, *, data):
@@ -77,3 +77,21 @@ def test_the_navigation_names_every_page_once():
     named = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.M)
     pages = sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
     assert sorted(named) == pages
+
+
+def test_the_reference_is_what_the_code_says_now():
+    for page, text in load("reference").pages().items():
+        assert page.read_text(encoding="utf-8") == text, f"{page.name} is old; type: python docs/reference.py"
+
+
+def test_the_reference_has_every_verb_and_every_name():
+    from tisat import detectors, metrics, registry
+    from tisat.cli import VERBS
+
+    cli, api = ((ROOT / "docs" / "reference" / name).read_text() for name in ("cli.md", "api.md"))
+    assert [verb for verb in VERBS if f"\n## tisat {verb}\n" not in cli] == []
+    assert "`--fleet-budget" in cli
+    assert [name for name in metrics.__all__ if f"\n### tisat.metrics.{name}\n" not in api] == []
+    assert [name for name in dir(detectors) if f"\n### tisat.detectors.{name}\n" not in api] == []
+    assert [name for name in registry.names() if f"(../detectors/{name}.md)" not in api] == []
+    assert not re.search(r"0x[0-9a-f]{6}|/home/|/work/|/root/", cli + api)
