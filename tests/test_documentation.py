@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+TUTORIALS = ("your-csv", "budget", "explain", "live", "fleet", "evaluate", "your-data")  # prometheus: tests/serve
 PAGES = [
     "README.md",
     *(f"docs/{name}.md" for name in ("start", "1-series", "2-scores", "3-evidence", "4-alarms", "5-evaluation")),
+    "docs/migrating.md",
+    *(f"docs/tutorials/{name}.md" for name in TUTORIALS),
 ]
 
 
@@ -95,3 +98,41 @@ def test_the_reference_has_every_verb_and_every_name():
     assert [name for name in dir(detectors) if f"\n### tisat.detectors.{name}\n" not in api] == []
     assert [name for name in registry.names() if f"(../detectors/{name}.md)" not in api] == []
     assert not re.search(r"0x[0-9a-f]{6}|/home/|/work/|/root/", cli + api)
+
+
+def books():
+    """The pages of the two books, by the navigation."""
+    using, laboratory = (ROOT / "mkdocs.yml").read_text().split("  - Using tisat:\n")[1].split("  - The laboratory:\n")
+    return [re.findall(r": ([\w/-]+\.md)$", book, flags=re.M) for book in (using, laboratory)]
+
+
+def test_the_first_book_is_understood_without_the_laboratory():
+    using, laboratory = books()
+    read_first = [
+        page for page in using if page.startswith(("start", "tutorials/", "glossary", "migrating", "reference/"))
+    ]
+    assert len(read_first) >= 13
+    for page in read_first:
+        here = (ROOT / "docs" / page).parent
+        for link in re.findall(r"\]\(([\w./-]+\.md)", (ROOT / "docs" / page).read_text()):
+            target = str((here / link).resolve().relative_to(ROOT / "docs"))
+            assert target in using, f"{page} links to {target}"
+            assert target not in laboratory
+
+
+def test_every_link_between_pages_leads_somewhere():
+    for page in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        for link in re.findall(r"\]\((?!https?:|#)([^)\s#]+)", page.read_text(encoding="utf-8")):
+            if "/" in link or "." in link:
+                assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_picture_of_the_rooms_is_the_one_that_is_checked():
+    import tomllib
+
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
+    drawn = re.search(
+        r"<!-- layers -->\n```text\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), flags=re.S
+    )[1]
+    named = [re.split(r"\s{3,}", line)[0].strip() for line in drawn.splitlines() if not line.startswith(" ")]
+    assert named == layers
