@@ -1,6 +1,8 @@
 """A service that is killed at any moment goes on as if nothing had happened: the same verdicts to the bit, the same alarms."""
 
+import os
 import random
+import signal
 import threading
 import time
 import urllib.error
@@ -8,7 +10,7 @@ import urllib.error
 import pytest
 
 from serve.conftest import requests_of
-from serve.processes import Process
+from serve.processes import Forked, Process
 from tisat.serve.archive import verdict_lines
 
 
@@ -22,14 +24,13 @@ def book(engine):
     )
 
 
-def run_with_kills(model, folder, requests, kills, seed=0):
+def run_with_kills(start, requests, kills, seed=0):
     """Send every request until it is answered; kill the service while it works."""
     rng = random.Random(seed)
     place = 0
-    options = ("--model", model, "--data", folder, "--silent-after", "1 day")
-    service = Process(*options)
+    service = start()
     for _ in range(kills):
-        timer = threading.Timer(rng.uniform(0.02, 0.6), service.process.kill)
+        timer = threading.Timer(rng.uniform(0.02, 0.6), os.kill, (service.process.pid, signal.SIGKILL))
         timer.start()
         try:
             while place < len(requests):
@@ -40,27 +41,32 @@ def run_with_kills(model, folder, requests, kills, seed=0):
             pass
         timer.join()
         service.kill()
-        service = Process(*options)
+        service = start()
     with service:
         for rows in requests[place:]:
             service.post("/api/v1/rows", as_json(rows))
         assert service.end() == 0
+    return place
 
 
-def check(model, engine_in, tmp_path, requests, kills):
+def check(start, engine_in, tmp_path, requests, kills):
     undisturbed = engine_in(tmp_path / "whole")
     for rows in requests:
         undisturbed.ingest(rows)
-    run_with_kills(model, tmp_path / "killed", requests, kills)
+    place = run_with_kills(start, requests, kills)
+    assert place < len(requests), "every kill must find the service at work"
     killed = engine_in(tmp_path / "killed")
     assert verdict_lines(killed) == verdict_lines(undisturbed)
     assert book(killed) == book(undisturbed) != []
 
 
 def test_killed_once_the_verdicts_are_the_same(model, engine_in, tmp_path):
-    check(model, engine_in, tmp_path, requests_of(count=160, size=20), 1)
+    options = ("--model", model, "--data", tmp_path / "killed", "--silent-after", "1 day")
+    check(lambda: Process(*options), engine_in, tmp_path, requests_of(count=400, size=20), 1)
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_a_hundred_times_the_verdicts_are_the_same(model, engine_in, tmp_path):
-    check(model, engine_in, tmp_path, requests_of(entities=8, count=2500, size=20, faulty=("e1", "e5")), 100)
+    requests = requests_of(entities=8, count=3_000, size=20, faulty=("e1", "e5"))
+    check(lambda: Forked(model, tmp_path / "killed"), engine_in, tmp_path, requests[:1200], 100)
