@@ -40,7 +40,7 @@ class Pipeline(sklearn.pipeline.Pipeline):
     >>> rows = np.random.default_rng(0).normal(size=(1500, 2))
     >>> pipeline = Pipeline([("scale", RobustScaler()), ("detector", Mahalanobis(window=1))]).fit(rows)
     >>> rows[700:710] = 30.0
-    >>> pipeline.alarms(rows, false_alarms="1/500 instants")[0].raised
+    >>> max(pipeline.alarms(rows, false_alarms="1/500 instants"), key=lambda alarm: alarm.peak).raised
     700
     """
 

@@ -158,7 +158,7 @@ def register(name: str, cls: type[Any]) -> None:
 def from_document(document: Mapping[str, Any], tensors: Mapping[str, Any], *, path: object) -> Any:
     """The fitted detector whose file holds these; only registered classes are made."""
     name = document.get("detector")
-    if name not in DETECTORS:
+    if isinstance(name, str) and name not in DETECTORS:
         _look_outside()
     if not isinstance(name, str) or name not in DETECTORS:
         raise ArtefactError(

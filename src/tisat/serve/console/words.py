@@ -30,7 +30,7 @@ def number(value: float | None) -> str:
 
     Examples
     --------
-    >>> number(71.2996), number(1234567.0), number(0.00012345), number(None), number(3.0)
+    >>> number(71.2996), number(1234567.0), number(0.00012351), number(None), number(3.0)
     ('71.3', '1,234,567', '0.0001235', '–', '3')
     """
     if value is None or not math.isfinite(value):

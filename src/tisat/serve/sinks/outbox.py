@@ -68,7 +68,7 @@ def signature(secret: str, stamp: str, body: bytes) -> str:
     Examples
     --------
     >>> signature("key", "0", b"{}")[:14]
-    'sha256=7d62bd5'
+    'sha256=7314351'
     """
     return "sha256=" + hmac.new(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 

@@ -31,7 +31,7 @@ def parse_line(line: str) -> tuple[str, dict[str, str], dict[str, float], int | 
 
     Examples
     --------
-    >>> parse_line(r'cpu,host=a\\ b usage=0.5,count=3i,note="x, y=1" 17')
+    >>> parse_line(r'cpu,host=a\ b usage=0.5,count=3i,note="x, y=1" 17')
     ('cpu', {'host': 'a b'}, {'usage': 0.5, 'count': 3.0}, 17)
     """
     head, rest = _split(line)
