@@ -212,7 +212,7 @@ class Keeper:
                     with self.store.writing() as write:
                         self._write_events(write, self.clock())
                     self._events.clear()
-                due = [self._due.popleft() for _ in range(min(len(self._due), max(most, len(self._due) // 4)))]
+                due = [self._due.popleft() for _ in range(min(len(self._due), max(most, len(self._due) // 32)))]
                 if due:
                     self._save(due)
             except StoreFullError:
