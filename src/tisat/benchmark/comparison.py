@@ -44,7 +44,7 @@ class Difference:
 
     def __str__(self) -> str:
         low, high = (self.second, self.first) if self.interval.value >= 0 else (self.first, self.second)
-        size = f"{abs(self.interval.value):.3f}, interval {self.interval.low:+.3f} to {self.interval.high:+.3f}, p = {self.p:.3f}"
+        size = f"{self.interval.value:+.3f}, interval {self.interval.low:+.3f} to {self.interval.high:+.3f}, p = {self.p:.3f}"
         if not self.interval.excludes_zero:
             return f"{self.score}: these events cannot tell {self.first} from {self.second} (difference {size})."
         return f"{self.score}: {high} is better than {low} (difference {size})."
@@ -173,7 +173,7 @@ def compare(
     >>> y = (np.arange(3000) % 200 < 20).astype(int)
     >>> good, coin = y + 0.3 * rng.random(3000), rng.random(3000)
     >>> print(compare(y, {"good": good, "coin": coin}, delta_max=20).verdict[0])
-    SPD: good is better than coin (difference 0.921, interval +0.869 to +0.947, p = 0.002).
+    SPD: good is better than coin (difference +0.921, interval +0.869 to +0.947, p = 0.002).
     """
     if not scores:
         raise InputError("The 'scores' argument of compare must name at least one set of scores. Got none.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -101,6 +102,21 @@ def reading(**given: Any) -> dict[str, Any]:
         for name, value in given.items()
         if value
     }
+
+
+def typed(how: Mapping[str, Any] | None) -> str:
+    """How files are read, as somebody would type it: for the next command that is printed.
+
+    Examples
+    --------
+    >>> typed({"drop": ["host", "my state"], "decimal": ",", "sort": True})
+    " --drop 'host,my state' --decimal , --sort"
+    """
+    parts = []
+    for name, value in (how or {}).items():
+        text = "" if value is True else ",".join(value) if isinstance(value, list) else str(value)
+        parts.append(f" --{name.replace('_', '-')}" + (f" {shlex.quote(text)}" if text else ""))
+    return "".join(parts)
 
 
 def open_watch(

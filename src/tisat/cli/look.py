@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli._machines import read_machines
-from tisat.cli._options import reads_files
+from tisat.cli._options import reads_files, typed
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def look(
             [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {c.advice}" if c.missing else c.advice]
             for c in one.channels
         ],
-        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit --train {file} --out model.tisat"]),
+        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit --train {file}{typed(how)} --out model.tisat"]),
     )  # fmt: skip
 
 

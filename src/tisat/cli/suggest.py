@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tisat.cli._machines import read_machines
-from tisat.cli._options import reads_files
+from tisat.cli._options import reads_files, typed
 from tisat.cli._output import JsonFlag, print_json
 
 
@@ -29,4 +29,4 @@ def suggest(
         print_json({"series": name, **found.to_json()})
         return
     more = f" (the first of {len(machines)} machines)" if len(machines) > 1 else ""
-    typer.echo(f"{name}{more}:\n{found}\n\nnext: {found.detectors[0].command.replace('FILE', file)}")
+    typer.echo(f"{name}{more}:\n{found}\n\nnext: {found.detectors[0].command.replace('FILE', file + typed(how))}")
