@@ -116,3 +116,12 @@ def test_a_file_that_is_no_model_and_a_series_that_does_not_fit(files, capsys):
     assert call("score", "--model", model, files / "narrow.csv", "--out", files / "s.csv") == 1
     assert "Missing: pressure" in capsys.readouterr().err
     assert call("score", "--model", model, files / "test.csv", "--out", files / "s.xyz") == 1
+
+
+def test_fit_takes_its_files_with_or_without_the_word(files, capsys):
+    train, out = files / "train.csv", files / "m.tisat"
+    for given in (["--train", train], [train]):
+        assert call("fit", *given, "--out", out, "--detector", "last-value") == 0
+        out.unlink()
+    assert call("fit", "--out", out) == 1
+    assert "tisat fit good.csv" in capsys.readouterr().err

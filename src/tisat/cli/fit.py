@@ -50,11 +50,14 @@ def read_settings(settings: list[str]) -> dict[str, Any]:
 
 @reads_files
 def fit(
-    train: Annotated[
-        list[str],
-        typer.Option(help="A file of nominal rows, a folder or a pattern; give it again for more.", metavar="FILE"),
-    ],
     out: Annotated[Path, typer.Option(help="Write the fitted detector here.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Files of nominal rows, folders or patterns.", metavar="FILE...")
+    ] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(help="A file of nominal rows, a folder or a pattern; give it again for more.", metavar="FILE"),
+    ] = None,
     detector: Annotated[
         str | None, typer.Option(help="A name of `tisat detectors`; the default one sees most kinds of faults.")
     ] = None,
@@ -114,6 +117,11 @@ def fit(
             raise ParameterError("--resume must come with --checkpoint: the file to go on from.")
         options = {"checkpoint": checkpoint, "resume": resume}
     how = how or {}
+    train = [*(files or []), *(train or [])]
+    if not train:
+        raise InputError(
+            "tisat fit must be given files of nominal rows. Got none: tisat fit good.csv --out model.tisat"
+        )
     if each_one:
         from tisat.many import FitEach, find_machines
 
