@@ -75,12 +75,12 @@ def test_an_alarm_at_a_higher_threshold_comes_no_sooner(name, options, threshold
 def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm, enter, hold, lasting, seed):
     nominal = np.random.default_rng(seed).exponential(size=(60, 2)) * [1.0, 3.0]
     options = {"window": window, "lag": lag, "clip": clip, "quantile": quantile, "warm": warm, "enter": enter}
-    rule = ExcessRule(**options, hold=hold, lasting=lasting).fit(nominal, views=nominal)
+    rule = ExcessRule(**options, hold=hold, length=hold + 1, lasting=lasting).fit(nominal, views=nominal)
     values = np.column_stack([scores, scores[::-1]])
     found = rule.evidence(values, scores=values[:, 0], views=values)
     for v in range(2):
         expected = naive.excess(
-            values[:, v], level=rule.level_[v], centre=rule.centre_[v], gap=hold, lasting=lasting, **options
+            values[:, v], level=rule.level_[v], centre=rule.centre_[v], gap=rule.length, lasting=lasting, **options
         )
         known = ~np.isnan(values[:, v])
         np.testing.assert_array_equal(found[known, v], np.array(expected)[known])
