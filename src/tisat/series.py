@@ -168,7 +168,8 @@ class Series:
                 row, column = (int(i) for i in np.argwhere(infinite)[0])
                 raise SeriesError(
                     f"The values of a series must be finite or NaN (missing). "
-                    f"Got {values[start + row, column]} at row {start + row}, channel {names[column]!r} instead."
+                    f"Got {values[start + row, column]} at row {start + row}, channel {names[column]!r} instead. "
+                    "Leave such a cell empty (NaN) to have it taken for missing."
                 )
         values.flags.writeable = False
         object.__setattr__(self, "values", values)

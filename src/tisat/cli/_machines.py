@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,20 +93,31 @@ def reading_of(model: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened to one machine, as people want to see it."""
+    """What happened to one machine, as people want to see it: suppressed alarms apart."""
 
-    machine: str
-    alarms: tuple[Alarm, ...] = ()
-    rows: int = 0
-    judged: int = 0
-    silent: tuple[str, ...] = ()
-    trouble: str = ""  # why it could not be judged
+    found: Judged
+    alarms: tuple[Alarm, ...]
     quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
 
     @classmethod
-    def of(cls, judged: Judged) -> Outcome:
+    def of(cls, found: Judged) -> Outcome:
         """From what a job says."""
-        return cls(**{one.name: getattr(judged, one.name) for one in fields(judged)})
+        return cls(found, found.alarms)
+
+    @property
+    def machine(self) -> str:
+        """Its name."""
+        return self.found.machine
+
+    @property
+    def trouble(self) -> str:
+        """Why it could not be judged; empty where it could."""
+        return self.found.trouble
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The channels that say nothing at the end."""
+        return self.found.silent
 
     def suppress(self, rules: Sequence[Suppression]) -> Outcome:
         """The same with suppressed alarms set apart."""

@@ -131,7 +131,7 @@ def alarm(
         typer.echo(f"page written to {html}", err=True)
     if found.silences:
         print_table(
-            f"{series.name}: channels that fell silent (alarms about the data, outside the budget)",
+            f"{series.name}: channels that fell silent (alarms about the data, outside the budget; while one is silent the budget is not vouched for)",
             ["channel", "since", "noticed", "back"],
             [[one.channel, *_moments(one)] for one in found.silences],
         )
@@ -157,7 +157,7 @@ def _fleet(outcomes: Sequence[Outcome], *, out: Path | None, json: bool, rules: 
         print_json(
             [
                 {
-                    **vars(one),
+                    **vars(one.found),
                     "alarms": [alarm.to_json() for alarm in one.alarms],
                     "quiet": [alarm.to_json() for alarm in one.quiet],
                 }
@@ -198,7 +198,7 @@ def _summary(one: Outcome) -> list[Any]:
         len(one.alarms),
         "" if last is None else _moment(last.raised, last.raised_time, "") + (", on" if one.active else ""),
         f"{one.worst:.1f}" if one.alarms else "",
-        f"{one.judged / one.rows:.0%}" if one.rows else "",
+        f"{one.found.judged / one.found.rows:.0%}" if one.found.rows else "",
         one.trouble or "; ".join(word for word in (reason, silent) if word),
     ]
 
