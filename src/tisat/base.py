@@ -21,6 +21,7 @@ Alarms are the business of :mod:`tisat.watch`; this module does not know labels 
 from __future__ import annotations
 
 import datetime
+import math
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -173,14 +174,27 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
     # ------------------------------------------------------------------ from points to scores
 
     def aggregate(self, points: Array) -> Array:
-        """Scores ``(T,)`` of points ``(T, m)``: the mean of squares where points are channels, else the point itself."""
+        """Scores ``(T,)`` of points ``(T, m)``: the mean of squares where points are channels, else the point itself.
+
+        Where channels are missing they count as usual, so that the rest is neither louder nor quieter than it was.
+        """
         if not self.points_are_channels:
             return points[:, 0]
-        if not self.partial:
-            return np.asarray(np.mean(points**2, axis=1))
+        scores = np.asarray(np.mean(points**2, axis=1))
+        if not self.partial or not math.isnan(scores.sum()):
+            return scores
         known = ~np.isnan(points)
-        count = known.sum(axis=1)
-        return np.where(count > 0, np.where(known, points**2, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
+        filled = np.where(known, points**2, self._usual_squares()).mean(axis=1)
+        return np.where(known.any(axis=1), filled, np.nan)
+
+    def _usual_squares(self) -> Array:
+        """Mean square ``(m,)`` of each nominal point."""
+        kept: tuple[Array, Array] | None = self.__dict__.get("_squares_of")
+        if kept is None or kept[0] is not self.nominal_:
+            known = ~np.isnan(self.nominal_)
+            squares = np.where(known, self.nominal_**2, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+            kept = self._squares_of = (self.nominal_, squares)
+        return kept[1]
 
     @property
     def n_views(self) -> int:

@@ -131,7 +131,7 @@ def alarm(
         typer.echo(f"page written to {html}", err=True)
     if found.silences:
         print_table(
-            f"{series.name}: channels that fell silent (alarms about the data, outside the budget; while one is silent the budget is not vouched for)",
+            f"{series.name}: channels that fell silent (alarms about the data, outside the budget)",
             ["channel", "since", "noticed", "back"],
             [[one.channel, *_moments(one)] for one in found.silences],
         )

@@ -39,7 +39,7 @@ class Mahalanobis(StandardWindowDetector):
     """
 
     crossfit: ClassVar[int] = 5
-    partial: ClassVar[bool] = True  # what is missing is left out: the distance of the rest, under its own covariance
+    partial: ClassVar[bool] = True  # what is missing counts as usual: the distance to be expected, given the rest
     fault_kind: ClassVar[str] = "relations"
 
     ridge: float = real(
@@ -71,7 +71,8 @@ class Mahalanobis(StandardWindowDetector):
             rows = which.ravel() == i
             here = flat[rows][:, ~gone] - self.mean_[~gone]
             if here.shape[1]:
-                points[rows, 0] = np.mean((here @ self._whitening_of(gone)) ** 2, axis=1)
+                squares = (here @ self._whitening_of(gone)) ** 2
+                points[rows, 0] = (squares.sum(axis=1) + gone.sum()) / len(gone)  # a nominal value adds 1 on average
         return points
 
     def _whitening_of(self, gone: npt.NDArray[np.bool_]) -> Array:

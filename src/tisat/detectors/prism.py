@@ -22,8 +22,10 @@ for what they say beyond those together (a level, a drift: nobody else sees it),
 deviates too; neighbours of whole windows are not heard.
 
 **What is missing.** A channel without a value is filled with what the other channels of the row say (the conditional mean
-of a normal distribution), so that views across channels go on; its own contributions are left out as long as a window
-holds a filled row.
+of a normal distribution), so that views across channels go on. As long as a window holds a filled row of a channel, the
+channel counts as usual: its mean contribution in training takes the place of what it says, and what the others say of each
+other without it is measured in a wider spread. So the nominal level of the evidence, and with it the budget of false alarms,
+is about what it was.
 """
 
 from __future__ import annotations
@@ -97,6 +99,7 @@ class Prism(Detector):
     intercepts_: Array = learned("C")  # (C,)
     middle_: Array = learned("C")  # (C,) mean of the scaled rows
     covariance_: Array = learned("C, C")  # (C, C) of the scaled rows
+    ordinary_: Array = learned("V, C")  # (V, C): mean contribution of each channel to each view on training rows
     levels_: Array = learned("V, 2")  # (V, 2): median and level of each view on training rows
     exponents_: Array = learned("V")  # (V,): 1; less for slow views that are restless on rows the model has not seen
     forecaster_: Detector | None = learned()  # fitted, in the place of the line
@@ -160,6 +163,13 @@ class Prism(Detector):
             rows[np.ix_(here, np.flatnonzero(gone))] = np.clip(guess, LOWEST, HIGHEST)
         return rows
 
+    def _fills(self) -> Array:
+        """Weights ``(C, C)`` with which each channel is filled from all others, 0 for itself."""
+        precision = np.linalg.inv(self.covariance_)
+        weights = -precision / np.diag(precision)[:, None]
+        np.fill_diagonal(weights, 0.0)
+        return np.asarray(weights)
+
     # ------------------------------------------------------------------ learning
 
     def _fit(self, parts: Sequence[Array]) -> None:
@@ -184,8 +194,12 @@ class Prism(Detector):
         self._views = {name: view() for name, view in VIEWS.items()}
         for view in self._views.values():
             view.fit(scenes)
+        relations: Any = self._views["relations"]
+        relations.learn_without(scenes, self._fills())
         few = thinned(scenes, LEVELS_FROM)
-        self.levels_ = np.array([self._level(view, few) for view in self._views.values()])
+        own = [view.own(few) for view in self._views.values()]
+        self.levels_ = np.array([self._level(view, one) for view, one in zip(VIEWS.values(), own, strict=True)])
+        self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(rows.shape[1]) for one in own])
         self.exponents_ = np.ones(len(VIEWS))
 
     def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
@@ -193,9 +207,9 @@ class Prism(Detector):
         self.exponents_ = exponents(self.nominal_[:, : len(VIEWS)])
 
     @staticmethod
-    def _level(view: View, scenes: Sequence[Scene]) -> tuple[float, float]:
+    def _level(view: type[View], own: Array) -> tuple[float, float]:
         """Median and level of a view's own scores; where rare jumps are all there is, the mean is the larger unit."""
-        scores = view.own(scenes).mean(axis=1)
+        scores = own.mean(axis=1)
         if len(scores) == 0:
             return 0.0, 1.0
         median = float(np.median(scores))
@@ -225,18 +239,22 @@ class Prism(Detector):
         """Points ``(n, m)`` of the instants of a scene; ``missing`` (T, C) says which rows were filled."""
         views, seen = list(self._views.values()), scene.rows[scene.at]
         n, channels = seen.shape
-        signed = {view.name: view.deviations(scene) for view in views if view.signed}
-        parts = np.empty((n, len(views), channels))
-        for v, view in enumerate(views):
-            parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
-        unknown, gone = NOTHING, seen
+        unknown, gone, errors = NOTHING, seen, scene.errors
         if missing is not None:
             unknown = np.stack([self._touched(missing, scene.at, view) for view in views], axis=1)
             gone = np.where(missing[scene.at], np.nan, seen)
+            joint: Any = self._views["joint"]
+            scene = Scene(scene.rows, scene.at, joint.expected(errors, unknown[:, list(VIEWS).index("joint")]))
+        signed = {view.name: view.deviations(scene) for view in views if view.signed}
+        if missing is not None:
+            signed["relations"] /= np.sqrt(1.0 + unknown[:, RELATIONS] @ self._views["relations"].arrays()["wider"])
+        parts = np.empty((n, len(views), channels))
+        for v, view in enumerate(views):
+            parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
         points = np.empty((n, len(views) + 2 * channels + 1))
         aside = signed["relations"] * self._views["relations"].arrays()["spread"]
         fuse(
-            parts, unknown, self.levels_, self.exponents_, gone, scene.errors, aside, signed["activity"], OTHERS, RELATIONS, points
+            parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, aside, signed["activity"], OTHERS, RELATIONS, points
         )  # fmt: skip
         return points
 
@@ -310,7 +328,11 @@ class Prism(Detector):
         for name, view in self._views.items():
             mine = {attribute: tensors[f"{name}.{attribute}"] for attribute in view.learned}
             view.restore(mine, self.n_channels_)
-        fits = self.levels_.shape == (len(VIEWS), 2) and self.exponents_.shape == (len(VIEWS),)
+        fits = (
+            len(self.ordinary_) == len(VIEWS)
+            and self.levels_.shape == (len(VIEWS), 2)
+            and self.exponents_.shape == (len(VIEWS),)
+        )
         fits = fits and bool(((self.exponents_ > 0) & (self.exponents_ <= 1)).all())
         if not fits or self.weights_.shape != (self.lags - 1, self.n_channels_):
             raise ArtefactError("The views and the forecast of a model file must fit together. They do not.")

@@ -56,6 +56,7 @@ def compressed(scores: Array, kept: Array) -> Array:
 def fuse(
     parts: Array,  # (n, V, C): contributions
     unknown: npt.NDArray[np.bool_],  # (n, V, C): which of them rest on filled values; (0, 0, 0): none
+    usual: Array,  # (V, C): what each channel adds on average, in the place of what is not known
     levels: Array,  # (V, 2)
     kept: Array,  # (V,)
     seen: Array,  # (n, C): scaled values, NaN where missing
@@ -77,8 +78,10 @@ def fuse(
                     total += parts[i, v, c]
                     positive += max(parts[i, v, c], 0.0)
                     count += 1
+                else:
+                    total += usual[v, c]
             whole[v] = positive
-            score = (total / count - levels[v, 1]) / (levels[v, 1] - levels[v, 0]) if count else np.nan
+            score = (total / channels - levels[v, 1]) / (levels[v, 1] - levels[v, 0]) if count else np.nan
             points[i, v] = score
             if kept[v] < 1.0 and score > 0.0:
                 score = SMALLEST * np.expm1(kept[v] * np.log1p(score / SMALLEST))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tisat.base import Array
 from tisat.detectors.views.base import Scene, View
@@ -37,6 +38,18 @@ class Joint(View):
         covariance[np.diag_indices_from(covariance)] += LEAST_SPREAD**2
         precision = np.linalg.inv(covariance)
         self.precision = (precision + precision.T) / 2
+
+    def expected(self, errors: Array, unknown: npt.NDArray[np.bool_]) -> Array:
+        """Errors ``(n, C)`` with those that are not known replaced by what the others of the row say."""
+        errors = errors.copy()
+        some = np.flatnonzero(unknown.any(axis=1))
+        patterns, which = np.unique(unknown[some], axis=0, return_inverse=True)
+        for number, gone in enumerate(patterns):
+            here, lost, rest = some[which.ravel() == number], np.flatnonzero(gone), np.flatnonzero(~gone)
+            known = errors[np.ix_(here, rest)] - self.mean[rest]
+            across = np.linalg.solve(self.precision[np.ix_(lost, lost)], self.precision[np.ix_(lost, rest)])
+            errors[np.ix_(here, lost)] = self.mean[lost] - known @ across.T
+        return errors
 
     def contributions(self, scene: Scene) -> Array:
         """How far each channel is from nominal ``(n, C)``."""

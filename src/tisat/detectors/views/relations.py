@@ -16,6 +16,7 @@ PAST = (1, 10, 40)  # the others enter as means over so many rows
 RIDGE = 0.01  # penalty, as a share of the mean variance of the inputs
 LEAST_SPREAD = 0.01  # of the training range
 LEARNED_FROM = 10_000  # instants
+FEW = 2000  # instants a variance is taken from
 
 
 def _filters() -> Array:
@@ -59,13 +60,14 @@ class Relations(View):
     slow: ClassVar[bool] = True
     signed: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
-        "weights": ("inputs", "C"), "intercepts": ("C",), "usual": ("C",), "spread": ("C",)
+        "weights": ("inputs", "C"), "intercepts": ("C",), "usual": ("C",), "spread": ("C",), "wider": ("C", "C")
     }  # fmt: skip
 
     weights: Array  # (K * C, C), 0 where a channel would look at itself
     intercepts: Array  # (C,)
     usual: Array  # (C,) mean deviation in training
     spread: Array  # (C,)
+    wider: Array  # (C, C): [c, j] is by how much the variance of j's deviation grows while c is filled, as a share
 
     def _inputs(self, scene: Scene) -> Array:
         out = np.zeros((len(scene.at), len(PAST), scene.rows.shape[1]))
@@ -93,6 +95,27 @@ class Relations(View):
         self.usual = deviations.mean(axis=0)
         self.spread = np.maximum(deviations.std(axis=0), LEAST_SPREAD)
         self.spread *= np.sqrt(rare_unit(((deviations - self.usual) / self.spread) ** 2))
+
+    def learn_without(self, scenes: Sequence[Scene], fills: Array) -> None:
+        """Learn how much less the others know of each other while one channel is filled from them.
+
+        ``fills`` (C, C) are the weights of the filling, row c for channel c, 0 for itself. Deviations and filling are linear, so
+        that the deviation of j without c is its deviation with c plus the error of the filling, as far as j looks at c.
+        """
+        inputs = np.concatenate([self._inputs(scene) for scene in thinned(scenes, FEW)])
+        channels = len(self.usual)
+        deviations = inputs[:, :channels] - inputs @ self.weights
+        deviations -= deviations.mean(axis=0)
+        variance = deviations.var(axis=0) + LEAST_SPREAD**2
+        past = inputs.reshape(len(inputs), len(PAST), channels)
+        self.wider = np.zeros((channels, channels))
+        for c in range(channels):
+            errors = past[:, :, c] - past @ fills[c]  # (n, K)
+            errors -= errors.mean(axis=0)
+            heard = self.weights[c::channels]  # (K, C): how the others look at c
+            both = (heard * (2.0 * errors.T @ deviations + errors.T @ errors @ heard)).sum(axis=0) / len(inputs)
+            self.wider[c] = np.maximum(both / variance, 0.0)
+            self.wider[c, c] = 0.0
 
     def deviations(self, scene: Scene) -> Array:
         """The same with a sign."""
