@@ -108,7 +108,7 @@ class TestTables:
         assert tuple(from_json[0]) == tuple(from_csv[0]) == tuple(from_parquet[0]) == COLUMNS
         for alarm, a, b, c in zip(alarms, from_json, from_csv, from_parquet, strict=True):
             assert a == alarm.to_json()
-            assert c == {**a, "channels": "x 100%", "reasons": alarm.why}
+            assert c == {**a, "channels": "x 100%", "reasons": alarm.why, "further": alarm.joined}
             assert b == {key: "" if value is None else str(value) for key, value in c.items()}
         assert from_json[0]["raised_time"].startswith("2026-01-01T08:")
 

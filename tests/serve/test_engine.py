@@ -1,5 +1,7 @@
 """The engine: what is answered is kept, and a restart changes nothing, to the bit."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -150,3 +152,28 @@ def test_idle_time_is_used_to_save(engine_in, tmp_path):
     assert not any(cell.unsaved for cell in engine.cells.values())
     engine.store.close()
     assert engine_in(tmp_path).replayed == 0
+
+
+def test_a_fault_that_joins_an_alarm_is_in_the_book_and_is_told_once(engine_in, tmp_path):
+    values = plant_rows(260, seed=3)
+    rng = np.random.default_rng(0)
+    values[100:200, 0] += 4.0 * rng.normal(size=100)
+    values[150:180, 1] += 40.0 * rng.normal(size=30)
+    rows = [Row(entity="pump", values=one.tolist(), time=START + 60 * k) for k, one in enumerate(values)]
+    books = []
+    for name, cuts in (("whole", [260]), ("restarted", [130, 156, 170, 260])):
+        start = 0
+        for cut in cuts:  # the engine is dropped without a word: what it did not save it reads from its log again
+            engine = engine_in(tmp_path / name, routes=("webhook",))
+            engine.ingest(rows[start:cut])
+            start = cut
+            if cut < len(rows):
+                engine.store.close()
+        engine.settle()
+        book = engine.store.records("SELECT document FROM alarms ORDER BY raised", ())
+        told = engine.store.records("SELECT event FROM outbox ORDER BY id", ())
+        books.append(([json.loads(one["document"])["further"] for one in book], [one["event"] for one in told]))
+    assert books[0] == books[1]
+    further, told = books[0]
+    assert [one["reasons"][0]["channel"] for found in further for one in found] == ["flow"]
+    assert told.count("joined") == 1

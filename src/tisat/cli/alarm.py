@@ -235,6 +235,7 @@ def _row(one: Alarm, shown: int) -> list[str]:
             [
                 *([f"{one.kind}:"] if one.kind else []),
                 *reasons,
+                *([one.joined] if one.further else []),
                 *([f"suppressed: {one.suppressed}"] if one.suppressed else []),
             ]
         ),

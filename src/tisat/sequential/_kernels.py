@@ -83,12 +83,21 @@ def cusum(
 
 
 @compiled()
+def _end_of_alarm(clock: Integers, now: int, level: float, threshold: float) -> None:
+    """What comes after an alarm did not begin before it ended."""
+    on = 1 if level >= threshold else 0
+    if clock[ACTIVE] == 1 and on == 0:
+        clock[QUIET] = now
+    clock[ACTIVE] = on
+
+
+@compiled()
 def window_sum(
     evidence: Floats,
     threshold: float,
     recent: Floats,  # (length,): the last evidence values, a ring
     held: Floats,  # (hold,): the last sums, a ring
-    clock: Integers,  # (5,): NOW, QUIET, unused, unused, FILLED (instants since the last reset)
+    clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (instants since the last reset)
     statistic: Floats,
     active: Flags,
     onset: Integers,
@@ -101,6 +110,7 @@ def window_sum(
         clock[NOW] = now + 1
         if np.isnan(evidence[i]):
             clock[FILLED] = 0
+            clock[ACTIVE] = 0
             clock[QUIET] = now
             statistic[i] = np.nan
             active[i] = False
@@ -120,6 +130,7 @@ def window_sum(
         clock[FILLED] = filled + 1
         statistic[i] = highest
         active[i] = highest >= threshold
+        _end_of_alarm(clock, now, highest, threshold)
         onset[i] = clock[QUIET]
         if length == 1 and highest < threshold:
             onset[i] = now
@@ -252,7 +263,7 @@ def compressed_sum(
     unit: float,
     recent: Floats,  # (length, V): the last evidence values, a ring
     held: Floats,  # (hold,): the last totals, a ring
-    clock: Integers,  # (5,): NOW, QUIET, unused, unused, FILLED (instants since the last reset)
+    clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (instants since the last reset)
     statistic: Floats,
     active: Flags,
     onset: Integers,
@@ -265,6 +276,7 @@ def compressed_sum(
         clock[NOW] = now + 1
         if np.isnan(evidence[i, 0]):
             clock[FILLED] = 0
+            clock[ACTIVE] = 0
             clock[QUIET] = now
             statistic[i] = np.nan
             active[i] = False
@@ -287,6 +299,7 @@ def compressed_sum(
         clock[FILLED] = filled + 1
         statistic[i] = highest
         active[i] = highest >= threshold
+        _end_of_alarm(clock, now, highest, threshold)
         onset[i] = clock[QUIET]
 
 

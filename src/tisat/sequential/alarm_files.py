@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
-    "budget", "channels", "kind", "reasons", "suppressed",
+    "budget", "channels", "kind", "reasons", "suppressed", "further",
 )  # fmt: skip
 LEAST_SHARE = 0.005  # below it a channel is not worth a word
 TIMES = ("raised_time", "onset_time", "cleared_time")
@@ -29,7 +29,7 @@ TIMES = ("raised_time", "onset_time", "cleared_time")
 def _cells(alarm: Alarm) -> dict[str, Any]:
     """An alarm as one row of a table for people."""
     shares = "; ".join(f"{channel} {share:.0%}" for channel, share in alarm.channels.items() if share >= LEAST_SHARE)
-    row: dict[str, Any] = {**alarm.to_json(), "channels": shares, "reasons": alarm.why}
+    row: dict[str, Any] = {**alarm.to_json(), "channels": shares, "reasons": alarm.why, "further": alarm.joined}
     return {name: _no_formula(value) if isinstance(value, str) else value for name, value in row.items()}
 
 

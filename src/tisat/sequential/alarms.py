@@ -24,6 +24,7 @@ from tisat.missing import Silence
 from tisat.sequential.alarm_files import COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
+from tisat.sequential.further import Climb, Further, newly_named
 from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 from tisat.sequential.suppression import Suppression, suppressed_by
 from tisat.series import Series
@@ -34,7 +35,7 @@ class Alarm:
     """One alarm."""
 
     raised: int  # instant at which it was raised
-    onset: int  # estimate of when the anomaly began: the last instant the statistic was 0
+    onset: int  # estimate of when the anomaly began: the last instant the statistic was 0 or an alarm ended
     cleared: int | None  # first instant at which it was off again; None: still on at the end of the data
     peak: float  # largest statistic while it was on
     threshold: float  # h
@@ -48,17 +49,22 @@ class Alarm:
     kind: str = ""  # what it looks like: spike, stuck, level, rhythm, ...
     reasons: tuple[Reason, ...] = ()  # the channels that matter most: seen, expected and spread in the user's units
     suppressed: str = ""  # what was not to be heard of, where that covers it; see tisat.sequential.suppression
+    further: tuple[Further, ...] = ()  # channels that joined while it was on; see tisat.sequential.further
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, in the order of the tables."""
-        return {column: getattr(self, column) for column in COLUMNS} | {"reasons": [vars(one) for one in self.reasons]}
+        return {column: getattr(self, column) for column in COLUMNS} | {
+            "reasons": [vars(one) for one in self.reasons],
+            "further": [one.to_json() for one in self.further],
+        }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Alarm:
         """Back from :meth:`to_json`."""
-        plain = {column: document[column] for column in COLUMNS if column != "suppressed"}
-        plain["suppressed"] = document.get("suppressed", "")  # states of earlier versions do not have it
-        return cls(**{**plain, "reasons": tuple(Reason(**one) for one in document["reasons"])})
+        plain = {column: document[column] for column in COLUMNS if column not in ("suppressed", "further")}
+        plain["suppressed"] = document.get("suppressed", "")  # states of earlier versions do not have these two
+        further = tuple(map(Further.from_json, document.get("further", ())))
+        return cls(**{**plain, "reasons": tuple(Reason(**one) for one in document["reasons"]), "further": further})
 
     def __str__(self) -> str:
         """In one line: whose, when, since when, until when, what and why."""
@@ -70,6 +76,7 @@ class Alarm:
             f"{self.series + ': ' if self.series else ''}alarm at {raised}, since {since}, {until}",
             self.kind,
             self.why,
+            self.joined,
             f"suppressed ({self.suppressed})" if self.suppressed else "",
         ]
         return "; ".join(part for part in parts if part)
@@ -81,6 +88,26 @@ class Alarm:
     def why(self) -> str:
         """The reasons as one sentence: ``bearing_temp 71.3, expected 58.2 ± 1.9; vibration 3.05, expected 1.49 ± 0.08``."""
         return "; ".join(map(str, self.reasons))
+
+    @property
+    def joined(self) -> str:
+        """What joined while it was on, as one sentence: ``from 11:40 also spike: vibration 3.05, expected 1.49 ± 0.08``."""
+        return "; ".join(
+            f"from {one.at if one.time is None else say_time(one.time)} also {one.kind}: {one.why}"
+            for one in self.further
+        )
+
+    @property
+    def named(self) -> set[str]:
+        """The channels it names, those that joined among them."""
+        return {
+            reason.channel for reasons in (self.reasons, *(one.reasons for one in self.further)) for reason in reasons
+        }
+
+    def join(self, at: int, time: str | float | None, why: Explanation, channels: Sequence[str]) -> Alarm:
+        """The alarm with what an instant while it is on says beyond it; itself where that is nothing new."""
+        reasons = newly_named(why, channels, self.named)
+        return replace(self, further=(*self.further, Further(at, time, why.kind, reasons))) if reasons else self
 
 
 @dataclass(frozen=True)
@@ -290,7 +317,7 @@ def alarms_of(
     silences : tuple of Silence
     """
     evidence, trace = rule.start(threshold=calibration.threshold).extend(scored)
-    found = []
+    found, climb = [], Climb()
     for start, stop in events_from_labels(trace.active):
         onset = int(trace.onset[start])
         shares: dict[str, float] = {}
@@ -302,24 +329,28 @@ def alarms_of(
         if explain is not None and series is not None:
             kind, shares, reasons = explained(explain(int(start)), shares, series.channels)
         cleared = int(stop) if stop < len(scored) else None
-        found.append(
-            Alarm(
-                raised=int(start),
-                onset=onset,
-                cleared=cleared,
-                peak=float(np.max(trace.statistic[start:stop])),
-                threshold=calibration.threshold,
-                rule=rule.name,
-                budget=calibration.budget,
-                channels=shares,
-                raised_time=None if series is None else series.stamp(int(start)),
-                onset_time=None if series is None else series.stamp(onset),
-                cleared_time=None if series is None else series.stamp(cleared),
-                series="" if series is None else series.name,
-                kind=kind,
-                reasons=reasons,
-            )
+        alarm = Alarm(
+            raised=int(start),
+            onset=onset,
+            cleared=cleared,
+            peak=float(np.max(trace.statistic[start:stop])),
+            threshold=calibration.threshold,
+            rule=rule.name,
+            budget=calibration.budget,
+            channels=shares,
+            raised_time=None if series is None else series.stamp(int(start)),
+            onset_time=None if series is None else series.stamp(onset),
+            cleared_time=None if series is None else series.stamp(cleared),
+            series="" if series is None else series.name,
+            kind=kind,
+            reasons=reasons,
         )
+        if explain is not None and series is not None:
+            climb.begin()
+            for at in range(int(start) + 1, int(stop)):
+                if climb.update(float(trace.statistic[at]), threshold=calibration.threshold):
+                    alarm = alarm.join(at, series.stamp(at), explain(at), series.channels)
+        found.append(alarm)
     judged = int(scored.known.sum())
     counted = Tally(rows=len(scored), judged=judged, warming_up=len(scored) - judged) if tally is None else tally
     return Alarms(tuple(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences)

@@ -37,7 +37,9 @@ class Trace:
 
     statistic: npt.NDArray[np.float64]  # (T,), NaN where the evidence is
     active: npt.NDArray[np.bool_]  # (T,), the alarm is on
-    onset: npt.NDArray[np.int64]  # (T,), the last instant up to this one at which the statistic was 0
+    onset: npt.NDArray[
+        np.int64
+    ]  # (T,), the last instant up to this one at which the statistic was 0 or an alarm had just ended
 
     @classmethod
     def empty(cls, length: int) -> Trace:

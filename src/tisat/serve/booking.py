@@ -35,10 +35,10 @@ def moment_of(stamp: str | float | None, default: int) -> int:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that goes into the book: an alarm raised or cleared."""
+    """Something that goes into the book: an alarm raised, joined by further channels, or cleared."""
 
     seq: int
-    what: str  # raised or cleared
+    what: str  # raised, joined or cleared
     id: str
     entity: str
     group: str
@@ -50,12 +50,12 @@ class Event:
 
 
 def statistical(alarm: Alarm, model: str, group: str, seq: int, at: int) -> Event:
-    """An alarm of a monitor, raised or cleared."""
+    """An alarm of a monitor, raised, joined by further channels, or cleared."""
     number = alarm_id(alarm.series, model, alarm.raised, alarm.raised_time)
     ratio = alarm.peak / alarm.threshold if alarm.threshold > 0 else 0.0
-    what = "raised" if alarm.cleared is None else "cleared"
+    what = "cleared" if alarm.cleared is not None else "joined" if alarm.further else "raised"
     document = alarm.to_json()
-    document["why"] = alarm.why
+    document["why"] = "; ".join(word for word in (alarm.why, alarm.joined) if word)
     return Event(
         seq, what, number, alarm.series, group, "statistic", at, moment_of(alarm.onset_time, at), ratio, document
     )
@@ -159,6 +159,11 @@ def _small(rule: dict[str, Any], reason: dict[str, Any]) -> str:
     return ""
 
 
+def _suppressed(write: sqlite3.Connection, event: Event) -> str:
+    found = write.execute("SELECT suppressed FROM alarms WHERE id = ?", (event.id,)).fetchone()
+    return str(found[0]) if found else "unknown"
+
+
 def write_event(write: sqlite3.Connection, event: Event, policy: Policy, routes: tuple[str, ...], now: float) -> bool:
     """Put an event into the book and what is to be sent into the outbox; False where it was there already."""
     document = json.dumps(event.document, allow_nan=False)
@@ -168,14 +173,20 @@ def write_event(write: sqlite3.Connection, event: Event, policy: Policy, routes:
             "INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?)",
             (event.id, event.entity, event.group, event.sort, event.at, event.onset, event.ratio, now, document, suppressed, pause),
         ).rowcount  # fmt: skip
+    elif event.what == "joined":
+        done = write.execute(
+            "UPDATE alarms SET ratio = max(ratio, ?), document = ? "
+            "WHERE id = ? AND cleared IS NULL AND json_array_length(document, '$.further') < ?",
+            (event.ratio, document, event.id, len(event.document["further"])),
+        ).rowcount
+        suppressed = _suppressed(write, event)
     else:
         done = write.execute(
             "UPDATE alarms SET cleared = ?, ratio = max(ratio, ?), document = CASE WHEN sort = 'silence' THEN document ELSE ? END "
             "WHERE id = ? AND cleared IS NULL",
             (event.at, event.ratio, document, event.id),
         ).rowcount
-        found = write.execute("SELECT suppressed FROM alarms WHERE id = ?", (event.id,)).fetchone()
-        suppressed = found[0] if found else "unknown"
+        suppressed = _suppressed(write, event)
     if done and not suppressed:
         write.executemany(
             "INSERT INTO outbox VALUES (NULL, ?, ?, ?, ?, ?, 0, '', ?)",

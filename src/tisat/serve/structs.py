@@ -130,11 +130,21 @@ class AlarmInfo(msgspec.Struct):
     pause: int | None  # the maintenance window it fell into
 
 
+class FurtherInfo(msgspec.Struct):
+    """Channels that joined an alarm while it was on."""
+
+    at: int  # row
+    time: str | float | None
+    kind: str
+    reasons: list[ReasonInfo]
+
+
 class AlarmPage(msgspec.Struct):
     """An alarm with everything a person needs to decide."""
 
     alarm: AlarmInfo
     reasons: list[ReasonInfo]
+    further: list[FurtherInfo]
     shares: dict[str, float]
     threshold: float
     statistic: float

@@ -9,6 +9,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tisat.errors import InputError
 from tisat.sequential.alarms import say_time
 from tisat.serve.heat import heat_map
@@ -18,6 +20,7 @@ from tisat.serve.structs import (
     AlarmInfo,
     AlarmPage,
     EntityInfo,
+    FurtherInfo,
     HeatMap,
     History,
     Label,
@@ -211,6 +214,7 @@ class View:
         return AlarmPage(
             alarm=alarm,
             reasons=[ReasonInfo(**one) for one in document.get("reasons", [])],
+            further=msgspec.convert(document.get("further", []), list[FurtherInfo]),
             shares=document.get("channels", {}),
             threshold=threshold,
             statistic=alarm.ratio * threshold,

@@ -375,7 +375,7 @@ def _write(
             report(f"{one['channel']} is silent since {one['since_time'] or 'row ' + str(one['since'])}")
         else:
             report(f"{one['channel']} is back at {one['until_time'] or 'row ' + str(one['until'])}")
-    if alarms_only and not (answer["raised"] or answer["cleared"] or "data" in answer):
+    if alarms_only and answer["alarm"] is None and "data" not in answer:
         return 0
     content = (json.dumps(answer, allow_nan=False) + "\n").encode()
     output.write(content)

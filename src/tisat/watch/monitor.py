@@ -34,6 +34,7 @@ from tisat.missing import CarryForward, Silence, Stamp
 from tisat.reading.clock import say
 from tisat.sequential.alarms import Alarm, Tally, explained, named_shares, shares_of
 from tisat.sequential.calibration import Calibration
+from tisat.sequential.further import Climb
 from tisat.sequential.record import Episode, EpisodeRecord, Proposal, propose
 from tisat.sequential.rules import Scored
 from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
@@ -94,6 +95,7 @@ class Monitor:
         m = watch.detector.nominal_.shape[1]
         self._no_point = np.full(m, np.nan)
         self._since_onset = np.zeros(m)  # contributions of each coordinate
+        self._climb = Climb()
         self._onset = 0  # the present onset estimate, and its time
         self._onset_time: Stamp = None
         self._last_stamp: Stamp = None  # time of the last row
@@ -235,11 +237,19 @@ class Monitor:
         changed = None
         if raised:
             changed = self._alarm = self._raise(onset, statistic, taken, scored.points[0])
+            self._climb.begin()
         elif before is not None and cleared:
             changed = replace(before, cleared=now, cleared_time=taken.stamp)
             self._alarm = None
-        elif before is not None and statistic > before.peak:
-            self._alarm = replace(before, peak=statistic)
+        elif before is not None:
+            on = replace(before, peak=statistic) if statistic > before.peak else before
+            if self._climb.update(statistic, threshold=self._threshold):
+                assert taken.filled is not None, "a row without values ends the alarm"
+                joined = on.join(
+                    now, taken.stamp, self._detector.explain(taken.filled, scored.points[0]), self._channels
+                )
+                on, changed = joined, None if joined is on else joined
+            self._alarm = on
         return Verdict(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._threshold,
             active=active, raised=raised, cleared=cleared, alarm=changed, time=taken.time,
@@ -317,6 +327,7 @@ class Monitor:
             "stream": self._stream.state(),
             "run": self._run.state(),
             "record": self.record.state(),
+            "climb": self._climb.state(),
         }
         tensors = {
             f"{part}.{name}": np.asarray(array) for part, arrays in parts.items() for name, array in arrays.items()
@@ -347,7 +358,13 @@ class Monitor:
         if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
             shares = sorted(document["alarm"]["channels"].items(), key=lambda item: (-item[1], self._index[item[0]]))
             self._alarm = Alarm.from_json({**document["alarm"], "channels": dict(shares)})
-        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"carry": {}, "stream": {}, "run": {}, "record": {}}
+        parts: dict[str, dict[str, npt.NDArray[Any]]] = {
+            "carry": {},
+            "stream": {},
+            "run": {},
+            "record": {},
+            "climb": {},
+        }
         for name, array in tensors.items():
             part, dot, rest = name.partition(".")
             if dot:
@@ -358,6 +375,7 @@ class Monitor:
         self._stream.restore(parts["stream"])
         self._run.restore(parts["run"])
         self.record.restore(parts["record"])
+        self._climb.restore(parts["climb"])
 
     def _header(self, note: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         document, tensors = self.state()

@@ -69,7 +69,7 @@ class Alertmanager:
         return {"sent": self.sent, "failed": self.failed}
 
     def _listen(self, event: dict[str, Any]) -> None:
-        if event["what"] in ("raised", "cleared"):
+        if event["what"] in ("raised", "joined", "cleared"):
             self._wake.set()
 
     def _run(self) -> None:

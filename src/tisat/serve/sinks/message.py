@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Message(msgspec.Struct):
-    """An alarm raised or cleared, for people and machines outside."""
+    """An alarm raised, joined by further channels, or cleared, for people and machines outside."""
 
-    event: str  # raised or cleared
+    event: str  # raised, joined or cleared
     key: str  # the same message sent twice has the same key
     id: str
     entity: str
@@ -52,10 +52,11 @@ def message_of(view: View, alarm: str, event: str, base: str) -> Message:
     """The message about an alarm as the book has it."""
     page: AlarmPage = view.alarm(alarm)
     one = page.alarm
-    title = f"{one.entity}: {one.kind or one.sort} {'is over' if event == 'cleared' else 'alarm'}"
+    ending = {"cleared": "is over", "joined": "alarm, joined by further channels"}.get(event, "alarm")
+    title = f"{one.entity}: {one.kind or one.sort} {ending}"
     return Message(
         event=event,
-        key=f"{alarm}:{event}",
+        key=f"{alarm}:{event}" + (f":{len(page.further)}" if event == "joined" else ""),
         id=alarm,
         entity=one.entity,
         group=one.group,

@@ -164,6 +164,11 @@ function listen() {
     toast(`${one.entity}: alarm`, `/alarm/${one.alarm}`);
     soon();
   });
+  stream.addEventListener("joined", (event) => {
+    const one = JSON.parse(event.data);
+    toast(`${one.entity}: further channels`, `/alarm/${one.alarm}`);
+    soon();
+  });
   stream.addEventListener("cleared", (event) => {
     const one = JSON.parse(event.data);
     toast(`${one.entity}: over`, `/alarm/${one.alarm}`, true);
