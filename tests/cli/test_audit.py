@@ -88,9 +88,11 @@ def test_the_verdict_names_the_coin_and_the_page_is_self_contained(series, tmp_p
     assert "per-series mean" in out
     assert "2024-01-01T" in out
     html = page.read_text()
-    assert html.count("<svg") == 5
-    assert not re.search(r"<(script|link|img)\b", html)
-    assert not re.search(r'(src|href)="https?:', html)
+    assert html.count("class='dots'") == 3
+    assert html.count("class='charts'") == 4, "a timeline of each series, the curve, the sweep"
+    assert not re.search(r"<img\b", html)
+    assert not re.search(r"(src|href)=['\"]https?:", html)
+    assert re.search(r"class='answer'>\d+ of \d+ events found, \d+ false alarm", html)
     assert "threshold 1.2 (given)" in html
 
 

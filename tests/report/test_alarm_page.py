@@ -68,7 +68,9 @@ def test_the_answer_comes_first_in_words(watched):
     )
     assert "still on" in said
     page = alarm_page(alarms, test)
-    assert page.index("class='answer'") < page.index("<table") < page.index("id='charts'")
+    assert (
+        page.index("class='answer'") < page.index("class='keys'") < page.index("class='charts'") < page.index("<table")
+    )
 
 
 def test_nothing_a_file_says_becomes_code(watched):
@@ -77,8 +79,8 @@ def test_nothing_a_file_says_becomes_code(watched):
     assert "img" not in found.tags
     assert [tag for tag in found.tags if tag == "script"] == ["script"] * 3
     assert not [one for one in found.attributes if one[1].startswith("on")]
-    document = json.loads(found.data["data"])
-    assert EVIL in [chart["name"] for chart in document["charts"]]
+    (document,) = json.loads(found.data["data"])
+    assert EVIL in [chart["name"] for chart in document["panels"]]
     assert "<" not in found.data["data"]
 
 
@@ -103,14 +105,18 @@ def test_every_number_is_on_it(watched):
     watch, test, alarms = watched
     expected = watch.detector.expected(test)
     assert expected[0].shape == expected[1].shape == (600, 2)
-    document = json.loads(parsed(alarm_page(alarms, test, expected=expected)).data["data"])
+    (document,) = json.loads(parsed(alarm_page(alarms, test, expected=expected)).data["data"])
     assert document["clock"]
     assert document["x"][0] == np.datetime64("2026-03-09T02:00").astype("datetime64[s]").astype(
         int
     )  # as it was written
-    assert len(document["alarms"]) == len(alarms)
-    assert document["faults"] == [[document["x"][280], document["x"][320]]]
-    chart = document["charts"][1]
+    kinds = [mark["kind"] for mark in document["marks"]]
+    assert kinds.count("alarm") + kinds.count("false") == len(alarms)
+    (fault,) = [mark for mark in document["marks"] if mark["lane"] == "faults"]
+    assert (fault["kind"], fault["start"], fault["stop"]) == ("found", document["x"][280], document["x"][320])
+    assert kinds.count("false") == sum(one.raised >= 320 or (one.cleared or 600) <= 280 for one in alarms) > 0
+    assert document["panels"][0]["lanes"] == ["faults", "alarms", "false alarms"]
+    chart = document["panels"][1]
     lines = {line["label"]: line["values"] for line in chart["lines"]}
     c = test.channels.index(chart["name"])
     np.testing.assert_allclose(lines["seen"], test.values[:, c], rtol=1e-5)
@@ -125,8 +131,8 @@ def test_long_series_keep_their_peaks(watched):
     rows[41_234, 0] = 99.0
     long = Series(rows, channels=test.channels, name="long")
     alarms = watch.alarms(long)
-    document = json.loads(parsed(alarm_page(alarms, long)).data["data"])
-    flow = next(chart for chart in document["charts"] if chart["name"] == "flow")
+    (document,) = json.loads(parsed(alarm_page(alarms, long)).data["data"])
+    flow = next(chart for chart in document["panels"] if chart["name"] == "flow")
     assert len(document["x"]) == len(flow["lines"][0]["values"]) == MOST_POINTS
     assert max(flow["lines"][0]["values"]) == 99.0
     assert document["x"] == sorted(document["x"])

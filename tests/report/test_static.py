@@ -23,7 +23,7 @@ def test_its_licence_is_there_and_named():
 
 
 def test_our_scripts_make_no_html_of_text_and_ask_nobody():
-    ours = static.read("alarms.js")
+    ours = static.read("charts.js")
     for word in (
         "innerHTML",
         "outerHTML",

@@ -16,12 +16,14 @@ import numpy.typing as npt
 
 from tisat._extras import require
 from tisat._html import text
+from tisat._palette import EXPECTED, FLOOR
 from tisat._validation import check_choice
 from tisat.metrics.floors import Floors, chance_corrected, floors_of
 from tisat.metrics.pooling import Score
 from tisat.metrics.spd import COUNTINGS, Points, points_of, process_points, score_process, score_windows
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
 
+DRAWN_FOOLS = ("random, held", "always on", "on/off")
 SIMULATIONS = 10  # draws behind the simulated floors, as in floors()
 
 
@@ -75,17 +77,21 @@ class SPDCurve:
         return text(self)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the curve, its area and the floors; returns the matplotlib axes (needs ``tisat[report]``)."""
+        """Draw the curve and its area, and beside it the fools' areas as bars; returns the matplotlib axes of the curve (needs ``tisat[report]``)."""
         if ax is None:
-            ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(5, 4))[1]
+            ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(6, 4))[1]
         steps = np.append(1.0, self.nadd)
         heights = np.nan_to_num(np.append(self.precision[:1], self.precision))
-        ax.fill_between(steps, heights, step="pre", alpha=0.25, color="C0", linewidth=0)
-        ax.step(steps, heights, where="pre", color="C0", label=f"SPD {float(self.score):.3f}")
-        styles = {"always on": ":", "on/off": "-.", "random, held": "--"}
-        for name, style in styles.items():
-            value = float(self.floors.named[name])
-            ax.axhline(value, linestyle=style, color="0.45", linewidth=1, label=f"{name} {value:.3f}")
+        ax.fill_between(steps, heights, step="pre", alpha=0.25, color=EXPECTED, linewidth=0)
+        ax.step(steps, heights, where="pre", color=EXPECTED, label=f"SPD {float(self.score):.3f}")
+        beside = ax.inset_axes((1.04, 0.0, 0.24, 1.0))  # areas have their own axis: they are no precision
+        named = {"SPD": float(self.score)} | {name: float(self.floors.named[name]) for name in DRAWN_FOOLS}
+        beside.bar(range(len(named)), list(named.values()), color=[EXPECTED, *[FLOOR] * (len(named) - 1)])
+        beside.set_xticks(range(len(named)), list(named), rotation=90, fontsize="small")
+        beside.set(ylim=(0, 1.02), title="area")
+        beside.tick_params(left=False, labelleft=False)
+        beside.spines[["top", "right", "left"]].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
         ax.set(
             xlim=(1, 0),
             ylim=(0, 1.02),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tisat._extras import require
+from tisat._palette import FAULT, INK
 
 
 def draw_channels(
@@ -25,9 +26,9 @@ def draw_channels(
     figure = figure_module.Figure(figsize=(9.0, 0.9 * count + 0.8), layout="constrained")
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     for c, axis in enumerate(axes):
-        axis.plot(times, values[:, c], color="#3b4252", linewidth=0.6)
+        axis.plot(times, values[:, c], color=INK, linewidth=0.6)
         for start, stop in spans:
-            axis.axvspan(times[start], times[min(stop, len(times) - 1)], color="#7f8fa6", alpha=0.3, linewidth=0)
+            axis.axvspan(times[start], times[min(stop, len(times) - 1)], color=FAULT, alpha=0.3, linewidth=0)
         axis.set_ylabel(channels[c], rotation=0, ha="right", va="center", fontsize=8)
         axis.tick_params(labelsize=7)
         axis.margins(x=0)

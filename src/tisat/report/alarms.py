@@ -1,34 +1,42 @@
 """The alarms of one series as one page that can be mailed: the answer in words, what happened when, the channels to look at.
 
-The page carries its script (uPlot), its style and its data inside, asks no network, and forbids itself to (a content security policy with
-the hashes of its own scripts). Every text goes through ``escape``; data goes through JSON in which no tag can begin. It draws what it is given.
+The page is :mod:`tisat.report.page`'s: one file, no network. It draws what it is given.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from tisat._version import __version__
 from tisat.events import events_from_labels
-from tisat.report import static
+from tisat.report.charts import (
+    MOST_POINTS,
+    Array,
+    Group,
+    Mark,
+    axis_of,
+    channel_panel,
+    evidence_panel,
+    lanes,
+    places,
+    span,
+    thinned,
+)
+from tisat.report.page import Block, Item, Key, Section, render_page
 from tisat.sequential.alarms import Alarm, Alarms, say_time
 from tisat.sequential.picture import blamed
 
 if TYPE_CHECKING:
     from tisat.series import Series
 
-Array = npt.NDArray[np.float64]
+__all__ = ["MOST_POINTS", "alarm_page", "answer"]
 
-MOST_POINTS = 20_000  # of one curve; beyond it each stretch of rows is drawn from its least to its greatest value
 MOST_CHANNELS = 8
 AROUND = 1.5  # lengths of an alarm shown before and after it when it is clicked
+HOW = "Drag to zoom; a double click or the button goes back. The names above switch a channel on and off."
 
 
 def alarm_page(
@@ -51,46 +59,50 @@ def alarm_page(
     channels : int
         How many channels are drawn at most; those that alarms name come first.
     command : str
-        Printed at the foot.
+        Printed on top and at the foot.
     """
-    x, clock, said = _axis(series)
-    rows = _thinned(len(series))
-    charts = [_statistic(alarms, rows)]
-    for c in _chosen(alarms, series, channels):
-        band = None if expected is None else (expected[0][:, c], expected[1][:, c])
-        charts.append(_channel(series.channels[c], np.asarray(series.values[:, c], dtype=np.float64), band, rows))
-    document = {
-        "clock": clock,
-        "x": _numbers(x if rows is None else x[rows.ravel()], digits=15),
-        "charts": charts,
-        "alarms": [_span(x, one.raised, one.cleared) for one in alarms],
-        "faults": [] if series.labels is None else [_span(x, start, stop) for start, stop in events_from_labels(series.labels)],
-    }  # fmt: skip
-    scripts = [static.read("uPlot.iife.min.js"), static.read("alarms.js")]
-    policy = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts
-    )
-    words = [f"<p class='answer'>{escape(answer(alarms, series))}</p>"]
-    words += [f"<p class='soft'>{escape(line)}</p>" for line in _small_print(alarms, said, thinned=rows is not None)]
-    return "\n".join(
+    x, clock, said = axis_of(series)
+    rows = thinned(len(series))
+    told, all_of_them = _chosen(alarms, series, channels)
+    marks = _marks(alarms, series, x)
+    kinds = [kind for kind in ("found", "missed", "false", "alarm", "fault") if any(m.kind == kind for m in marks)]
+    tracks = [lane for lane in ("faults", "alarms", "false alarms") if any(m.lane == lane for m in marks)]
+    timeline = [lanes("What happened when", tracks)] if tracks else []
+    group = Group(
+        places(x, rows),
         [
-            "<!doctype html>",
-            "<html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>",
-            f"<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'; script-src {policy}; base-uri 'none'; form-action 'none'\">",
-            f"<title>{escape(_title(alarms, series))}</title><style>{static.read('uPlot.min.css')}\n{static.read('alarms.css')}</style></head><body>",
-            f"<h1>{escape(_title(alarms, series))}</h1>",
-            *words,
-            _table(alarms, x),
-            "<h2>What happened</h2>",
-            "<p class='soft'>Drag to zoom, double-click or <button id='all'>show everything</button> to go back. Red: an alarm was on, from the line on."
-            " Blue: what was expected, with two usual spreads around it. Grey: labelled faults, where the file has labels.</p>",
-            "<noscript><p>The pictures need a script. The table above has everything that was found.</p></noscript>",
-            "<div id='charts'></div>",
-            f"<footer>Written by tisat {escape(__version__)}{' with ' + escape(command) if command else ''}. Pictures: uPlot, MIT licence, Leon Sorokin.</footer>",
-            f"<script type='application/json' id='data'>{_safe_json(document)}</script>",
-            *(f"<script>{text}</script>" for text in scripts),
-            "</body></html>",
-        ]
+            *timeline,
+            *(
+                channel_panel(
+                    series.channels[c],
+                    series.values[:, c],
+                    None if expected is None else (expected[0][:, c], expected[1][:, c]),
+                    rows,
+                    hidden=c not in told,
+                )
+                for c in all_of_them
+            ),
+            evidence_panel(alarms.statistic, alarms.threshold, rows),
+        ],
+        marks,
+        clock,
+        caption=f"{HOW} Blue: what was expected, with two usual spreads around it."
+        + " So many rows are drawn as the least and the greatest value of each stretch; no peak is left out."
+        * (rows is not None),
+        legend=kinds,
+    )
+    content: list[Item] = [group]
+    sections = [Section("What happened", content)]
+    if len(alarms):
+        sections.append(Section("The alarms and their reasons", [Block(_table(alarms, x)), _reading(alarms)]))
+    sections.append(Section("The budget", _small_print(alarms, said)))
+    return render_page(
+        _title(alarms, series),
+        sections,
+        answer=answer(alarms, series),
+        keys=_keys(alarms, series),
+        next_steps=_steps(alarms),
+        command=command,
     )
 
 
@@ -125,31 +137,82 @@ def _extent(series: Series) -> str:
     return f"{len(series):,} rows from {say_time(first)} to {say_time(last)}"
 
 
-def _small_print(alarms: Alarms, said: str, *, thinned: bool) -> list[str]:
+def _keys(alarms: Alarms, series: Series) -> list[Key]:
+    keys = [Key(f"{len(alarms)}", f"alarm{'s' * (len(alarms) != 1)} raised", "alarm" if len(alarms) else "found")]
+    faults, found = _found(alarms, series)
+    if len(faults):
+        keys.append(Key(f"{sum(found)} of {len(faults)}", "labelled faults had an alarm while they lasted", "found"))
+    keys.append(Key(str(alarms.calibration.budget), "false alarms you said you can bear"))
+    on = int(np.asarray(alarms.active).sum())
+    if on:
+        keys.append(Key(f"{on / len(series):.1%}", "of the rows had an alarm on"))
+    return keys
+
+
+def _steps(alarms: Alarms) -> list[str]:
+    steps = []
+    if len(alarms):
+        steps += [
+            "Look at the first reason of each alarm in the chart of its channel: a click on the time of an alarm goes there.",
+            "Say what each alarm was with `tisat label`; leave out hours of maintenance with `tisat alarm --suppress`.",
+        ]
+    return [
+        *steps,
+        "Too many alarms, or too few: `tisat recalibrate --budget 1/week` finds the threshold for another budget.",
+    ]
+
+
+def _reading(alarms: Alarms) -> str:
+    return (
+        "Raised: when the evidence reached the threshold. Since: when the trouble probably began. x threshold: how far the evidence went above the "
+        "threshold. What: the shape it has. Why: the value seen, the value expected and its usual spread, in your units."
+        + (" A time in a box can be clicked." if len(alarms) else "")
+    )
+
+
+def _small_print(alarms: Alarms, said: str) -> list[str]:
     lines = [f"{alarms.tally}. {alarms.calibration}.".replace("..", "."), *alarms.calibration.notes]
     lines += [f"{one.channel} fell silent at {_moment(one.since, one.since_time)}." for one in alarms.silences]
-    if said:
-        lines.append(said)
-    if thinned:
-        lines.append("So many rows are drawn as the least and the greatest value of each stretch; no peak is left out.")
-    return lines
+    return [*lines, said] if said else lines
 
 
 def _moment(instant: int | None, stamp: str | float | None) -> str:
     return f"row {instant}" if stamp is None else say_time(stamp)
 
 
+def _found(alarms: Alarms, series: Series) -> tuple[list[tuple[int, int]], list[bool]]:
+    """Labelled faults, and whether an alarm was on while each lasted."""
+    if series.labels is None:
+        return [], []
+    faults = [(int(start), int(stop)) for start, stop in events_from_labels(series.labels)]
+    active = np.asarray(alarms.active, dtype=bool)
+    return faults, [bool(active[start:stop].any()) for start, stop in faults]
+
+
+def _marks(alarms: Alarms, series: Series, x: Array) -> list[Mark]:
+    """Alarms, and where there are labels: faults found and missed, and alarms that touch none of them."""
+    faults, found = _found(alarms, series)
+    marks = [
+        Mark(*span(x, start, stop), "found" if hit else "missed", "found" if hit else "missed", "faults", f"labelled fault, {'found' if hit else 'missed: no alarm while it lasted'}")
+        for (start, stop), hit in zip(faults, found, strict=True)
+    ]  # fmt: skip
+    for one in alarms:
+        stop = one.cleared if one.cleared is not None else len(x)
+        false = bool(faults) and not any(one.raised < end and begin < stop for begin, end in faults)
+        about = "; ".join(word for word in (one.kind or "alarm", one.why) if word)
+        when = _moment(one.raised, one.raised_time)
+        lane, kind = ("false alarms", "false") if false else ("alarms", "alarm")
+        marks.append(Mark(*span(x, one.raised, one.cleared), kind, one.kind or "alarm", lane, f"{when}: {about}"))
+    return marks
+
+
 def _table(alarms: Alarms, x: Array) -> str:
-    if not len(alarms):
-        return ""
-    return (
-        "<div class='wide'><table><thead><tr><th>raised</th><th>since</th><th>until</th><th class='figure'>x threshold</th><th>what</th>"
-        "<th>why</th></tr></thead><tbody>" + "".join(_row(one, x) for one in alarms) + "</tbody></table></div>"
-    )
+    head = "<th class=left>raised</th><th class=left>since</th><th class=left>until</th><th>x threshold</th><th class=left>what</th><th class=left>why</th>"
+    return f"<div class='wide' tabindex='0'><table><thead><tr>{head}</tr></thead><tbody>{''.join(_row(one, x) for one in alarms)}</tbody></table></div>"
 
 
 def _row(one: Alarm, x: Array) -> str:
-    start, stop = _span(x, one.onset, one.cleared)
+    start, stop = span(x, one.onset, one.cleared)
     room = AROUND * max(stop - start, float(x[-1] - x[0]) / 50)
     blame = ", ".join(f"{name} {share:.0%}" for name, share in list(one.channels.items())[:3] if share >= 0.005)
     cells = [
@@ -159,96 +222,15 @@ def _row(one: Alarm, x: Array) -> str:
     button = f"<button data-from='{start - room:.6f}' data-to='{stop + room:.6f}'>{escape(_moment(one.raised, one.raised_time))}</button>"
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""
     return (
-        f"<tr><td>{button}</td>" + "".join(f"<td class='time'>{escape(cell)}</td>" for cell in cells)
-        + f"<td class='figure'>{escape(strength)}</td><td>{escape(one.kind)}</td><td>{escape(one.why or blame)}{escape(f' (suppressed: {one.suppressed})') if one.suppressed else ''}</td></tr>"
+        f"<tr><td class=left>{button}</td>" + "".join(f"<td class=left>{escape(cell)}</td>" for cell in cells)
+        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class=left>{escape(one.why or blame)}{escape(f' (suppressed: {one.suppressed})') if one.suppressed else ''}</td></tr>"
     )  # fmt: skip
 
 
-def _axis(series: Series) -> tuple[Array, bool, str]:
-    """Places ``(T,)`` on the axis, whether they are seconds of a clock, and what must be said about it.
-
-    Dates are drawn as they were written: at the offset of the first row, all of them.
-    """
-    stamps = series.timestamps
-    if stamps is None:
-        return np.arange(len(series), dtype=np.float64), False, ""
-    if stamps.dtype.kind != "M":
-        return np.asarray(stamps, dtype=np.float64), False, ""
-    seconds = stamps.astype("datetime64[ns]").astype(np.int64) / 1e9
-    if series.offsets is None:
-        return seconds, True, ""
-    minutes = int(series.offsets[0])
-    sign, (hours, rest) = "-" if minutes < 0 else "+", divmod(abs(minutes), 60)
-    changed = " throughout, though clocks were changed" if (series.offsets != minutes).any() else ""
-    return seconds + 60.0 * minutes, True, f"The pictures show times at {sign}{hours:02d}:{rest:02d}{changed}."
-
-
-def _span(x: Array, start: int, stop: int | None) -> list[float]:
-    last = len(x) - 1
-    return [float(x[min(start, last)]), float(x[last if stop is None else min(stop, last)])]
-
-
-def _chosen(alarms: Alarms, series: Series, most: int) -> list[int]:
+def _chosen(alarms: Alarms, series: Series, most: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Channels that are shown at once, and all that are on the page: those that alarms name first."""
     named = {reason.channel for one in alarms for reason in one.reasons}
     order = blamed(alarms, series, series.n_channels)
-    told = [c for c in order if series.channels[c] in named]
-    return (told or order[:3])[:most]
-
-
-def _thinned(length: int) -> npt.NDArray[np.int64] | None:
-    """Rows ``(n, 2)`` at which stretches of a long series are drawn; None where every row is."""
-    if length <= MOST_POINTS:
-        return None
-    edges = np.linspace(0, length, MOST_POINTS // 2 + 1).astype(np.int64)
-    return np.stack([edges[:-1], (edges[:-1] + edges[1:]) // 2], axis=1)
-
-
-def _extremes(values: Array, rows: npt.NDArray[np.int64]) -> Array:
-    """The least and the greatest value of each stretch, in the order of time as near as two points can say it."""
-    low = np.fmin.reduceat(values, rows[:, 0])
-    high = np.fmax.reduceat(values, rows[:, 0])
-    return np.stack([low, high], axis=1).ravel()
-
-
-def _numbers(values: Array, *, digits: int = 6) -> list[float | None]:
-    return [None if not np.isfinite(value) else float(f"{value:.{digits}g}") for value in values.tolist()]
-
-
-def _curve(label: str, look: str, values: Array, rows: npt.NDArray[np.int64] | None) -> dict[str, Any]:
-    if rows is not None:
-        values = _extremes(values, rows) if look in ("seen", "limit") else values[rows.ravel()]
-    return {"label": label, "look": look, "values": _numbers(values)}
-
-
-def _statistic(alarms: Alarms, rows: npt.NDArray[np.int64] | None) -> dict[str, Any]:
-    level = np.full(len(alarms.statistic), alarms.threshold)
-    known = alarms.statistic[np.isfinite(alarms.statistic)]
-    steep = len(known) > 0 and float(known.max()) > 20 * alarms.threshold > 0
-    return {
-        "name": "Evidence against the threshold",
-        "height": 170,
-        "log": alarms.threshold if steep else None,
-        "lines": [_curve("evidence", "seen", alarms.statistic, rows), _curve("threshold", "limit", level, rows)],
-        "band": None,
-    }
-
-
-def _channel(
-    name: str, values: Array, band: tuple[Array, Array] | None, rows: npt.NDArray[np.int64] | None
-) -> dict[str, Any]:
-    lines = []
-    if band is not None:
-        middle, spread = band
-        lines = [
-            _curve("up to", "edge", middle + 2 * spread, rows),
-            _curve("from", "edge", middle - 2 * spread, rows),
-            _curve("expected", "expected", middle, rows),
-        ]
-    lines.append(_curve("seen", "seen", values, rows))
-    return {"name": name, "height": 200, "log": None, "lines": lines, "band": [1, 2] if band is not None else None}
-
-
-def _safe_json(document: Any) -> str:
-    """JSON in which no tag, comment or line separator can begin."""
-    text = json.dumps(document, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    told = [c for c in order if series.channels[c] in named] or order[:3]
+    listed = (told + [c for c in order if c not in told])[:most]
+    return told[: min(4, most)], listed

@@ -1,4 +1,4 @@
-"""The audit as a page: the verdict in words, every score beside its floor, the curve, the sweep, and where alarms went wrong.
+"""The audit as a page: the answer in words, where alarms went right and wrong, every score beside its floor, the curve, the sweep.
 
 It draws what :func:`tisat.metrics.audit` found and computes nothing.
 """
@@ -6,148 +6,126 @@ It draws what :func:`tisat.metrics.audit` found and computes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat._extras import require
 from tisat.metrics.audit import Audit
-from tisat.report.page import Picture, Section, Table, figure_to_svg, render_page
+from tisat.report.charts import Group, Mark, curves, lanes, line, panel, places, span, thinned
+from tisat.report.page import Dot, Dots, Item, Key, Section, Table, render_page
+from tisat.report.words import curve_group, terms_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-SCORE, FOOL, EVENT, ALARM = "#1f6fb2", "#8a8f98", "#f2c14e", "#c8413b"  # ours, the fools, labels, false alarms
 TIMELINES = 6  # series drawn
 LISTED = 200  # rows of a list on the page
-INK = 2000  # points of a drawn series: its running maxima, so that no peak is lost
 
 
-def _figure(width: float, height: float) -> tuple[Any, Any]:
-    pyplot = require("matplotlib.pyplot", whose="The audit page")
-    figure, axes = pyplot.subplots(figsize=(width, height))
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _curve_picture(audit: Audit) -> Picture:
-    figure, axes = _figure(5.5, 3.8)
-    audit.evaluation.curve.plot(axes)
-    return Picture(
-        figure_to_svg(figure),
-        "Precision against delay over all thresholds; SPD is the shaded area. Grey: the fools' SPD.",
-    )
-
-
-def _score_picture(audit: Audit) -> Picture:
-    rows = [row for row in audit.evaluation.rows if np.isfinite(row.pooled)]
-    figure, axes = _figure(7, 0.36 * len(rows) + 1)
-    height = np.arange(len(rows))[::-1]
-    for y, row in zip(height, rows, strict=True):
-        axes.plot([row.floor, row.pooled], [y, y], color="0.8", linewidth=3, zorder=1)
-    axes.scatter(
-        [row.floor for row in rows], height, color=FOOL, marker="|", s=160, linewidths=2.5, label="best fool", zorder=2
-    )
-    axes.scatter([row.pooled for row in rows], height, color=SCORE, s=45, label="these scores", zorder=3)
-    axes.set_yticks(height, [row.name for row in rows])
-    axes.set(xlim=(-0.02, 1.02), xlabel="score, pooled")
-    axes.legend(loc="lower right", frameon=False, fontsize="small", bbox_to_anchor=(1, 1), ncols=2)
-    return Picture(
-        figure_to_svg(figure),
-        "Every score beside what the best fool gets under it. What counts is the distance, not the height.",
-    )
-
-
-def _sweep_picture(audit: Audit) -> Picture:
-    figure, axes = _figure(5.5, 3.2)
-    where = np.arange(len(audit.sweep))
-    axes.plot(where, [p.pooled for p in audit.sweep], "o-", color=SCORE, label="pooled")
-    if audit.evaluation.n_series > 1:
-        axes.plot(
-            where, [p.per_series_mean for p in audit.sweep], "o--", color=SCORE, alpha=0.55, label="per-series mean"
-        )
-    axes.plot(where, [p.floor for p in audit.sweep], "s-", color=FOOL, label="best fool, pooled")
-    axes.set_xticks(where, [str(p.delta_max) for p in audit.sweep])
-    axes.set(ylim=(0, 1), xlabel="delta_max", ylabel="SPD")
-    axes.legend(frameon=False, fontsize="small")
-    return Picture(
-        figure_to_svg(figure),
-        "A longer tolerable delay raises SPD and its floor alike: choose it by need, not by the number it gives.",
-    )
-
-
-def _series_picture(audit: Audit, names: Sequence[str]) -> Picture:
-    score = audit.evaluation.spd
-    pairs = sorted(
-        ((value, name) for value, name in zip(score.per_series, names, strict=True) if np.isfinite(value)), reverse=True
-    )
-    figure, axes = _figure(7, 3)
-    axes.bar(range(len(pairs)), [value for value, _ in pairs], color=SCORE, alpha=0.75)
-    axes.axhline(float(score), color="black", linewidth=1, label=f"pooled {float(score):.3f}")
-    axes.axhline(
-        score.per_series_mean, color="black", linewidth=1, linestyle="--", label=f"mean {score.per_series_mean:.3f}"
-    )
-    axes.set_xticks(
-        range(len(pairs)), [name for _, name in pairs], rotation=90, fontsize="x-small" if len(pairs) < 40 else 4
-    )
-    axes.set(ylim=(0, 1), ylabel="SPD")
-    axes.legend(frameon=False, fontsize="small")
-    return Picture(figure_to_svg(figure), "SPD of each series with its own threshold, and of all with one.")
-
-
-def _thin(scores: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """At most ``INK`` points of the scores: the largest of each block."""
-    block = max(-(-len(scores) // INK), 1)
-    padded = np.append(scores, np.full(-len(scores) % block, np.nan)).reshape(-1, block)
-    known = ~np.isnan(padded).all(axis=1)
-    highest = np.full(len(padded), np.nan)
-    highest[known] = np.nanmax(padded[known], axis=1)
-    return np.arange(len(padded)) * float(block), highest
-
-
-def _timeline(axes: Axes, audit: Audit, name: str, scores: npt.NDArray[np.float64]) -> None:
-    where, highest = _thin(scores)
-    axes.plot(where, highest, color=SCORE, linewidth=0.7)
-    axes.axhline(audit.threshold, color="black", linewidth=0.8, linestyle="--")
-    top = np.nanmax(np.append(highest, audit.threshold))
-    for event in audit.events:
-        if event.series == name:
-            axes.axvspan(event.start, event.stop, color=EVENT, alpha=0.6 if event.detected else 0.25, linewidth=0)
-            if not event.detected:
-                axes.plot((event.start + event.stop) / 2, top, "x", color="black", markersize=4)
-    alarms = [alarm.instant for alarm in audit.false_alarms if alarm.series == name]
-    axes.plot(alarms, np.full(len(alarms), audit.threshold), "v", color=ALARM, markersize=4)
-    axes.set_title(f"{name}: {len(alarms)} false alarm{'s' * (len(alarms) != 1)}", loc="left", fontsize="small")
-    axes.set_xlim(0, len(scores))
-
-
-def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[npt.NDArray[np.float64]]) -> Picture:
-    pyplot = require("matplotlib.pyplot", whose="The audit page")
+def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[npt.NDArray[np.float64]]) -> list[Item]:
+    """Scores with their threshold below a timeline, for the series with most trouble."""
     trouble = dict.fromkeys(names, 0)
     for name in [*(event.series for event in audit.missed), *(alarm.series for alarm in audit.false_alarms)]:
         trouble[name] += 1
     chosen = sorted(names, key=lambda name: -trouble[name])[:TIMELINES]
-    figure, grid = pyplot.subplots(
-        len(chosen), 1, figsize=(9, 1.5 * len(chosen) + 0.4), squeeze=False, layout="constrained"
-    )
     by_name = dict(zip(names, scores, strict=True))
-    for axes, name in zip(grid[:, 0], chosen, strict=True):
-        axes.spines[["top", "right"]].set_visible(False)
-        _timeline(axes, audit, name, by_name[name])
-    grid[-1, 0].set_xlabel("instant")
-    caption = (
-        "Scores, threshold (dashed), labelled events (yellow; pale, with a cross, where missed) and false alarms (red)."
-    )
+    groups: list[Item] = [_timeline(audit, name, by_name[name]) for name in chosen]
     if len(chosen) < len(names):
-        caption += f" The {len(chosen)} series with most misses and false alarms, of {len(names)}."
-    return Picture(figure_to_svg(figure), caption)
+        groups.append(f"These are the {len(chosen)} series with most misses and false alarms, of {len(names)}.")
+    return groups
 
 
-def _lists(audit: Audit) -> list[str | Table | Picture]:
+def _timeline(audit: Audit, name: str, scores: npt.NDArray[np.float64]) -> Group:
+    x, rows = np.arange(len(scores), dtype=np.float64), thinned(len(scores))
+    events = [event for event in audit.events if event.series == name]
+    false = [alarm for alarm in audit.false_alarms if alarm.series == name]
+    marks = [
+        Mark(*span(x, one.start, one.stop), "found" if one.detected else "missed", "found" if one.detected else "missed", "events", f"event at {one.time or f'row {one.start}'}, {f'found after {one.delay:g}' if one.detected else 'missed'}")
+        for one in events
+    ] + [
+        Mark(*span(x, one.instant, one.instant + 1), "false", "false alarm", "false alarms", f"false alarm at {one.time or f'row {one.instant}'}")
+        for one in false
+    ]  # fmt: skip
+    found = sum(event.detected for event in events)
+    level = np.full(len(scores), audit.threshold)
+    heading = f"{name}: {found} of {len(events)} events found, {len(false)} false alarm{'s' * (len(false) != 1)}"
+    drawn = [line("score", "seen", scores, rows), line("threshold", "limit", level, rows)]
+    return Group(
+        places(x, rows),
+        [lanes(heading, ("events", "false alarms")), panel("Scores against the threshold", drawn)],
+        marks,
+        axis={"label": "row"},
+        switches=False,
+        legend=("found", "missed", "false"),
+    )
+
+
+def _score_dots(audit: Audit) -> Dots:
+    rows = [Dot(row.name, row.pooled, floor=row.floor) for row in audit.evaluation.rows if np.isfinite(row.pooled)]
+    return Dots(
+        "Every score beside what the best fool gets under it",
+        rows,
+        caption="Dot: these scores. Grey bar: the best fool. What counts is the distance to the bar, not the height.",
+    )
+
+
+def _sweep(audit: Audit) -> Group:
+    where = list(range(len(audit.sweep)))
+    drawn = [("these scores, pooled", "c0", where, [p.pooled for p in audit.sweep])]
+    if audit.evaluation.n_series > 1:
+        drawn.append(("per-series mean", "c1", where, [p.per_series_mean for p in audit.sweep]))
+    drawn.append(("best fool, pooled", "floor", where, [p.floor for p in audit.sweep]))
+    return Group(
+        [],
+        [curves("SPD by the longest delay that counts", drawn, range=[0, 1], ylabel="SPD", height=280)],
+        axis={"label": "delta_max", "ticks": where, "names": [str(p.delta_max) for p in audit.sweep]},
+        switches=False,
+        caption="A longer tolerable delay raises SPD and its floor alike: choose it by need, not by the number it gives.",
+    )
+
+
+def _series_dots(audit: Audit, names: Sequence[str]) -> Dots:
+    score = audit.evaluation.spd
+    pairs = sorted(
+        ((value, name) for value, name in zip(score.per_series, names, strict=True) if np.isfinite(value)), reverse=True
+    )
+    rows = [Dot("all, one threshold (pooled)", float(score), tone="ink"), Dot("mean of the series", score.per_series_mean, tone="ink")]  # fmt: skip
+    return Dots(
+        "SPD of each series with its own threshold, and of all with one",
+        [*rows, *(Dot(name, value) for value, name in pairs)],
+    )
+
+
+def _answer(audit: Audit) -> str:
+    evaluation = audit.evaluation
+    found, false = len(audit.events) - len(audit.missed), len(audit.false_alarms)
+    floor = evaluation.curve.floors.best
+    spd = float(evaluation.spd)
+    worth = "better than every fool" if spd > floor else "no better than a fool"
+    how = "chosen with the labels" if audit.threshold_source == "oracle" else audit.threshold_source
+    return (
+        f"{found} of {len(audit.events)} events found, {false} false alarm{'s' * (false != 1)} at threshold {audit.threshold:.4g} ({how}). "
+        f"Over all thresholds SPD is {spd:.3f}, the best fool's {floor:.3f}: {worth}."
+    )
+
+
+def _keys(audit: Audit) -> list[Key]:
+    evaluation = audit.evaluation
+    missed, false = len(audit.missed), len(audit.false_alarms)
+    delays = [event.delay for event in audit.events if event.detected]
+    keys = [
+        Key(f"{len(audit.events) - missed} of {len(audit.events)}", "events found", "found"),
+        Key(f"{missed}", f"event{'s' * (missed != 1)} missed", "missed"),
+        Key(f"{false}", f"false alarm{'s' * (false != 1)}", "alarm"),
+    ]
+    if delays:
+        unit = "rows" if isinstance(evaluation.curve.delta_max, int) else "seconds"
+        keys.append(Key(f"{np.median(delays):.4g} {unit}", "delay of those found, median", "curve"))
+    keys.append(Key(f"{float(evaluation.spd):.3f}", f"SPD; the best fool has {evaluation.curve.floors.best:.3f}", "curve"))  # fmt: skip
+    return keys
+
+
+def _lists(audit: Audit) -> list[Item]:
     missed = [(event.series, event.time, event.start, event.stop) for event in audit.missed]
     false = [(alarm.series, alarm.time, alarm.instant) for alarm in audit.false_alarms]
-    content: list[str | Table | Picture] = []
+    content: list[Item] = []
     for what, columns, rows in (
         ("events missed", ("series", "time", "start", "stop"), missed),
         ("false alarms", ("series", "time", "instant"), false),
@@ -173,17 +151,23 @@ def audit_page(
         Printed at the foot.
     """
     evaluation = audit.evaluation
-    rows = [(r.name, r.fool, r.pooled, r.per_series_mean, r.floor, r.corrected) for r in evaluation.rows]
+    rows = [(r.name, r.pooled, r.per_series_mean, r.floor, r.corrected, r.fool) for r in evaluation.rows]
     table = Table(
-        ("score", "best fool", "pooled", "per-series mean", "floor", "chance-corrected"),
+        ("score", "pooled", "per-series mean", "floor", "chance-corrected", "best fool"),
         rows,
-        caption="oracle: the threshold was chosen with the labels. Chance-corrected: 0 is the best fool, 1 is perfect.",
         strong=(0,),
+        terms=terms_of("SPD", "floor", "chance-corrected", "oracle", "pooled", "per-series mean", "delta_max"),
     )
-    floors = Table(
-        ("fool", "pooled", "per-series mean"),
-        [(name, float(score), score.per_series_mean) for name, score in evaluation.curve.floors.named.items()],
-        caption=f"SPD of each fool on these labels at delta_max {evaluation.curve.delta_max}.",
+    floors = Dots(
+        f"SPD of each fool on these labels, delta_max {evaluation.curve.delta_max}",
+        [
+            Dot("these scores", float(evaluation.spd)),
+            *(
+                Dot(f"fool: {name}", float(score), tone="floor")
+                for name, score in evaluation.curve.floors.named.items()
+            ),
+        ],
+        caption="A fool's SPD is an area, like the one under the curve above.",
     )
     coin = Table(
         ("coin", "precision", "recall", "F1"),
@@ -196,27 +180,37 @@ def audit_page(
                 audit.best_coin.f1,
             ),
         ],
-        caption="Point-adjusted scores of an alarm at random on these labels, by closed form.",
+        caption="Point-adjusted scores of an alarm at random on these labels, by closed form; p: how often it is on.",
     )
     sweep = Table(
-        ("delta_max", "best fool", "pooled", "per-series mean", "floor", "chance-corrected"),
-        [(str(p.delta_max), p.fool, p.pooled, p.per_series_mean, p.floor, p.corrected) for p in audit.sweep],
+        ("delta_max", "pooled", "per-series mean", "floor", "chance-corrected", "best fool"),
+        [(str(p.delta_max), p.pooled, p.per_series_mean, p.floor, p.corrected, p.fool) for p in audit.sweep],
     )
     beware = [(row.name, row.warning) for row in evaluation.rows if row.warning]
+    curve = curve_group(
+        [("these scores", "c0", evaluation.curve)],
+        caption="Each threshold is a point: how late faults are found, and how many alarms are true. The area under the line is SPD.",
+    )
     sections = [
-        Section("Verdict", list(audit.verdict)),
-        Section("Every score beside its floor", [_score_picture(audit), table]),
-        Section("Before you quote one of them", [Table(("score", "beware"), beware)]),
-        Section("Precision against delay", [_curve_picture(audit), floors]),
-        Section("How SPD moves with delta_max", [_sweep_picture(audit), sweep]),
-        Section("What a coin gets under point adjustment", [coin]),
+        Section(
+            f"Where alarms went right and wrong, threshold {audit.threshold:.6g} ({audit.threshold_source})",
+            _timelines(audit, names, scores),
+        ),
+        Section("What the scores are worth", [*audit.verdict, _score_dots(audit), table]),
+        Section("Precision against delay", [curve, floors]),
+        Section("How SPD moves with delta_max", [_sweep(audit), sweep]),
     ]
     if evaluation.n_series > 1:
-        sections.append(Section("Pooled against per-series mean", [_series_picture(audit, names)]))
-    where = f"Where alarms went wrong, threshold {audit.threshold:.6g} ({audit.threshold_source})"
-    sections.append(Section(where, [_timelines(audit, names, scores), *_lists(audit)]))
+        sections.append(Section("Pooled against per-series mean", [_series_dots(audit, names)]))
+    sections += [
+        Section("What a coin gets under point adjustment", [coin]),
+        Section("Before you quote one of the scores", [Table(("score", "beware"), beware)]),
+        Section("Every miss and every false alarm", _lists(audit)),
+    ]
     lead = (
-        f"{evaluation.n_series} series, {evaluation.n_instants:,} instants, {evaluation.n_events} events, "
-        f"delta_max {evaluation.curve.delta_max}."
+        f"{evaluation.n_series} series, {evaluation.n_instants:,} rows, {evaluation.n_events} events; an event counts as found within "
+        f"delta_max {evaluation.curve.delta_max} of its beginning."
     )
-    return render_page("What these scores are worth", sections, lead=lead, command=command)
+    return render_page(
+        "What these scores are worth", sections, lead=lead, answer=_answer(audit), keys=_keys(audit), command=command
+    )

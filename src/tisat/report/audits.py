@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from tisat.benchmark.comparison import Comparison
 from tisat.benchmark.layout import DASH, Layout
 from tisat.metrics.audit import Audit
-from tisat.report.page import Section, Table, render_page
+from tisat.report.page import Dot, Dots, Section, Table, render_page
+from tisat.report.words import terms_of
 
 
 def _three(value: float) -> str:
@@ -76,12 +77,35 @@ def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, comm
         caption="95 % bootstrap intervals over events.",
     )
     beware = Table(("score", "beware"), [(row.name, row.warning) for row in first.rows if row.warning])
+    dots = [
+        Dots(
+            row.name,
+            [
+                Dot(name, audit.evaluation[row.name].pooled, floor=audit.evaluation[row.name].floor, tone=f"c{i % 8}", low=_end(comparison, row.name, name, "low"), high=_end(comparison, row.name, name, "high"))
+                for i, (name, audit) in enumerate(audits.items())
+            ],
+            caption="Dot: the value, with its interval. Grey bar: the best fool." if row is first.rows[0] else "",
+        )
+        for row in first.rows
+        if math.isfinite(row.pooled)
+    ]  # fmt: skip
+    marked = Table(
+        layout.headers,
+        layout.rows,
+        caption=layout.caption,
+        terms=terms_of("SPD", "floor", "oracle", "pooled", "interval", "delta_max"),
+    )
     sections = [
-        Section("Which is better", list(comparison.verdict)),
-        Section("Side by side", [Table(layout.headers, layout.rows, caption=layout.caption)]),
+        Section("Side by side", [*dots, marked]),
         Section("How sure", [intervals]),
         Section("Before you quote one of them", [beware]),
         *(Section(f"{name} in words", list(audit.verdict)) for name, audit in audits.items()),
     ]
-    lead = f"{', '.join(audits)}: {first.n_series} series, {first.n_instants:,} instants, {first.n_events} events."
-    return render_page("Scores side by side", sections, lead=lead, command=command)
+    answer, *more = comparison.verdict
+    lead = f"{', '.join(audits)}: {first.n_series} series, {first.n_instants:,} rows, {first.n_events} events."
+    return render_page("Scores side by side", sections, lead=lead, answer=answer, more=more, command=command)
+
+
+def _end(comparison: Comparison, score: str, name: str, which: str) -> float:
+    found = comparison.intervals.get(score, {}).get(name)
+    return math.nan if found is None else float(getattr(found, which))

@@ -1,6 +1,6 @@
 """The benchmark report: self-contained HTML with tables and pictures, pages for single entities, and the tables as Markdown, LaTeX and csv.
 
-Everything is drawn from figures and counts that were already made. No network, no script.
+Everything is drawn from figures and counts that were already made. No network.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from tisat.benchmark.layout import Layout
 from tisat.benchmark.tables import TITLES, markdown_page, ranks_of, rule_title, tables_of, where_from
 from tisat.report.benchmark_entity import entity_page
 from tisat.report.benchmark_pictures import (
-    cost_picture,
-    curves_picture,
-    intervals_picture,
-    pooled_mean_picture,
+    cost_group,
+    curves_group,
+    interval_dots,
+    pooled_mean_group,
     ranks_picture,
-    sweep_picture,
+    sweep_group,
 )
-from tisat.report.page import Block, Picture, Section, render_page
+from tisat.report.charts import Group
+from tisat.report.page import Block, Item, Key, Picture, Section, Table, render_page
+from tisat.report.words import terms_of
 
 SHOWN_CURVES = 6  # systems in a picture of curves: more cannot be told apart
 
@@ -47,13 +49,13 @@ def table_block(layout: Layout) -> Block:
     body = []
     for i, row in enumerate(layout.rows):
         cells = "".join(
-            f'<td class="{css}{" best" * ((i, j) in layout.strong)}" style="white-space:nowrap">{html.escape(cell)}</td>'
+            f'<td class="{css}{" best" * ((i, j) in layout.strong)}">{html.escape(cell)}</td>'
             for j, (cell, css) in enumerate(zip(row, side, strict=True))
         )
         line = ' style="border-top:2px solid var(--line)"' if i in layout.rules else ""
         body.append(f"<tr{line}>{cells}</tr>")
     return Block(
-        f'<h3 style="margin:1.6rem 0 .2rem">{html.escape(layout.title)}</h3><div style="overflow-x:auto;font-size:.85rem">'
+        f'<h3 style="margin:1.6rem 0 .2rem">{html.escape(layout.title)}</h3><div class="wide nowrap" tabindex="0" style="font-size:.85rem">'
         f"<table><thead><tr>{top}</tr><tr>{names}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
         f'<p style="color:var(--soft);font-size:.85rem;margin-top:.2rem">{html.escape(layout.caption)}</p>'
     )
@@ -70,9 +72,9 @@ def curve_systems(frozen: Frozen, rule: str) -> list[str]:
     return fixed + rest[: SHOWN_CURVES - len(fixed)]
 
 
-def _curves(frozen: Frozen, evaluation: Evaluation, rule: str) -> Picture | None:
+def _curves(frozen: Frozen, evaluation: Evaluation, rule: str) -> Group | None:
     delta = frozen.about["delta_max"]
-    curves, floors = {}, {}
+    drawn, floors = {}, {}
     for dataset, everyone in evaluation.entities.items():
         lines = {}
         for name in curve_systems(frozen, rule):
@@ -80,88 +82,69 @@ def _curves(frozen: Frozen, evaluation: Evaluation, rule: str) -> Picture | None
             if runs and len(entities) == len(everyone):
                 lines[name] = evaluation.counts(runs[0], entities, rule, delta).curve()
         if lines:
-            curves[dataset] = lines
+            drawn[dataset] = lines
             floors[dataset] = floor_of(evaluation, dataset, everyone, rule, delta)[0]
-    if not curves:
-        return None
-    return Picture(
-        curves_picture(curves, floors),
-        f"Precision over normalised delay, pooled, first seed; alarm rule: {rule_title(rule)}; delta_max = {delta}. The area under a step line is its SPD; dotted: the best fool's SPD, as a level. {where_from(frozen)}",
-    )
+    return curves_group(drawn, floors) if drawn else None
 
 
 def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
+    """Pictures before tables; what holds for all of them is said once, in the section that comes first."""
     delta, rules = frozen.about["delta_max"], frozen.about["rules"]
-    where = where_from(frozen)
     sections = []
-    if frozen.figures:
-        sections.append(
-            Section(
-                "Every system, with its interval",
-                [
-                    Picture(
-                        intervals_picture(frozen, rule=rule, delta_max=delta),
-                        f"Pooled SPD (dot) with its 95 % bootstrap interval over entities, and the per-entity mean (tick); hollow: fewer entities. Dotted line: the best fool under the same rule. "
-                        f"Alarm rule: {rule_title(rule)}; delta_max = {delta}. Red: TiSAT; grey: other systems of the paper; blue: not in the paper. {where}",
-                    )
-                    for rule in rules
-                ],
-            )
+    for rule in rules if frozen.figures else ():
+        dots = interval_dots(frozen, rule=rule, delta_max=delta)
+        how = (
+            "Dot: pooled SPD, the best on top. Bar in its colour: the 95 % interval over entities. Small tick: the per-entity mean. Grey bar: the best fool under the "
+            "same rule. Hollow: fewer entities. Red: TiSAT; grey: other systems of the paper; blue: not in the paper."
         )
-    pictures = []
+        sections.append(Section(f"Every system under: {rule_title(rule)}", [how, *dots]))
+    pictures: list[Item] = []
     for rule in rules if frozen.entities else ():
         ranks = ranks_of(frozen, rule=rule)
         if ranks is not None:
             pictures.append(
                 Picture(
                     ranks_picture(ranks),
-                    f"Mean rank over {ranks.blocks} entities (1 is best, right); systems under one bar are not told apart (Nemenyi, 5 %). Alarm rule: {rule_title(rule)}. {where}",
+                    f"{rule_title(rule)}: mean rank over {ranks.blocks} entities. 1, on the right, is best; systems under one bar are not told apart (Nemenyi, 5 %).",
                 )
             )
     if pictures:
         sections.append(Section("Mean ranks", pictures))
     if evaluation is not None and frozen.figures:
-        drawn = [picture for rule in rules if (picture := _curves(frozen, evaluation, rule)) is not None]
+        drawn: list[Item] = []
+        for rule in rules:
+            group = _curves(frozen, evaluation, rule)
+            if group is not None:
+                drawn += [f"Alarm rule: {rule_title(rule)}.", group]
         if drawn:
-            sections.append(Section("SPD curves", drawn))
+            sections.append(Section("SPD curves", ["The area under a step line is the SPD of the first seed, pooled.", *drawn]))  # fmt: skip
     if len({f.delta_max for f in frozen.figures}) > 1:
-        sections.append(
-            Section(
-                "SPD against delta_max",
-                [
-                    Picture(
-                        sweep_picture(frozen, rule=rule),
-                        f"Pooled SPD by delta_max; alarm rule: {rule_title(rule)}. The fool grows with delta_max. {where}",
-                    )
-                    for rule in rules
-                ],
-            )
-        )
+        swept: list[Item] = ["The fool grows with delta_max, so a longer delay is no better result."]
+        for rule in rules:
+            swept += [f"Alarm rule: {rule_title(rule)}.", sweep_group(frozen, rule=rule)]
+        sections.append(Section("SPD against delta_max", swept))
     if frozen.figures:
-        sections.append(
-            Section(
-                "Pooled against mean",
-                [
-                    Picture(
-                        pooled_mean_picture(frozen, delta_max=delta),
-                        f"One point a system, data set and rule; delta_max = {delta}. Below the line, one threshold for all entities costs more than a better model would bring. {where}",
-                    )
-                ],
-            )
-        )
-        sections.append(
-            Section(
-                "Cost against quality",
-                [
-                    Picture(
-                        cost_picture(frozen, rule=rule, delta_max=delta),
-                        f"Alarm rule: {rule_title(rule)}; delta_max = {delta}; systems that have every entity. Seconds from a busy machine: orders of magnitude. {where}",
-                    )
-                    for rule in rules[-1:]
-                ],
-            )
-        )
+        below = "Below the dotted line, one threshold for all entities costs more than a better model would bring."
+        sections.append(Section("Pooled against mean", [below, pooled_mean_group(frozen, delta_max=delta)]))
+        seconds = f"Alarm rule: {rule_title(rules[-1])}; systems that have every entity. Seconds from a busy machine: orders of magnitude."
+        sections.append(Section("Cost against quality", [seconds, cost_group(frozen, rule=rules[-1], delta_max=delta)]))
     return sections
+
+
+def _answer(frozen: Frozen) -> tuple[str, list[str]]:
+    """Which system has the highest SPD on each data set under the last rule, beside the best fool."""
+    delta, rules = frozen.about["delta_max"], frozen.about["rules"]
+    sentences = []
+    for dataset in frozen.about["data"]:
+        here = [f for f in frozen.figures if f.dataset == dataset and f.rule == rules[-1] and f.delta_max == delta and f.entities == f.of and f.pooled == f.pooled]  # fmt: skip
+        if here:
+            best = max(here, key=lambda f: f.pooled)
+            below = sum(f.pooled <= f.floor for f in here)
+            sentences.append(
+                f"{TITLES[dataset]}: {best.system} has the highest SPD, {100 * best.pooled:.1f} %; the best fool has {100 * best.floor:.1f} %, and "
+                f"{below} of {len(here)} systems are no better than it."
+            )
+    return (sentences[0] if sentences else ""), sentences[1:]
 
 
 def _entity_pages(folder: Path, frozen: Frozen, evaluation: Evaluation) -> Section:
@@ -208,16 +191,30 @@ def report_page(
         facts.append("Not run: " + "; ".join(about["not_run"]) + ".")
     if about["failures"]:
         facts.append("Failed: " + "; ".join(about["failures"]) + ".")
+    tables = tables_of(frozen)
+    terms = ("SPD", "floor", "chance-corrected", "pooled", "interval", "alarm rule", "delta_max")
+    words = Table(("term", "what it means"), list(terms_of(*terms)))
+    answer, more = _answer(frozen)
+    keys = [
+        Key(f"{len({f.system for f in frozen.figures})}", "systems", "curve"),
+        Key(f"{len(about['data'])}", f"data set{'s' * (len(about['data']) != 1)}", "curve"),
+        Key(f"{about['delta_max']}", "rows: the longest delay that counts (delta_max)", "line"),
+        Key(f"{len(about['failures'])}", f"task{'s' * (len(about['failures']) != 1)} failed", "alarm" if about["failures"] else "found"),
+    ]  # fmt: skip
     sections = [
-        Section("What this is", facts),
-        Section("Tables", [table_block(table) for table in tables_of(frozen)]),
         *_pictures(frozen, evaluation),
+        Section("The words", [words]),
+        Section("Tables", [f"{len(tables)} tables; the best of a column is in bold.", *map(table_block, tables)]),
         *extra,
+        Section("What this is", facts),
     ]
     return render_page(
         about["title"],
         sections,
-        lead="Every figure beside what a fool gets on the same labels.",
+        lead="Every figure stands beside what a fool gets on the same labels.",
+        answer=answer,
+        more=more,
+        keys=keys if frozen.figures else (),
         command=command or about["command"],
     )
 

@@ -6,44 +6,21 @@ labels only colour the picture and sort the alarms into true and false.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.benchmark.evaluation import Evaluation, statistic_of
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.tables import TITLES, rule_title
 from tisat.metrics import count_alarms
-from tisat.report.benchmark_pictures import _pyplot, _tidy
-from tisat.report.page import Picture, Section, Table, figure_to_svg, render_page
+from tisat.report.charts import Group, Mark, channel_panel, evidence_panel, lanes, places, span, thinned
+from tisat.report.page import Item, Section, Table, render_page
+from tisat.report.words import terms_of
 
 CHANNELS = 5  # channels drawn: those that move most in the test series, in units of training
-PIXELS = 1500  # columns a line is thinned to: minimum and maximum of each stretch are kept
+POINTS = 3000  # of one curve; the least and the greatest value of each stretch are kept
 RULE = "excess"
-
-
-def thin(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Instants and values of a line with at most ``2 * PIXELS`` points that looks the same.
-
-    Examples
-    --------
-    >>> x, y = thin(np.array([0.0, 5.0, 1.0]))
-    >>> x.tolist(), y.tolist()
-    ([0, 1, 2], [0.0, 5.0, 1.0])
-    """
-    if len(values) <= 2 * PIXELS:
-        return np.arange(len(values)), values
-    edges = np.linspace(0, len(values), PIXELS + 1).astype(np.int64)
-    filled = np.where(np.isnan(values), -np.inf, values)
-    low = [
-        int(a + np.argmin(np.where(np.isinf(filled[a:b]), np.inf, filled[a:b]))) for a, b in itertools.pairwise(edges)
-    ]
-    high = [int(a + np.argmax(filled[a:b])) for a, b in itertools.pairwise(edges)]
-    where = np.unique(np.array(low + high, dtype=np.int64))
-    return where, values[where]
 
 
 def nominal_threshold(evaluation: Evaluation, identifier: str, rule: str) -> float:
@@ -55,11 +32,6 @@ def nominal_threshold(evaluation: Evaluation, identifier: str, rule: str) -> flo
         nominal |= {"nominal_views": arrays["nominal_views"], "views": arrays["nominal_views"]}
     top = float(np.nanmax(statistic_of(nominal, made)))
     return float(np.nextafter(max(top, 0.0), np.inf))
-
-
-def _shade(axes: Any, events: npt.NDArray[np.int64]) -> None:
-    for start, stop in events:
-        axes.axvspan(start, stop, color="#f5b7b1", alpha=0.55, linewidth=0)
 
 
 def entity_page(
@@ -78,37 +50,25 @@ def entity_page(
     spread = np.nanstd(train.values, axis=0)
     moved = np.nanstd(test.values, axis=0) / np.where(spread > 0, spread, 1.0)
     channels = sorted(np.argsort(-moved)[:CHANNELS].tolist())
-    rows = len(channels) + len(runs)
-    figure, panels = _pyplot().subplots(
-        rows, 1, figsize=(11, 0.85 * len(channels) + 1.35 * len(runs) + 0.6), sharex=True, squeeze=False
-    )
-    lines = panels[:, 0]
-    for axes, channel in zip(lines, channels, strict=False):
-        _shade(axes, test.events)
-        axes.plot(*thin(test.values[:, channel].astype(np.float64)), color="#34495e", linewidth=0.7)
-        axes.set_ylabel(test.channels[channel][:12], rotation=0, ha="right", va="center", fontsize=8)
-        axes.set_yticks([])
-        _tidy(axes)
-    table = []
-    for axes, (name, identifier) in zip(lines[len(channels) :], runs.items(), strict=True):
+    x, rows = np.arange(len(test), dtype=np.float64), thinned(len(test), most=POINTS)
+    panels = [channel_panel(test.channels[c], test.values[:, c], None, rows, hidden=i >= 2) for i, c in enumerate(channels)]  # fmt: skip
+    table, marks = [], []
+    for number, (name, identifier) in enumerate(runs.items()):
         statistic = evaluation.statistic(identifier, RULE)
         threshold = nominal_threshold(evaluation, identifier, RULE)
         counts = count_alarms(test.labels, np.nan_to_num(statistic, nan=-np.inf) >= threshold, delta_max=delta)
-        _shade(axes, test.events)
-        floor = max(threshold / 100, 1e-6)
-        axes.plot(*thin(np.maximum(statistic, floor)), color="#2471a3", linewidth=0.8)
-        axes.axhline(threshold, color="#1e8449", linewidth=0.9, linestyle="--")
-        axes.set_yscale("log")
-        height = max(float(np.nanmax(statistic)), threshold) * 1.6
-        false = counts.false_alarms[0]
+        drawn = evidence_panel(np.asarray(statistic), threshold, rows, name=f"{name}: evidence")
+        panels.append({**drawn, "hidden": number >= 2})
+        for (start, stop), hit, delay in zip(test.events, counts.detected, counts.delays, strict=True):
+            kind = "found" if hit else "missed"
+            told = f"{name}: event at row {start} {f'found after {delay:g} rows' if hit else 'missed'}"
+            marks.append(Mark(*span(x, int(start), int(stop)), kind, kind, name, told))
+        marks += [
+            Mark(*span(x, int(t), int(t) + 1), "false", "false", name, f"{name}: false alarm at row {t}")
+            for t in counts.false_alarms[0]
+        ]
         missed = test.events[~counts.detected, 0]
-        found = test.events[counts.detected, 0] + counts.delays[counts.detected]
-        axes.plot(false, np.full(len(false), height), "x", color="#c0392b", markersize=5)
-        axes.plot(missed, np.full(len(missed), height), "v", color="#111111", markersize=5)
-        axes.plot(found, np.full(len(found), height), "^", color="#1e8449", markersize=5)
-        axes.set_ylabel(name[:22], rotation=0, ha="right", va="center", fontsize=8)
-        axes.tick_params(labelsize=7)
-        _tidy(axes)
+        delays = counts.delays[counts.detected]
         table.append(
             (
                 name,
@@ -116,26 +76,31 @@ def entity_page(
                 counts.true_alarms,
                 counts.n_events - counts.true_alarms,
                 counts.n_false_alarms,
-                counts.average_delay,
+                float(np.median(delays)) if len(delays) else float("nan"),
                 ", ".join(map(str, missed[:8].tolist())) or "none",
             )
         )
-    lines[-1].set_xlabel("instant of the test series")
-    figure.tight_layout()
-    spd = {(e.system, e.rule): e.spd for e in frozen.entities if e.dataset == dataset and e.entity == entity}
-    rules = frozen.about["rules"]
-    content: list[str | Table | Picture] = [
-        Picture(
-            figure_to_svg(figure),
-            f"Top: the {len(channels)} channels that move most. Below: each system's statistic under the rule '{RULE}' (logarithmic), first seed; dashed: the threshold, the highest value on nominal rows. "
-            "Shaded: labelled events. Green triangle: event found; black triangle: event missed; red cross: false alarm.",
-        ),
+    best = max(range(len(table)), key=lambda i: (table[i][2], -table[i][4]))
+    group = Group(
+        places(x, rows),
+        [lanes("Events and false alarms of each system", tuple(runs), height=62 + 46 * len(runs)), *panels],
+        marks,
+        axis={"label": "row of the test series"},
+        legend=("found", "missed", "false"),
+        caption=f"One lane for each system, first seed, under the rule '{RULE}'; the threshold is the highest value on nominal rows. Channels: the {len(channels)} that move most. "
+        "The names above switch panels on and off; drag to zoom.",
+    )
+    content: list[Item] = [
+        group,
         Table(
-            ("system", "events", "found", "missed", "false alarms", "mean delay", "missed at"),
+            ("system", "events", "found", "missed", "false alarms", "median delay of those found", "missed at row"),
             table,
-            caption=f"At a threshold from training data; delta_max = {delta}. A missed event has delay {delta}.",
+            caption=f"At a threshold from training data; an event is found within delta_max = {delta} rows of its beginning.",
+            best=[(best, 0)],
         ),
     ]
+    spd = {(e.system, e.rule): e.spd for e in frozen.entities if e.dataset == dataset and e.entity == entity}
+    rules = frozen.about["rules"]
     if spd:
         content.append(
             Table(
@@ -146,12 +111,14 @@ def entity_page(
                     if any((one["name"], rule) in spd for rule in rules)
                 ],
                 caption=f"SPD of this entity under each rule, delta_max = {delta}, mean over seeds.",
+                terms=terms_of("SPD", "alarm rule", "delta_max"),
             )
         )
-    title = f"{TITLES[dataset]} {entity}"
+    name, _, found_events, _, false, _, _ = table[best]
     return render_page(
-        title,
-        [Section("Series, statistics, alarms", content)],
-        lead=f"{len(test):,} instants, {test.n_channels} channels, {len(test.events)} events.",
+        f"{TITLES[dataset]} {entity}",
+        [Section("Series, evidence, alarms", content)],
+        answer=f"{name} finds {found_events} of {len(test.events)} events with {false} false alarm{'s' * (false != 1)}, the most of the {len(table)} systems shown.",
+        lead=f"{len(test):,} rows, {test.n_channels} channels, {len(test.events)} events.",
         command=frozen.about["command"],
     )

@@ -6,27 +6,35 @@ the rooms below do not offer to every user.
 
 from __future__ import annotations
 
-import html
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tisat._extras import require
 from tisat.datasets.synthetic import Fault, Plant, make_plant
 from tisat.detectors import make
 from tisat.metrics import AlarmCounts, SPDCurve, best_adjusted_f1, chance_corrected, count_alarms, spd_curve
 from tisat.registry import DEFAULT
-from tisat.report.page import Block, Picture, Section, Table, figure_to_svg, render_page
-from tisat.report.timeline import FALSE, FOUND, MISSED, Mark, draw_timeline
+from tisat.report.charts import (
+    Array,
+    Group,
+    Mark,
+    axis_of,
+    channel_panel,
+    curves,
+    evidence_panel,
+    lanes,
+    places,
+    span,
+    thinned,
+)
+from tisat.report.page import Dot, Dots, Item, Key, Section, Table, render_page
+from tisat.report.words import curve_group, terms_of
 from tisat.sequential.alarms import Alarm, Alarms
 from tisat.sequential.picture import blamed
 from tisat.watch.watch import Watch
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DELTA_MAX = 100  # instants: the headline of the specification
 BUDGET = "1/day"
@@ -186,84 +194,104 @@ def alarm_rows(demo: Demo, *, reasons: int = 2) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _marks(demo: Demo) -> list[Mark]:
+def _marks(demo: Demo, x: Array) -> list[Mark]:
     """Faults and false alarms as the timeline names them."""
     marks = [
-        Mark(fault.start, fault.stop, fault.kind + ("" if hit else " (missed)"), FOUND if hit else MISSED)
+        Mark(
+            *span(x, fault.start, fault.stop),
+            "found" if hit else "missed",
+            fault.kind + ("" if hit else " (missed)"),
+            "faults",
+            f"{fault.kind}: {_told(demo, fault)}",
+        )
         for fault, hit in zip(demo.plant.faults, demo.counts.detected, strict=True)
     ]
-    rows = len(demo.plant.test)
-    return marks + [Mark(a.raised, a.cleared or rows, a.kind or "alarm", FALSE) for a in false_alarms(demo)]
+    return marks + [
+        Mark(*span(x, a.raised, a.cleared), "false", a.kind or "alarm", "false alarms", f"false alarm; {a.kind}: {a.why}")
+        for a in false_alarms(demo)
+    ]  # fmt: skip
 
 
-def _loss_picture(demo: Demo) -> Figure | None:
+def _timeline(demo: Demo) -> Group:
+    """The timeline, the blamed channels with what was expected of them, and the evidence. Every other channel waits for its button."""
+    test = demo.plant.test
+    x, clock, _ = axis_of(test)
+    rows = thinned(len(test))
+    expected, spread = demo.watch.detector.expected(test)
+    order = blamed(demo.alarms, test, test.n_channels)
+    panels = [
+        channel_panel(test.channels[c], test.values[:, c], (expected[:, c], spread[:, c]), rows, hidden=c not in order[:3])
+        for c in order
+    ]  # fmt: skip
+    return Group(
+        places(x, rows),
+        [
+            lanes("What happened when", ("faults", "false alarms")),
+            *panels,
+            evidence_panel(demo.alarms.statistic, demo.alarms.threshold, rows),
+        ],
+        _marks(demo, x),
+        clock,
+        caption="Drag to zoom; a double click or the button goes back. The names above switch a channel on and off. Black line: seen. Blue: expected, with two "
+        "usual spreads around it. Below: the evidence, which raises an alarm at its threshold.",
+        legend=("found", "missed", "false"),
+    )
+
+
+def _losses(demo: Demo) -> Group | None:
     history: Sequence[dict[str, float]] = getattr(demo.watch.detector, "history_", ())
     if len(history) < 2:
         return None
-    figure, axes = require("matplotlib.pyplot", whose="The report").subplots(figsize=(6, 2.6))
-    for name in [key for key in history[0] if key != "epoch"]:
-        axes.plot([row["epoch"] for row in history], [row[name] for row in history], marker="o", ms=3, label=name)
-    axes.set(xlabel="epoch", ylabel="loss")
-    axes.legend(frameon=False)
-    return figure  # type: ignore[no-any-return]
+    epochs = [row["epoch"] for row in history]
+    drawn = [
+        (name, f"c{i}", epochs, [row[name] for row in history])
+        for i, name in enumerate(key for key in history[0] if key != "epoch")
+    ]
+    caption = "Loss by epoch, on the training rows and on their tail."
+    return Group(epochs, [curves("Loss", drawn, height=240)], axis={"label": "epoch"}, caption=caption, switches=False)
+
+
+def _score_dots(demo: Demo) -> Dots:
+    floors = next(iter(demo.curves.values())).floors
+    rows = [Dot(row, float(curve.score), floor=floors.best) for row, curve in demo.curves.items()]
+    rows += [Dot(f"fool: {name}", float(score), tone="floor") for name, score in floors.named.items()]
+    return Dots(
+        "SPD of each score", rows, caption="Grey bar: what the best fool gets. What counts is the distance to it."
+    )
 
 
 def demo_page(demo: Demo, *, command: str = "tisat demo") -> str:
     """The result as one self-contained HTML page: the answer, the timeline, the alarms, what the scores are worth."""
     test, detector = demo.plant.test, demo.watch.detector
-    first = next(iter(demo.curves.values()))
-    training: list[str | Table | Picture | Block] = [
+    training: list[Item] = [
         f"{detector!r} learned from {detector.trained_on_['rows_used']:,} nominal rows. The threshold was found on what it says of rows "
         f"it had not seen ({detector.nominal_source_}).",
         *demo.alarms.calibration.words,
         *demo.alarms.calibration.notes,
     ]
-    losses = _loss_picture(demo)
+    losses = _losses(demo)
     if losses is not None:
-        training.append(Picture(figure_to_svg(losses), "Loss by epoch, on the training rows and on their tail."))
+        training.append(losses)
     answer, *more = key_figures(demo)
-    timeline = draw_timeline(_marks(demo), demo.alarms, test, channels=blamed(demo.alarms, test, 3))
+    faults = Table(FAULT_COLUMNS, fault_rows(demo), f"A fault is found when an alarm is on within {DELTA_MAX} minutes of its beginning.")  # fmt: skip
+    why = (
+        "After: minutes since the fault began. Why: the value seen, the value expected and its usual spread, in the plant's units, "
+        "for the two channels most blamed."
+    )
+    scores = score_rows(demo)
+    top = max(range(len(demo.curves)), key=lambda i: scores[i][1])
+    table = Table(SCORE_COLUMNS, scores, strong=(0, 1), best={(top, 1), (top, 2)}, terms=terms_of("SPD", "floor", "chance-corrected", "point-adjusted F1 (oracle)", "excess rule", "delta_max"), caption="In bold: what this page is about, and the best.")  # fmt: skip
+    shown = [(row, f"c{i}", curve) for i, (row, curve) in enumerate(demo.curves.items())]
     sections = [
-        Section(
-            "What happened",
-            [
-                Block(f'<p class="answer">{html.escape(answer)}</p>'),
-                *more,
-                Picture(
-                    figure_to_svg(timeline),
-                    "Green: faults that were found. Black: faults that were missed. Red: false alarms, named by what they look like. "
-                    "Below: the channels most blamed, then the statistic, which raises an alarm at its threshold.",
-                ),
-                Table(
-                    FAULT_COLUMNS,
-                    fault_rows(demo),
-                    f"A fault is found when an alarm is on within {DELTA_MAX} minutes of its beginning.",
-                ),
-            ],
-        ),
-        Section(
-            "The alarms and their reasons",
-            [
-                Table(
-                    ALARM_COLUMNS,
-                    alarm_rows(demo),
-                    "After: minutes since the fault began. Why: the value seen, the value expected and its usual spread, in the plant's units, "
-                    "for the two channels most blamed.",
-                ),
-            ],
-        ),
+        Section("What happened", [_timeline(demo), faults]),
+        Section("The alarms and their reasons", [Table(ALARM_COLUMNS, alarm_rows(demo), why)]),
         Section(
             "What the scores are worth",
             [
-                "SPD is the area under precision against delay, over all thresholds: each fault is rewarded once, the more the sooner, and each "
-                "false alarm is penalised once. 1 is perfect.",
-                "A floor is what a fool gets on the same labels: random scores, random scores held for a while, an alarm that is always on, one "
-                "that blinks. Chance-corrected SPD is 0 for the best fool and 1 for a perfect detector.",
-                "Point-adjusted F1 is the score most papers report, at the best threshold, chosen by looking at the labels (an oracle). Random "
-                "guessing wins it here. That is why it is shown and not used.",
-                Table(SCORE_COLUMNS, score_rows(demo), f"delta_max = {DELTA_MAX} minutes.", strong=(0, 1)),
-                Picture(
-                    figure_to_svg(first.plot().figure), "Alarm precision against normalised delay; the area is SPD."
+                _score_dots(demo),
+                table,
+                curve_group(
+                    shown, caption="The area under a step line is its SPD. A click on a name switches its line off."
                 ),
             ],
         ),
@@ -273,7 +301,34 @@ def demo_page(demo: Demo, *, command: str = "tisat demo") -> str:
         f"A generated plant of {test.n_channels} channels, {len(test):,} minutes of test data with {demo.counts.n_events} labelled "
         f"faults; nothing is tuned to them. {demo.seconds:.0f} s in all."
     )
-    return render_page("tisat: from a series to alarms you can afford", sections, lead=lead, command=command)
+    steps = (
+        "The same with your own file: `tisat fit week.csv --budget 1/day --out pump.tisat`, then `tisat alarm next.csv --model pump.tisat --html alarms.html`.",
+        "See it live: `tisat serve --demo`, then open http://127.0.0.1:8765.",
+    )
+    return render_page(
+        "tisat demo: a plant, its faults and its alarms",
+        sections,
+        lead=lead,
+        answer=answer,
+        more=more,
+        keys=_keys(demo),
+        next_steps=steps,
+        command=command,
+    )
+
+
+def _keys(demo: Demo) -> list[Key]:
+    """The figures of the answer; misses are counted apart from delays."""
+    false, gone = len(false_alarms(demo)), len(missed(demo))
+    delays = demo.counts.delays[demo.counts.detected]
+    keys = [
+        Key(f"{demo.counts.true_alarms} of {demo.counts.n_events}", "faults found", "found"),
+        Key(f"{gone}", f"fault{'s' * (gone != 1)} missed", "missed"),
+        Key(f"{false}", f"false alarm{'s' * (false != 1)} in {demo.counts.days_outside:.1f} days without faults; your budget is {demo.alarms.calibration.budget}", "alarm"),
+    ]  # fmt: skip
+    if len(delays):
+        keys.append(Key(f"{np.median(delays):.0f} min", "from the beginning of a fault to its alarm, median of those found", "curve"))  # fmt: skip
+    return keys
 
 
 def demo_document(demo: Demo) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tisat import registry
 from tisat._extras import require
+from tisat._palette import ALARM, EXPECTED, LINE, SOFT
 from tisat.errors import CalibrationWarning
 from tisat.report.page import Picture, Section, Table, figure_to_svg, render_page
 from tisat.sequential.budget import Budget
@@ -179,18 +180,18 @@ def draw(study: OwnStudy) -> Any:
     asked = np.array([step.period for step in study.curve])
     seen = [step for step in study.curve if step.alarms]
     top = max(asked[-1], *(step.low for step in study.curve))
-    axis.axvspan(study.half.vouched, asked[-1], color="#e9ecf1", linewidth=0)
-    axis.text(study.half.vouched, top, " extrapolated", va="top", fontsize=9, color="#5d6675")
-    axis.plot(asked, asked, color="#5d6675", linewidth=1.0, linestyle="--")
-    axis.text(asked[1], asked[1] * 1.25, "as asked", rotation=33, fontsize=9, color="#5d6675", va="bottom")
+    axis.axvspan(study.half.vouched, asked[-1], color=LINE, linewidth=0)
+    axis.text(study.half.vouched, top, " extrapolated", va="top", fontsize=9, color=SOFT)
+    axis.plot(asked, asked, color=SOFT, linewidth=1.0, linestyle="--")
+    axis.text(asked[1], asked[1] * 1.25, "as asked", rotation=33, fontsize=9, color=SOFT, va="bottom")
     low = [step.low for step in study.curve]
     high = [min(step.high, 3 * top) if step.high is not None else 3 * top for step in study.curve]
-    axis.fill_between(asked, low, high, color="#2471a3", alpha=0.18, linewidth=0)
+    axis.fill_between(asked, low, high, color=EXPECTED, alpha=0.18, linewidth=0)
     axis.plot(
-        [s.period for s in seen], [s.realised for s in seen], color="#2471a3", linewidth=2.0, marker="o", markersize=3
+        [s.period for s in seen], [s.realised for s in seen], color=EXPECTED, linewidth=2.0, marker="o", markersize=3
     )
-    axis.axvline(study.half.target, color="#c0392b", linewidth=1.2)
-    axis.text(study.half.target, asked[0], f" {study.half.budget}", color="#c0392b", fontsize=9, va="bottom")
+    axis.axvline(study.half.target, color=ALARM, linewidth=1.2)
+    axis.text(study.half.target, asked[0], f" {study.half.budget}", color=ALARM, fontsize=9, va="bottom")
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlim(asked[0], asked[-1])

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tisat._extras import require
+from tisat._palette import ALARM, EXPECTED, FAULT, INK, ONSET
 from tisat.events import events_from_labels
 
 if TYPE_CHECKING:
     from tisat.sequential.alarms import Alarms
     from tisat.series import Series
-
-INK, ALARM, ONSET, EVENT, BAND = "#3b4252", "#c0392b", "#e08e0b", "#7f8fa6", "#1f6fb2"
 
 
 def blamed(alarms: Alarms, series: Series, count: int) -> list[int]:
@@ -46,8 +45,8 @@ def draw(
         assert series is not None
         if expected is not None:
             middle, spread = (np.asarray(one)[:, channel] for one in expected)
-            axis.fill_between(times, middle - 2 * spread, middle + 2 * spread, color=BAND, alpha=0.3, linewidth=0)
-            axis.plot(times, middle, color=BAND, linewidth=0.6)
+            axis.fill_between(times, middle - 2 * spread, middle + 2 * spread, color=EXPECTED, alpha=0.3, linewidth=0)
+            axis.plot(times, middle, color=EXPECTED, linewidth=0.6)
         axis.plot(times, series.values[:, channel], color=INK, linewidth=0.6)
         axis.set_ylabel(series.channels[channel], rotation=0, ha="right", va="center", fontsize=8)
         axis.tick_params(labelsize=7)
@@ -56,7 +55,7 @@ def draw(
     for axis in axes:
         if series is not None and series.labels is not None:
             for start, stop in events_from_labels(series.labels):
-                axis.axvspan(times[start], times[min(stop, last)], color=EVENT, alpha=0.25, linewidth=0)
+                axis.axvspan(times[start], times[min(stop, last)], color=FAULT, alpha=0.25, linewidth=0)
         for alarm in alarms:
             axis.axvline(times[alarm.raised], color=ALARM, linewidth=0.8)
         axis.margins(x=0)

@@ -123,6 +123,7 @@ class Calibration:
     def plot(self, ax: Any = None) -> Any:
         """The threshold against the budget, vouched for and extrapolated, with the one in force, on matplotlib axes."""
         from tisat._extras import require
+        from tisat._palette import ALARM, EXPECTED
 
         if self.nominal is None:
             raise ParameterError(
@@ -134,9 +135,9 @@ class Calibration:
         last = max(self.target, self.vouched) * 3
         periods = [first * (last / first) ** (i / 199) for i in range(200)]
         levels = [expanded(self.nominal.threshold(one, strict=self.strict), self.compression) for one in periods]
-        ax.plot(periods, levels, color="#1f6fb2", label="threshold")
+        ax.plot(periods, levels, color=EXPECTED, label="threshold")
         ax.axvspan(self.vouched, last, color="0.9", zorder=0, label="extrapolated")
-        ax.plot([self.target], [self.threshold], "o", color="#c0392b", label=f"{self.budget}: h = {self.threshold:.4g}")
+        ax.plot([self.target], [self.threshold], "o", color=ALARM, label=f"{self.budget}: h = {self.threshold:.4g}")
         ax.axhline(self.largest, color="0.6", linewidth=0.8, linestyle="--", label="largest nominal")
         ax.set(xscale="log", xlim=(first, last), xlabel="instants between two false alarms", ylabel="threshold h")
         ax.legend(frameon=False, fontsize="small")
