@@ -43,6 +43,7 @@ WORDS: Final = {
     "missed": "fault missed",
     "false": "false alarm",
     "alarm": "alarm",
+    "true": "alarm during a fault",
     "fault": "labelled fault",
     "floor": "what a fool gets",
 }

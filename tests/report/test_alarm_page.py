@@ -111,7 +111,7 @@ def test_every_number_is_on_it(watched):
         int
     )  # as it was written
     kinds = [mark["kind"] for mark in document["marks"]]
-    assert kinds.count("alarm") + kinds.count("false") == len(alarms)
+    assert kinds.count("true") + kinds.count("false") == len(alarms)
     (fault,) = [mark for mark in document["marks"] if mark["lane"] == "faults"]
     assert (fault["kind"], fault["start"], fault["stop"]) == ("found", document["x"][280], document["x"][320])
     assert kinds.count("false") == sum(one.raised >= 320 or (one.cleared or 600) <= 280 for one in alarms) > 0

@@ -65,7 +65,7 @@ def alarm_page(
     rows = thinned(len(series))
     told, all_of_them = _chosen(alarms, series, channels)
     marks = _marks(alarms, series, x)
-    kinds = [kind for kind in ("found", "missed", "false", "alarm", "fault") if any(m.kind == kind for m in marks)]
+    kinds = [kind for kind in ("found", "missed", "true", "false", "alarm") if any(m.kind == kind for m in marks)]
     tracks = [lane for lane in ("faults", "alarms", "false alarms") if any(m.lane == lane for m in marks)]
     timeline = [lanes("What happened when", tracks)] if tracks else []
     group = Group(
@@ -114,7 +114,8 @@ def answer(alarms: Alarms, series: Series) -> str:
     on = [one for one in alarms if one.cleared is None]
     count = f"{len(alarms)} alarm{'s' * (len(alarms) != 1)} in {_extent(series)}."
     which = "It was" if len(alarms) == 1 else "The strongest was"
-    about = "; ".join(word for word in (strongest.kind, strongest.why) if word)
+    reasons = "; ".join(map(str, strongest.reasons[:2])) or strongest.why
+    about = "; ".join(word for word in (strongest.kind, reasons) if word)
     sentences = [
         count,
         f"{which} raised at {_moment(strongest.raised, strongest.raised_time)}{': ' + about if about else ''}.",
@@ -201,7 +202,7 @@ def _marks(alarms: Alarms, series: Series, x: Array) -> list[Mark]:
         false = bool(faults) and not any(one.raised < end and begin < stop for begin, end in faults)
         about = "; ".join(word for word in (one.kind or "alarm", one.why) if word)
         when = _moment(one.raised, one.raised_time)
-        lane, kind = ("false alarms", "false") if false else ("alarms", "alarm")
+        lane, kind = ("false alarms", "false") if false else ("alarms", "true" if faults else "alarm")
         marks.append(Mark(*span(x, one.raised, one.cleared), kind, one.kind or "alarm", lane, f"{when}: {about}"))
     return marks
 

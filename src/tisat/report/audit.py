@@ -193,10 +193,10 @@ def audit_page(
     )
     sections = [
         Section(
-            f"Where alarms went right and wrong, threshold {audit.threshold:.6g} ({audit.threshold_source})",
+            f"What happened at threshold {audit.threshold:.6g} ({audit.threshold_source})",
             _timelines(audit, names, scores),
         ),
-        Section("What the scores are worth", [*audit.verdict, _score_dots(audit), table]),
+        Section("What the scores are worth", [_score_dots(audit), table]),
         Section("Precision against delay", [curve, floors]),
         Section("How SPD moves with delta_max", [_sweep(audit), sweep]),
     ]
@@ -204,6 +204,7 @@ def audit_page(
         sections.append(Section("Pooled against per-series mean", [_series_dots(audit, names)]))
     sections += [
         Section("What a coin gets under point adjustment", [coin]),
+        Section("Each score in words", list(audit.verdict), folded=True),
         Section("Before you quote one of the scores", [Table(("score", "beware"), beware)]),
         Section("Every miss and every false alarm", _lists(audit)),
     ]

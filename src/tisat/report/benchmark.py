@@ -97,7 +97,7 @@ def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
             "Dot: pooled SPD, the best on top. Bar in its colour: the 95 % interval over entities. Small tick: the per-entity mean. Grey bar: the best fool under the "
             "same rule. Hollow: fewer entities. Red: TiSAT; grey: other systems of the paper; blue: not in the paper."
         )
-        sections.append(Section(f"Every system under: {rule_title(rule)}", [how, *dots]))
+        sections.append(Section(f"Every system under: {rule_title(rule)}", [how, *dots] if rule == rules[0] else dots))
     pictures: list[Item] = []
     for rule in rules if frozen.entities else ():
         ranks = ranks_of(frozen, rule=rule)
@@ -147,7 +147,7 @@ def _answer(frozen: Frozen) -> tuple[str, list[str]]:
     return (sentences[0] if sentences else ""), sentences[1:]
 
 
-def _entity_pages(folder: Path, frozen: Frozen, evaluation: Evaluation) -> Section:
+def _entity_pages(folder: Path, frozen: Frozen, evaluation: Evaluation, command: str) -> Section:
     """A page for every entity, and the section that links to them."""
     (folder / "entities").mkdir(parents=True, exist_ok=True)
     systems = curve_systems(frozen, frozen.about["rules"][-1])
@@ -155,7 +155,7 @@ def _entity_pages(folder: Path, frozen: Frozen, evaluation: Evaluation) -> Secti
     for dataset, everyone in evaluation.entities.items():
         links = []
         for entity in everyone:
-            page = entity_page(frozen, evaluation, dataset=dataset, entity=entity, systems=systems)
+            page = entity_page(frozen, evaluation, dataset=dataset, entity=entity, systems=systems, command=command)
             if page is None:
                 continue
             name = f"{dataset}-{entity}.html"
@@ -239,7 +239,7 @@ def write_report(
     folder.mkdir(parents=True, exist_ok=True)
     extra = []
     if evaluation is not None and entities and frozen.figures:
-        extra.append(_entity_pages(folder, frozen, evaluation))
+        extra.append(_entity_pages(folder, frozen, evaluation, command))
     index = folder / "index.html"
     write_bytes(index, report_page(frozen, evaluation, extra=extra, command=command).encode())
     write_bytes(folder / "tables.md", markdown_page(frozen).encode())

@@ -35,7 +35,7 @@ def nominal_threshold(evaluation: Evaluation, identifier: str, rule: str) -> flo
 
 
 def entity_page(
-    frozen: Frozen, evaluation: Evaluation, *, dataset: str, entity: str, systems: Sequence[str]
+    frozen: Frozen, evaluation: Evaluation, *, dataset: str, entity: str, systems: Sequence[str], command: str = ""
 ) -> str | None:
     """The page as HTML, or None where no system has this entity."""
     train, test = evaluation.experiment.sources[dataset].pair(entity)
@@ -51,14 +51,15 @@ def entity_page(
     moved = np.nanstd(test.values, axis=0) / np.where(spread > 0, spread, 1.0)
     channels = sorted(np.argsort(-moved)[:CHANNELS].tolist())
     x, rows = np.arange(len(test), dtype=np.float64), thinned(len(test), most=POINTS)
-    panels = [channel_panel(test.channels[c], test.values[:, c], None, rows, hidden=i >= 2) for i, c in enumerate(channels)]  # fmt: skip
-    table, marks = [], []
+    panels = [{**channel_panel(test.channels[c], test.values[:, c], None, rows, hidden=i >= 2), "of": ""} for i, c in enumerate(channels)]  # fmt: skip
+    table = []
+    marks = [Mark(*span(x, int(start), int(stop)), "fault", "event") for start, stop in test.events]
     for number, (name, identifier) in enumerate(runs.items()):
         statistic = evaluation.statistic(identifier, RULE)
         threshold = nominal_threshold(evaluation, identifier, RULE)
         counts = count_alarms(test.labels, np.nan_to_num(statistic, nan=-np.inf) >= threshold, delta_max=delta)
         drawn = evidence_panel(np.asarray(statistic), threshold, rows, name=f"{name}: evidence")
-        panels.append({**drawn, "hidden": number >= 2})
+        panels.append({**drawn, "hidden": number >= 2, "of": name})
         for (start, stop), hit, delay in zip(test.events, counts.detected, counts.delays, strict=True):
             kind = "found" if hit else "missed"
             told = f"{name}: event at row {start} {f'found after {delay:g} rows' if hit else 'missed'}"
@@ -120,5 +121,5 @@ def entity_page(
         [Section("Series, evidence, alarms", content)],
         answer=f"{name} finds {found_events} of {len(test.events)} events with {false} false alarm{'s' * (false != 1)}, the most of the {len(table)} systems shown.",
         lead=f"{len(test):,} rows, {test.n_channels} channels, {len(test.events)} events.",
-        command=frozen.about["command"],
+        command=command or frozen.about["command"],
     )

@@ -28,7 +28,7 @@ class Mark:
 
     start: float  # on the axis
     stop: float
-    kind: str  # found, missed, false, alarm or fault: the colour
+    kind: str  # found, missed, false, true (an alarm during a fault), alarm or fault: the colour
     name: str
     lane: str = ""  # where it stands in the timeline
     said: str = ""  # shown when one points at it

@@ -3,8 +3,8 @@
   var groups = JSON.parse(document.getElementById("data").textContent);
   var all = [];
   function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
-  var FILL = { found: "good", missed: "gone", "false": "shade", alarm: "shade", fault: "truth" };
-  var EDGE = { found: "found", missed: "missed", "false": "alarm", alarm: "alarm", fault: "fault" };
+  var FILL = { found: "good", missed: "gone", "false": "shade", alarm: "shade", fault: "truth", "true": null };
+  var EDGE = { found: "found", missed: "missed", "false": "alarm", alarm: "alarm", fault: "fault", "true": "found" };
   function number(u, value) { return value == null ? "-" : String(Number(value.toPrecision(5))); }
 
   // A 24-hour clock and dates from the year down: they read the same everywhere.
@@ -37,16 +37,19 @@
   }
 
   // Stretches of alarms and faults behind the curves, with a line where an alarm began.
-  function shade(u, group) {
+  function shade(u, group, one) {
     u.ctx.save();
     group.marks.forEach(function (mark) {
+      if (one.of != null && mark.lane !== one.of) return;
       var a = u.valToPos(mark.start, "x", true), b = u.valToPos(mark.stop, "x", true);
       var left = Math.max(a, u.bbox.left), right = Math.min(Math.max(b, a + 2), u.bbox.left + u.bbox.width);
       if (right <= left) return;
-      u.ctx.fillStyle = colour(FILL[mark.kind]);
-      u.ctx.fillRect(left, u.bbox.top, right - left, u.bbox.height);
-      if (a >= u.bbox.left && (mark.kind === "alarm" || mark.kind === "false")) {
-        u.ctx.fillStyle = colour("alarm");
+      if (FILL[mark.kind]) {
+        u.ctx.fillStyle = colour(FILL[mark.kind]);
+        u.ctx.fillRect(left, u.bbox.top, right - left, u.bbox.height);
+      }
+      if (a >= u.bbox.left && (mark.kind === "alarm" || mark.kind === "false" || mark.kind === "true")) {
+        u.ctx.fillStyle = colour(EDGE[mark.kind]);
         u.ctx.fillRect(a, u.bbox.top, 1.5 * devicePixelRatio, u.bbox.height);
       }
     });
@@ -66,7 +69,7 @@
     one.lanes.forEach(function (lane, index) {
       var foot = u.bbox.top + room * (index + 1) - 5 * ratio, used = [];
       var heights = Math.max(1, Math.floor((room - 16 * ratio) / (13 * ratio)));
-      group.marks.filter(function (mark) { return (mark.lane || one.lanes[0]) === lane; }).forEach(function (mark) {
+      group.marks.filter(function (mark) { return mark.lane === lane; }).forEach(function (mark) {
         var a = u.valToPos(mark.start, "x", true), b = Math.max(u.valToPos(mark.stop, "x", true), a + 3 * ratio);
         if (b < u.bbox.left || a > u.bbox.left + u.bbox.width) return;
         ctx.fillStyle = colour(EDGE[mark.kind]);
@@ -130,19 +133,21 @@
     if (group.axis.range) x.range = function (u, low, high) { return u.zoomed ? [low, high] : group.axis.range; };
     var y = one.steep ? { distr: 4, asinh: one.steep } : {};
     if (one.range) y.range = one.range;
-    var wide = { size: group.panels.some(function (other) { return other.kind === "lanes"; }) ? 92 : 68 };
+    var track = group.panels.filter(function (other) { return other.kind === "lanes"; })[0];
+    var letters = track ? Math.max.apply(null, track.lanes.map(function (lane) { return lane.length; })) : 0;
+    var margin = Math.max(68, Math.min(24 + 7 * letters, 0.32 * host.clientWidth)), wide = { size: margin };
     if (one.kind === "lanes") {
       y.range = [0, one.lanes.length];
       wide.splits = function () { return one.lanes.map(function (lane, index) { return index + 0.25; }); };
-      wide.values = function () { return one.lanes.slice().reverse(); };
+      var most = Math.floor((margin - 20) / 7);
+      wide.values = function () { return one.lanes.slice().reverse().map(function (lane) { return lane.length > most ? lane.slice(0, most - 1) + "\u2026" : lane; }); };
       wide.filter = function (u, splits) { return splits; };
       wide.grid = { show: false };
       wide.ticks = { show: false };
-      wide.size = 92;
     }
     if (one.ylabel) { wide.label = one.ylabel; wide.labelSize = 18; }
-    var below = group.clock ? { values: dates } : {};
-    if (group.axis.label && !group.clock) { below.label = group.axis.label; below.labelSize = 20; }
+    var below = group.clock ? { values: dates } : { size: 32 };
+    if (group.axis.label && !group.clock && (own || one === group.panels[group.panels.length - 1])) { below.label = group.axis.label; below.labelSize = 18; }
     if (group.axis.ticks) { below.splits = function () { return group.axis.ticks; }; below.values = function (u, splits) { return splits.map(function (value, index) { return group.axis.names ? group.axis.names[index] : String(value); }); }; below.filter = function (u, splits) { return splits; }; }
     var options = {
       width: Math.max(host.clientWidth - 12, 260), height: one.height, scales: { x: x, y: y }, axes: [axis(below), axis(wide)], series: series,
@@ -151,7 +156,7 @@
       cursor: { sync: own ? undefined : { key: "group" + group.number }, drag: { x: true, y: one.drawn === "points" } },
       tzDate: function (stamp) { return uPlot.tzDate(new Date(stamp * 1e3), "Etc/UTC"); }, // the clock of the data, as it was written
       hooks: {
-        drawClear: [function (u) { if (one.kind !== "lanes") shade(u, group); }],
+        drawClear: [function (u) { if (one.kind !== "lanes") shade(u, group, one); }],
         draw: [function (u) { if (one.kind === "lanes") timeline(u, group, one); else if (one.drawn === "points") names(u, one); }],
         setSelect: [function (u) { u.zoomed = true; }],
         setScale: [function (u, key) { if (key === "x" && !own) together(group, u); }]
@@ -178,7 +183,7 @@
     var bar = document.createElement("div");
     bar.className = "switches";
     host.append(bar);
-    var shown = [];
+    var shown = [], several = group.panels.filter(function (one) { return one.kind !== "lanes"; }).length > 1;
     group.panels.forEach(function (one) {
       var box = document.createElement("div"), title = document.createElement("h3"), place = document.createElement("div");
       var name = document.createElement("span"), output = document.createElement("output"), button = document.createElement("button");
@@ -202,7 +207,7 @@
       button.type = "button";
       button.textContent = one.name;
       button.addEventListener("click", function () { show(box.hidden); });
-      if (group.switches && one.kind !== "lanes") bar.append(button);
+      if (group.switches && several && one.kind !== "lanes") bar.append(button);
       shown.push([show, !one.hidden]);
     });
     shown.forEach(function (pair) { pair[0](pair[1]); });
