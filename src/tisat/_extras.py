@@ -13,7 +13,6 @@ EXTRAS = {
     "statsforecast": "forecast",
     "ray": "ray",
     "matplotlib": "report",
-    "jinja2": "report",
     "onnxruntime": "fast",
     "python_calamine": "excel",
     "starlette": "serve",
