@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from array import array
 from typing import Any
 
 import numpy as np
@@ -65,16 +66,11 @@ class Cell:
         self.forget()
 
     def forget(self) -> None:
-        """The verdicts are in the history: begin a new stretch."""
-        self.times: list[int] = []
-        self.statistic: list[float] = []
-        self.statuses: list[int] = []
-        self.active: list[bool] = []
-        self.values: list[bytes] = []
-        self.score: list[float] = []
-        self.evidence: list[float] = []
-        self.row: list[int] = []
-        self.seqs: list[int] = []
+        """The verdicts are in the history: begin a new stretch. Packed as they come: half of what lists of numbers take."""
+        self.times, self.row, self.seqs = array("q"), array("q"), array("q")
+        self.statistic, self.score, self.evidence = array("d"), array("d"), array("d")
+        self.statuses, self.active = array("B"), array("B")
+        self.values = bytearray()
 
     @property
     def unsaved(self) -> bool:
@@ -103,7 +99,7 @@ class Cell:
         self.statistic.append(verdict.statistic)
         self.statuses.append(code)
         self.active.append(verdict.active)
-        self.values.append(values)
+        self.values += values
         self.score.append(verdict.score)
         self.evidence.append(verdict.evidence)
         self.row.append(verdict.row)
@@ -139,7 +135,7 @@ class Cell:
     def body(self) -> Body:
         """The rest of it."""
         rows = len(self.times)
-        values = np.frombuffer(b"".join(self.values), np.float64).reshape(rows, -1)
+        values = np.frombuffer(bytes(self.values), np.float64).reshape(rows, -1)
         return Body(
             values,
             np.array(self.score, dtype=np.float64),
