@@ -10,21 +10,30 @@ from tisat.errors import InputError
 from tisat.serve.packing import ACCEPTED, STATUSES, Body, Brief, joined, unpack_body, unpack_brief
 
 if TYPE_CHECKING:
+    from tisat.serve.cell import Cell
     from tisat.serve.engine import Engine
 
 FOREVER = 2**63 - 1
 
 
+def _models(engine: Engine, cell: Cell, *, only: bool) -> tuple[int, int]:
+    model = engine.groups[cell.group].model_of[cell.calibration]
+    return (model, model) if only else (0, FOREVER)
+
+
 def briefs_of(
-    engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER
+    engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
 ) -> tuple[Brief, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Times, statistic and status of the rows of an entity in ``[start, stop)``, as they were judged, and their thresholds."""
+    """Times, statistic and status of the rows of an entity in ``[start, stop)``, as they were judged, and their thresholds.
+
+    ``same_model``: only those that the model it has now has judged.
+    """
     cell = engine.cells.get(entity)
     if cell is None:
         raise InputError(f"The service must know the entity. Got {entity!r} instead.")
     with engine.lock:  # so that no row moves from here to there in between
-        query = "SELECT rows, threshold, brief FROM history WHERE entity = ? AND last >= ? AND first < ? ORDER BY id"
-        found = engine.store.read(query, (cell.id, start, stop))
+        query = "SELECT rows, threshold, brief FROM history WHERE entity = ? AND last >= ? AND first < ? AND model >= ? AND model <= ? ORDER BY id"
+        found = engine.store.read(query, (cell.id, start, stop, *_models(engine, cell, only=same_model)))
         rest, threshold = cell.brief(), cell.threshold
     parts = [unpack_brief(content, rows) for rows, _, content in found] + [rest]
     brief: Brief = joined(parts)
@@ -35,14 +44,16 @@ def briefs_of(
     return brief.where(inside), thresholds[inside]
 
 
-def rows_of(engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER) -> tuple[Brief, Body]:
+def rows_of(
+    engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
+) -> tuple[Brief, Body]:
     """Everything about the rows of an entity in ``[start, stop)``."""
     cell = engine.cells.get(entity)
     if cell is None:
         raise InputError(f"The service must know the entity. Got {entity!r} instead.")
     with engine.lock:
-        query = "SELECT rows, brief, body FROM history WHERE entity = ? AND last >= ? AND first < ? ORDER BY id"
-        found = engine.store.read(query, (cell.id, start, stop))
+        query = "SELECT rows, brief, body FROM history WHERE entity = ? AND last >= ? AND first < ? AND model >= ? AND model <= ? ORDER BY id"
+        found = engine.store.read(query, (cell.id, start, stop, *_models(engine, cell, only=same_model)))
         rest = (cell.brief(), cell.body()) if cell.times else None
     channels = len(engine.groups[cell.group].watch.channels)
     briefs = [unpack_brief(content, rows) for rows, content, _ in found]

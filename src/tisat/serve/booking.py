@@ -56,6 +56,7 @@ def statistical(alarm: Alarm, model: str, group: str, seq: int, at: int) -> Even
     what = "cleared" if alarm.cleared is not None else "joined" if alarm.further else "raised"
     document = alarm.to_json()
     document["why"] = "; ".join(word for word in (alarm.why, alarm.joined) if word)
+    document["model"] = model[:16]
     return Event(
         seq, what, number, alarm.series, group, "statistic", at, moment_of(alarm.onset_time, at), ratio, document
     )
@@ -99,10 +100,21 @@ class Policy:
         self.pauses = [one for one in pauses if one["ended"] is None]
         self.rules = [one for one in rules if one["ended"] is None]
 
+    @staticmethod
+    def speaks_of(one: dict[str, Any], entity: str) -> bool:
+        """Whether a window or a rule is about an entity."""
+        return fnmatch.fnmatchcase(entity, one["pattern"])
+
     def pause(self, entity: str, at: int) -> dict[str, Any] | None:
         """The maintenance window an entity is in at a time."""
         return next(
             (one for one in self.pauses if fnmatch.fnmatchcase(entity, one["pattern"]) and within(one, at)), None
+        )
+
+    def learns(self, entity: str, at: int) -> bool:
+        """Whether a row of this time is to be learned from."""
+        return not any(
+            one["unlearned"] and within(one, at) and fnmatch.fnmatchcase(entity, one["pattern"]) for one in self.pauses
         )
 
     def decide(self, event: Event) -> tuple[str, int | None]:

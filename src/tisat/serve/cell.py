@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tisat.serve.packing import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief
 from tisat.watch.verdict import Verdict
 
+Held: TypeAlias = tuple[int, int, int | None, bytes, bool]  # time, seq, offset, values, whether to learn from it
 MOST_HELD = 10_000  # rows of one entity that wait in its reorder window at most
 
 
@@ -56,7 +57,7 @@ class Cell:
         self.id, self.name, self.group, self.dates, self.calibration = number, name, group, dates, calibration
         self.received = self.enrolled = received
         self.saved = self.seq = 0
-        self.held: list[tuple[int, int, int | None, bytes]] = []  # time, seq, offset, values: a heap
+        self.held: list[Held] = []  # a heap
         self.newest = -(2**63)  # largest time seen
         self.at: int | None = None  # time of the last judged row
         self.status, self.ratio, self.now, self.threshold = "waiting", float("nan"), float("nan"), float("nan")
@@ -77,18 +78,16 @@ class Cell:
         """Whether the log still holds something of it that its state does not."""
         return self.seq > self.saved
 
-    def hold(
-        self, at: int, seq: int, offset: int | None, values: bytes, window: int
-    ) -> list[tuple[int, int, int | None, bytes]]:
+    def hold(self, row: Held, window: int) -> list[Held]:
         """Take a row into the reorder window; those that leave it, in order of time."""
-        heapq.heappush(self.held, (at, seq, offset, values))
-        self.newest = max(self.newest, at)
+        heapq.heappush(self.held, row)
+        self.newest = max(self.newest, row[0])
         free = []
         while self.held and (self.held[0][0] <= self.newest - window or len(self.held) > MOST_HELD):
             free.append(heapq.heappop(self.held))
         return free
 
-    def release(self) -> list[tuple[int, int, int | None, bytes]]:
+    def release(self) -> list[Held]:
         """All rows of the reorder window, in order of time."""
         return [heapq.heappop(self.held) for _ in range(len(self.held))]
 

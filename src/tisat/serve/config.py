@@ -57,6 +57,7 @@ class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
     ignore_extra: bool = False
     history: str | None = None
     detector: str | None = None
+    refit: str | None = None  # propose a refit so often: "7 days"
 
 
 class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -232,6 +233,7 @@ def _group(config: Config, table: GroupTable, say: Any) -> Group:
         silent_after=None if table.silent_after is None else _seconds(table.silent_after, "silent_after"),
         retention=_seconds(table.retention, "retention"),
         ignore_extra=table.ignore_extra,
+        refit=None if table.refit is None else _seconds(table.refit, "refit"),
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -24,9 +24,10 @@ from tisat.errors import InputError
 from tisat.reading.clock import Moment, read_time
 from tisat.serve.booking import Event, about_channel, about_silence, statistical
 from tisat.serve.cell import Cell
-from tisat.serve.group import Group
+from tisat.serve.group import Group, Model
 from tisat.serve.keeping import Keeper
 from tisat.serve.structs import Outcome, Row
+from tisat.serve.succession import succeed
 from tisat.watch.monitor import Monitor
 from tisat.watch.verdict import Verdict
 
@@ -34,6 +35,7 @@ ROW, RELEASE, LABEL, ADOPT = range(4)  # kinds of entries of the log
 LONGEST_NAME = 200
 TOGETHER = 256  # rows judged at once: windows of more do not fit into a processor's cache
 REPLAYED = 4096  # entries judged at once after a restart
+Waiting: TypeAlias = tuple[Cell, int, int, int | None, bytes, bool]  # a cell, and a row as it holds it
 _decode = msgspec.msgpack.Decoder(list[list[Any]]).decode
 
 
@@ -149,7 +151,9 @@ class Engine(Keeper):
         at = int(moment.value) if moment.dates else round(moment.value * 1e9)
         if not -(2**62) < at < 2**63 - 1:
             return f"The time of a row must lie between the years 1824 and 2261. Got {str(row.time)[:40]!r} instead."
-        return [ROW, number, at, moment.offset, np.ascontiguousarray(read).tobytes()]
+        entry = [ROW, number, at, moment.offset, np.ascontiguousarray(read).tobytes()]
+        # As the windows stand now: what a row taught is not changed by what somebody says later, nor by a restart.
+        return entry if self.policy.learns(row.entity, at) else [*entry, 0]
 
     def _home(self, row: Row) -> Group | str:
         """The group of a new entity, or why it has none."""
@@ -175,25 +179,26 @@ class Engine(Keeper):
     def _apply(self, entries: Sequence[tuple[int, list[Any]]]) -> dict[int, Outcome]:
         """Let entries of the log have their effect; outcomes by place in the log."""
         outcomes: dict[int, Outcome] = {}
-        ready: dict[str, list[tuple[Cell, int, int, int | None, bytes]]] = {name: [] for name in self.groups}
+        ready: dict[str, list[Waiting]] = {name: [] for name in self.groups}
         now = self.clock()
         for seq, entry in entries:
             cell = self._by_id[entry[1]]
             group = self.groups[cell.group]
             cell.seq = seq
             if entry[0] == ROW:
-                _, _, at, offset, values = entry
+                _, _, at, offset, values = entry[:5]
+                learn = len(entry) == 5
                 cell.received = now
                 if group.lateness:
-                    free = cell.hold(at, seq, offset, values, round(group.lateness * 1e9))
+                    free = cell.hold((at, seq, offset, values, learn), round(group.lateness * 1e9))
                     outcomes[seq] = Outcome(cell.name, "held", time=at * 1e-9)
-                    ready[cell.group] += [(cell, s, t, o, v) for t, s, o, v in free]
+                    ready[cell.group] += [(cell, *one) for one in free]
                 else:
                     cell.newest = max(cell.newest, at)
-                    ready[cell.group].append((cell, seq, at, offset, values))
+                    ready[cell.group].append((cell, at, seq, offset, values, learn))
                 continue
             if entry[0] == RELEASE:
-                ready[cell.group] += [(cell, s, t, o, v) for t, s, o, v in cell.release()]
+                ready[cell.group] += [(cell, *one) for one in cell.release()]
                 continue
             self._judge(group, ready[cell.group], outcomes)
             ready[cell.group] = []
@@ -203,10 +208,12 @@ class Engine(Keeper):
         return outcomes
 
     def _other(self, cell: Cell, group: Group, entry: list[Any]) -> None:
-        monitor = group.fleet[cell.name]
+        fleet = group.fleet_of(cell.calibration)
+        monitor = fleet[cell.name]
         if entry[0] == LABEL:
             try:
-                monitor.label(entry[2], entry[3])
+                if len(entry) < 5 or group.print_of(cell.calibration).startswith(entry[4]):  # rows are its model's own
+                    monitor.label(entry[2], entry[3])
             except InputError:
                 self.counts["labels beyond the record"] += (
                     1  # so old that the record has let it go: the book still has it
@@ -215,40 +222,47 @@ class Engine(Keeper):
             place, cell.seq = cell.seq, cell.seq - 1
             self._save([cell])  # a piece of history has one threshold; what follows is not in this state
             cell.seq = place
-            group.fleet.monitors[cell.name] = Monitor.restore(
-                group.watches[entry[2]], monitor.to_bytes(), recalibrate=True
-            )
+            if group.model_of[entry[2]] == group.model_of[cell.calibration]:
+                fleet.monitors[cell.name] = Monitor.restore(
+                    group.watches[entry[2]], monitor.to_bytes(), recalibrate=True
+                )
+            else:
+                self._events += succeed(self, cell, group, entry[2])
             cell.calibration = entry[2]
             cell.threshold = group.watches[entry[2]].calibration.threshold
         self._mark(cell)
 
-    def _judge(
-        self, group: Group, rows: list[tuple[Cell, int, int, int | None, bytes]], outcomes: dict[int, Outcome]
-    ) -> None:
-        for start in range(0, len(rows), TOGETHER):
-            self._judge_some(group, rows[start : start + TOGETHER], outcomes)
+    def _judge(self, group: Group, rows: list[Waiting], outcomes: dict[int, Outcome]) -> None:
+        if len(group.models) > 1:  # entities follow a refit one by one: those on the same model are judged together
+            apart: dict[int, list[Waiting]] = {}
+            for row in rows:
+                apart.setdefault(group.model_of[row[0].calibration], []).append(row)
+        else:
+            apart = {group.model: rows}
+        for model, some in apart.items():
+            for start in range(0, len(some), TOGETHER):
+                self._judge_some(group, group.models[model], some[start : start + TOGETHER], outcomes)
 
-    def _judge_some(
-        self, group: Group, rows: list[tuple[Cell, int, int, int | None, bytes]], outcomes: dict[int, Outcome]
-    ) -> None:
+    def _judge_some(self, group: Group, model: Model, rows: list[Waiting], outcomes: dict[int, Outcome]) -> None:
         items = [
             (
                 cell.name,
                 np.frombuffer(values),
                 Moment(dates=True, value=at, offset=offset) if cell.dates else Moment(dates=False, value=at * 1e-9),
+                learn,
             )
-            for cell, _, at, offset, values in rows
+            for cell, at, _, offset, values, learn in rows
         ]
-        for (cell, seq, at, _, values), verdict in zip(rows, group.fleet.judge(items), strict=True):
+        for (cell, at, seq, _, values, _), verdict in zip(rows, model.fleet.judge(items), strict=True):
             cell.add(verdict, at, values, seq)
             self.counts[verdict.status] += 1
-            outcomes[seq] = self._outcome(group, cell, verdict, seq, at)
+            outcomes[seq] = self._outcome(model, cell, verdict, seq, at)
             if len(cell.times) >= self.limits.save_rows:
                 self._mark(cell)
             if cell.quiet is not None:
                 self._speak(cell, seq)
 
-    def _outcome(self, group: Group, cell: Cell, verdict: Verdict, seq: int, at: int) -> Outcome:
+    def _outcome(self, model: Model, cell: Cell, verdict: Verdict, seq: int, at: int) -> Outcome:
         score, statistic, threshold = verdict.score, verdict.statistic, verdict.threshold
         known = math.isfinite(statistic)
         outcome = Outcome(
@@ -265,11 +279,11 @@ class Engine(Keeper):
             reason=verdict.reason,
         )
         if verdict.alarm is not None:
-            event = statistical(verdict.alarm, group.print, group.name, seq, at)
+            event = statistical(verdict.alarm, model.print, cell.group, seq, at)
             outcome.alarm = event.id
             self._events.append(event)
         for silence in verdict.silences:
-            self._events.append(about_channel(silence, group.print, group.name, seq, at))
+            self._events.append(about_channel(silence, model.print, cell.group, seq, at))
         return outcome
 
     def _speak(self, cell: Cell, seq: int) -> None:
@@ -299,6 +313,33 @@ class Engine(Keeper):
             self._try_room()
         self.settle()
         self._cut()
+
+    def move_on(self) -> bool:
+        """Let one entity that is still on a model of before have the one in force; False where there is none."""
+        with self.lock:
+            behind = next(
+                (
+                    cell
+                    for group in self.groups.values()
+                    if len(group.models) > 1
+                    for cell in self.cells.values()
+                    if cell.group == group.name and group.model_of[cell.calibration] != group.model
+                ),
+                None,
+            )
+            if behind is None or self.full:
+                return False
+            self.command(behind.name, ADOPT, self.own_calibration(behind))
+            return True
+
+    def own_calibration(self, cell: Cell) -> int:
+        """The calibration of the model in force that an entity should have: its own where somebody gave it one, else the group's."""
+        group = self.groups[cell.group]
+        found = self.store.read(
+            "SELECT max(id) FROM calibrations WHERE grp = ? AND entity = ? AND model = ?",
+            (group.name, cell.name, group.model),
+        )[0][0]
+        return int(found) if found is not None else group.calibration
 
     def command(self, entity: str, *entry: Any) -> None:
         """Let something other than a row happen to an entity, through the log."""

@@ -16,7 +16,7 @@ from tisat.errors import InputError
 from tisat.sequential.calibration import Calibration
 from tisat.serve.booking import Event, Policy, write_event
 from tisat.serve.cell import Cell
-from tisat.serve.group import Group
+from tisat.serve.group import FIRST, Group
 from tisat.serve.packing import squeeze, unpack_brief, unsqueeze
 from tisat.serve.store import Store, StoreFullError
 from tisat.watch.monitor import Monitor
@@ -81,38 +81,51 @@ class Keeper:
         """The thresholds of a group, in force or kept."""
         store = self.store
         known = store.meta(f"model:{group.name}")
-        if known and known != group.print:
+        if known and known != group.models[FIRST].print:
             raise InputError(
                 f"The folder {str(store.folder)!r} must be used with the model it began with. Group {group.name!r} has another model now; "
                 "give the old one, or another --data folder (tisat serve export takes the history along)."
             )
         if not store.read("SELECT 1 FROM calibrations WHERE grp = ? AND entity IS NULL", (group.name,)):
             self._first_calibration(group)
-        for number, entity, document in store.read(
-            "SELECT id, entity, document FROM calibrations WHERE grp = ? ORDER BY id", (group.name,)
+        for number, entity, document, model in store.read(
+            "SELECT id, entity, document, model FROM calibrations WHERE grp = ? ORDER BY id", (group.name,)
         ):
-            group.watch_at(number, Calibration.from_json(json.loads(document)))
+            self._model(group, model)
+            group.watch_at(number, Calibration.from_json(json.loads(document)), model)
             if entity is None:
-                group.calibration = int(number)
+                group.force(int(number))
+
+    def _model(self, group: Group, number: int) -> None:
+        """Have a model of a group ready."""
+        if number not in group.models:
+            group.add_model(number, self.store.read("SELECT body FROM models WHERE id = ?", (number,))[0][0])
 
     def _first_calibration(self, group: Group) -> None:
         with self.store.writing() as write:
-            write.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"model:{group.name}", group.print))
+            write.execute(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"model:{group.name}", group.models[FIRST].print)
+            )
             write.execute(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)",
                 (f"channels:{group.name}", json.dumps(group.watch.channels)),
             )
-            group.calibration = int(
-                self.add_calibration(write, group.name, None, group.watch.calibration, "tisat", "the model's own")
-            )
+            self.add_calibration(write, group.name, None, group.watch.calibration, "tisat", "the model's own")
 
     def add_calibration(
-        self, write: Any, group: str, entity: str | None, calibration: Calibration, author: str, reason: str
+        self,
+        write: Any,
+        group: str,
+        entity: str | None,
+        calibration: Calibration,
+        author: str,
+        reason: str,
+        model: int = FIRST,
     ) -> int:
         """Keep a threshold with its budget; its number."""
         document = json.dumps(calibration.to_json())
-        values = (group, entity, document, self.clock(), author, reason)
-        return int(write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?)", values).lastrowid)
+        values = (group, entity, document, self.clock(), author, reason, model)
+        return int(write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid)
 
     def reload_policy(self) -> None:
         """Read maintenance windows and suppression rules again."""
@@ -135,7 +148,7 @@ class Keeper:
             cell.quiet = open_silences.get(name)
             cell.received = received if cell.quiet else now  # silence is counted from our own return
             if held:
-                cell.held = [tuple(row) for row in msgspec.msgpack.decode(held)]
+                cell.held = [(*row[:4], bool(row[4]) if len(row) > 4 else True) for row in msgspec.msgpack.decode(held)]
         cut = self.store.read("SELECT max(seq + count) FROM log")[0][0] or 1
         self._seq = max(cut, 1 + max((cell.saved for cell in self.cells.values()), default=0))
         self._next = 1 + (self.store.read("SELECT max(id) FROM entities")[0][0] or 0)
@@ -158,7 +171,7 @@ class Keeper:
         home = self.groups[group]
         watch = home.watches[calibration]
         monitor = Monitor(watch, name=name) if state is None else Monitor.restore(watch, unsqueeze(state))
-        home.fleet.monitors[name] = monitor
+        home.fleet_of(calibration).monitors[name] = monitor
         cell = Cell(number, name, group, dates=dates, calibration=calibration, received=received)
         cell.threshold = watch.calibration.threshold
         cell.refused = monitor.counts["refused"] + monitor.counts["unconfirmed"]
@@ -252,7 +265,7 @@ class Keeper:
             with self.store.writing() as write:
                 self._write_events(write, now)
                 for cell in cells:
-                    state = squeeze(self.groups[cell.group].fleet.state_of(cell.name))
+                    state = squeeze(self.groups[cell.group].fleet_of(cell.calibration).state_of(cell.name))
                     held = msgspec.msgpack.encode(cell.held) if cell.held else None
                     piece = cell.piece()
                     write.execute(
@@ -260,7 +273,10 @@ class Keeper:
                         (cell.received, cell.seq, cell.calibration, state, held, cell.id),
                     )
                     if piece is not None:
-                        write.execute("INSERT INTO history VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", piece)
+                        write.execute(
+                            "INSERT INTO history VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                            (*piece, self.groups[cell.group].model_of[cell.calibration]),
+                        )
                     done.append(cell)
         except StoreFullError:
             for cell in cells:

@@ -21,6 +21,7 @@ from tisat.serve.archive import briefs_of
 from tisat.serve.booking import within
 from tisat.serve.engine import ADOPT, LABEL
 from tisat.serve.packing import ACCEPTED
+from tisat.serve.refits import Refits
 from tisat.serve.structs import Label, Pause, ProposalInfo, RuleInfo
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class People:
 
     def __init__(self, engine: Engine, view: View) -> None:
         self.engine, self.view, self.store = engine, view, engine.store
+        self.refits = Refits(engine, view)
 
     def _note(self, write: Any, author: str, what: str, reason: str) -> None:
         write.execute("INSERT INTO journal VALUES (NULL, ?, ?, ?, ?)", (self.engine.clock(), author, what, reason))
@@ -86,7 +88,8 @@ class People:
                 self._note(write, author, f"label {alarm} {word}", reason)
             if sort == "statistic" and entity in self.engine.cells:
                 said = "unlabelled" if word == "unmarked" else word
-                self.engine.command(entity, LABEL, int(json.loads(document)["raised"]), said)
+                alarm_of = json.loads(document)
+                self.engine.command(entity, LABEL, int(alarm_of["raised"]), said, alarm_of.get("model", ""))
         self.engine.tell({"what": "label", "alarm": alarm, "entity": entity, "label": word})
         self._offer(entity)
         return Label(int(number or 0), alarm, word, author, reason, at)
@@ -130,22 +133,35 @@ class People:
             records = [self._record(name, home.watches[number].calibration) for name in names]
             record: Any = records[0] if len(records) == 1 else Pooled.of(records)
             made = propose(home.watches[number].calibration, record, budget=budget)
-        document = self._consequences(made, entity, group)
+        return self._lay(group, entity, self._consequences(made, entity, group), number, author, reason)
+
+    def refit(self, *, group: str = "", budget: str | None = None, author: str, reason: str = "") -> ProposalInfo:
+        """Another model for a group, fitted on what was kept and labelled, with its consequences. Nothing changes by it."""
+        author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
+        group = group or next(iter(self.engine.groups))
+        document = self.refits.make(group, budget=budget, author=author, reason=reason)
+        return self._lay(group, "", document, self.engine.groups[group].calibration, author, reason)
+
+    def _lay(
+        self, group: str, entity: str, document: dict[str, Any], before: int, author: str, reason: str
+    ) -> ProposalInfo:
         with self.store.writing() as write:
             proposal = write.execute(
                 "INSERT INTO proposals VALUES (NULL, ?, ?, ?, 'open', ?, ?, ?, NULL, NULL, ?)",
-                (group, entity or None, json.dumps(document), engine.clock(), _text(author, "author"), _text(reason, "reason", empty=True), number),
+                (group, entity or None, json.dumps(document), self.engine.clock(), _text(author, "author"), _text(reason, "reason", empty=True), before),
             ).lastrowid  # fmt: skip
             self._note(write, author, f"proposal {proposal}", reason)
-        engine.tell({"what": "proposal", "proposal": proposal, "entity": entity})
+        self.engine.tell({"what": "proposal", "proposal": proposal, "entity": entity})
         return self.view.proposal(int(proposal or 0))
 
     def _record(self, name: str, calibration: Calibration) -> EpisodeRecord:
         """What an entity's statistic did, with its labels; without the maintenance windows that are not to be learned from."""
         engine = self.engine
         pauses = [one for one in engine.policy.pauses if one["unlearned"] and fnmatch.fnmatchcase(name, one["pattern"])]
+        cell = engine.cells[name]
+        home = engine.groups[cell.group]
         if not pauses:
-            return engine.groups[engine.cells[name].group].fleet[name].record
+            return home.fleet_of(cell.calibration)[name].record
         brief, _ = briefs_of(engine, name)
         brief = brief.where(brief.status < ACCEPTED)
         record = EpisodeRecord.beside(calibration)
@@ -186,7 +202,9 @@ class People:
             self._state(number, "left", author, reason)
             return self.view.proposal(number)
         document = json.loads(self.store.read("SELECT document FROM proposals WHERE id = ?", (number,))[0][0])
-        self._adopt(number, proposal, Calibration.from_json(document["calibration"]), author, reason, state="taken")
+        model = document.get("model", self._model_of(proposal))
+        calibration = Calibration.from_json(document["calibration"])
+        self._adopt(number, proposal, calibration, model, author, reason, state="taken")
         return self.view.proposal(number)
 
     def revert(self, number: int, *, author: str, reason: str = "") -> ProposalInfo:
@@ -195,10 +213,14 @@ class People:
         if proposal.state != "taken":
             raise InputError(f"The proposal must have been taken. Number {number} is {proposal.state}.")
         (before,) = self.store.read("SELECT before FROM proposals WHERE id = ?", (number,))[0]
-        document = json.loads(self.store.read("SELECT document FROM calibrations WHERE id = ?", (before,))[0][0])
-        self._adopt(
-            number, proposal, Calibration.from_json(document), _text(author, "author"), reason, state="reverted"
-        )
+        text, model = self.store.read("SELECT document, model FROM calibrations WHERE id = ?", (before,))[0]
+        calibration = Calibration.from_json(json.loads(text))
+        if proposal.kind != "refit" and model != self._model_of(proposal):
+            raise InputError(
+                f"A threshold must belong to the model in force. That before proposal {number} is another model's; "
+                "go back to that model first."
+            )
+        self._adopt(number, proposal, calibration, model, _text(author, "author"), reason, state="reverted")
         return self.view.proposal(number)
 
     def _state(self, number: int, state: str, author: str, reason: str, calibration: int | None = None) -> None:
@@ -209,20 +231,42 @@ class People:
             )
             self._note(write, author, f"proposal {number} {state}", reason)
 
+    def _model_of(self, proposal: ProposalInfo) -> int:
+        """The model in force where a proposal speaks."""
+        home = self.engine.groups[proposal.group]
+        if proposal.entity is None or proposal.entity not in self.engine.cells:
+            return home.model
+        return home.model_of[self.engine.cells[proposal.entity].calibration]
+
     def _adopt(
-        self, number: int, proposal: ProposalInfo, calibration: Calibration, author: str, reason: str, *, state: str
+        self,
+        number: int,
+        proposal: ProposalInfo,
+        calibration: Calibration,
+        model: int,
+        author: str,
+        reason: str,
+        *,
+        state: str,
     ) -> None:
         engine = self.engine
         home = engine.groups[proposal.group]
         with engine.lock:
+            engine._model(home, model)
             with self.store.writing() as write:
-                kept = engine.add_calibration(write, proposal.group, proposal.entity, calibration, author, reason)
-            home.watch_at(kept, calibration)
-            if proposal.entity is None:
-                home.calibration = kept
-                names = [name for name, cell in engine.cells.items() if cell.group == home.name]
-            else:
+                kept = engine.add_calibration(
+                    write, proposal.group, proposal.entity, calibration, author, reason, model
+                )
+            home.watch_at(kept, calibration, model)
+            if proposal.entity is not None:
                 names = [proposal.entity]
+            else:  # where the model is another one, entities follow one by one: see Engine.move_on
+                home.force(kept)
+                names = [
+                    name
+                    for name, cell in engine.cells.items()
+                    if cell.group == home.name and home.model_of[cell.calibration] == model
+                ]
             engine.commands([(name, ADOPT, kept) for name in names])
             self._state(number, state, author, reason, kept)
         engine.tell({"what": "threshold", "group": proposal.group, "entity": proposal.entity or ""})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tisat.serve.security import Tokens
     from tisat.serve.service import Service
 
-LIVE = ("match", "lateness", "silent_after", "retention", "ignore_extra")  # of a group, changed as they are
+LIVE = ("match", "lateness", "silent_after", "retention", "ignore_extra", "refit")  # of a group, changed as they are
 
 
 def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from tisat.errors import TisatError
 from tisat.serve.engine import Engine
 from tisat.serve.people import People
+from tisat.serve.schedule import Schedule
 from tisat.serve.store import StoreFullError
 from tisat.serve.structs import LedgerLine, Outcome, Row
 from tisat.serve.view import View
@@ -79,6 +80,7 @@ class Service:
         self.engine, self.settings, self.parts = engine, settings or Settings(), list(parts)
         self.view = View(engine)
         self.people = People(engine, self.view)
+        self.schedule = Schedule()
         self.started = engine.clock()
         self.waiting = 0  # rows in the queue
         self.rate = 2000.0  # rows a second, as it went lately
@@ -104,10 +106,12 @@ class Service:
         self._thread.start()
         for part in self.parts:
             part.start(self)
+        self.schedule.start(self)
         return self
 
     def stop(self) -> None:
         """Finish what waits, save everything."""
+        self.schedule.stop()
         for part in self.parts:
             part.stop()
         self._stopping = True
@@ -172,6 +176,7 @@ class Service:
                     self._judge(work)
                 else:
                     self.engine.save_while_idle()
+                self._quietly(self.engine.move_on)
                 if clocks.monotonic() - tended > TEND:
                     self._quietly(self.engine.tend)
                     tended = clocks.monotonic()

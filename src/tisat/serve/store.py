@@ -19,7 +19,16 @@ from tisat._lock import locked
 from tisat.errors import InputError, TisatError
 
 FILE = "tisat-serve.db"
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables
+STEPS = {  # from a version to the next one
+    1: """
+    CREATE TABLE models (
+      id INTEGER PRIMARY KEY, grp TEXT NOT NULL, print TEXT NOT NULL, body BLOB NOT NULL, at REAL NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL
+    );
+    ALTER TABLE calibrations ADD COLUMN model INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE history ADD COLUMN model INTEGER NOT NULL DEFAULT 0;
+    """,
+}
 
 
 class StoreFullError(TisatError, OSError):
@@ -85,14 +94,16 @@ class Store:
 
     def _prepare(self) -> None:
         (version,) = self._writer.execute("PRAGMA user_version").fetchone()
-        if version not in (0, VERSION):
+        if not 0 <= version <= VERSION:
             raise InputError(
-                f"The file {str(self.path)!r} must be of version {VERSION}. Got {version}: it belongs to another tisat; install that one."
+                f"The file {str(self.path)!r} must be of version {VERSION} at most. Got {version}: it belongs to another tisat; install that one."
             )
         if version == 0:
             self._writer.executescript(files("tisat.serve").joinpath("schema.sql").read_text(encoding="utf-8"))
             self._writer.execute(f"PRAGMA user_version={VERSION}")
             os.chmod(self.path, 0o600)  # tokens' hashes and everybody's rows are in it
+        for step in range(version, VERSION) if version else ():
+            self._writer.executescript(f"BEGIN;{STEPS[step]}PRAGMA user_version={step + 1};COMMIT;")
 
     # ------------------------------------------------------------------ writing
 

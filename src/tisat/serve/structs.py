@@ -262,8 +262,21 @@ class WhatIf(msgspec.Struct):
     sentences: list[str]
 
 
+class Shadow(msgspec.Struct):
+    """What a refit that waits says of the rows that came after it was made; it raises nothing."""
+
+    proposal: int
+    since: float
+    rows: int
+    in_force: int  # alarms of the model in force
+    shadow: int  # alarms there would have been
+    both: int  # of these, alarms that overlap one of the model in force
+    alarms: list[WhatIfAlarm]
+    sentences: list[str]
+
+
 class ProposalInfo(msgspec.Struct):
-    """Another threshold with its consequences; in force only once somebody takes it."""
+    """Another threshold, or another model (``kind`` refit), with its consequences; in force only once somebody takes it."""
 
     id: int
     group: str
@@ -278,6 +291,7 @@ class ProposalInfo(msgspec.Struct):
     sentences: list[str]
     loses_true: bool
     document: dict[str, Any]
+    kind: str = "threshold"
 
 
 class RuleInfo(msgspec.Struct):

@@ -54,9 +54,9 @@ def restore(source: Path, folder: Path) -> None:
             raise InputError(
                 f"The backup {str(source)!r} must be one of tisat serve. It cannot be read: {error}."
             ) from None
-    if version != VERSION or sound != "ok":
+    if not 1 <= version <= VERSION or sound != "ok":
         raise InputError(
-            f"The backup {str(source)!r} must be whole and of version {VERSION}. Got version {version}, {sound}."
+            f"The backup {str(source)!r} must be whole and of version {VERSION} at most. Got version {version}, {sound}."
         )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if (folder / FILE).exists():

@@ -88,7 +88,7 @@ class View:
         return cell
 
     def _entity(self, cell: Cell, open_alarms: dict[str, str]) -> EntityInfo:
-        monitor = self.engine.groups[cell.group].fleet[cell.name]
+        monitor = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name]
         tally = monitor.tally
         at = cell.newest if cell.newest > -(2**62) else None
         pause = self.engine.policy.pause(cell.name, at if at is not None else 0)
@@ -177,7 +177,7 @@ class View:
         ratio = record["ratio"]
         cell = self.engine.cells.get(record["entity"])
         if record["cleared"] is None and record["sort"] == "statistic" and cell is not None:
-            alarm = self.engine.groups[cell.group].fleet[cell.name].alarm
+            alarm = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name].alarm
             if alarm is not None and alarm.threshold > 0:
                 ratio = max(ratio, alarm.peak / alarm.threshold)
         return AlarmInfo(
@@ -325,6 +325,7 @@ def _proposal(record: dict[str, Any]) -> ProposalInfo:
             key: document[key]
             for key in ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")
         },
+        kind=document.get("kind", "threshold"),
     )
 
 

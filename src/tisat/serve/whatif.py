@@ -2,12 +2,13 @@
 
 The statistic of ``excess`` and ``threshold`` does not depend on the threshold, so counting runs at or above another one is
 exact. A rule whose alarms change its statistic (``paper``) is run again over its stored evidence; that is exact from the
-first row that is kept on, where a stretch begins in the middle it is not, and says so.
+first row that is kept on, where a stretch begins in the middle it is not, and says so. Only rows that the model of now has
+judged are looked at: another model's statistic has another scale.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +17,16 @@ from tisat.errors import InputError, ParameterError
 from tisat.events import events_from_labels
 from tisat.sequential.calibration import Calibration
 from tisat.serve.archive import FOREVER, briefs_of, rows_of
+from tisat.serve.comparison import Raised, book_of, compared, sentences_of
 from tisat.serve.packing import ACCEPTED
-from tisat.serve.structs import WhatIf, WhatIfAlarm
+from tisat.serve.structs import WhatIf
 
 if TYPE_CHECKING:
     from tisat.serve.group import Group
     from tisat.serve.view import View
 
 MOST_ALARMS = 2000  # told one by one
+RUN_AGAIN = "The alarms of this rule change its statistic: it was run again over the stored evidence."
 
 
 def active_at(
@@ -31,11 +34,11 @@ def active_at(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Times of the judged rows of an entity, and whether the alarm would have been on."""
     if not group.watch.rule.feeds_back:
-        brief, _ = briefs_of(view.engine, entity, start, stop)
+        brief, _ = briefs_of(view.engine, entity, start, stop, same_model=True)
         taken = brief.status < ACCEPTED
         with np.errstate(invalid="ignore"):
             return brief.times[taken], brief.statistic[taken] >= threshold
-    brief, body = rows_of(view.engine, entity, start, stop)
+    brief, body = rows_of(view.engine, entity, start, stop, same_model=True)
     taken = brief.status < ACCEPTED
     trace = group.watch.rule.accumulate(body.evidence[taken], threshold=threshold)
     return brief.times[taken], np.asarray(trace.active, dtype=np.bool_)
@@ -64,29 +67,18 @@ def what_if(
     wanted = calibration.threshold if threshold is None else float(threshold)
     first = -FOREVER if start is None else int(start * 1e9)
     last = FOREVER if stop is None else int(stop * 1e9)
-    book: dict[str, list[Any]] = {}
-    for name in names:
-        found = view.alarms(entity=name, start=start, stop=stop, sort="statistic", limit=10_000)
-        book[name] = sorted(found, key=lambda one: one.raised)
-    alarms: list[WhatIfAlarm] = []
-    avoided: list[Any] = []
+    raised: Raised = {}
     rows = 0
     for name in names:
         times, active = active_at(home, view, name, wanted, first, last)
         rows += len(times)
-        met: set[str] = set()
-        for begin, end in events_from_labels(active.astype(np.int64)):
-            raised = float(times[begin]) * 1e-9
-            cleared = float(times[end]) * 1e-9 if end < len(times) else None
-            was = [one for one in book[name] if one.raised <= (cleared or np.inf) and (one.cleared or np.inf) >= raised]
-            met.update(one.id for one in was)
-            one = was[0] if was else None
-            delay = None if one is None else raised - one.raised
-            alarms.append(WhatIfAlarm(name, raised, cleared, one and one.id, one.label if one else "unmarked", delay))
-        avoided += [one for one in book[name] if one.id not in met]
+        spans = events_from_labels(active.astype(np.int64))
+        raised[name] = [(float(times[a]) * 1e-9, float(times[b]) * 1e-9 if b < len(times) else None) for a, b in spans]
+    found = compared(book_of(view, names, start, stop), raised, rows)
+    alarms, avoided = found.alarms, found.avoided
     lost = sum(one.label == "true" for one in avoided)
     false = sum(one.label in ("false", "new normal") for one in avoided)
-    before = sum(map(len, book.values()))
+    before = sum(map(len, found.book.values()))
     exact = not home.watch.rule.feeds_back
     return WhatIf(
         threshold=wanted,
@@ -99,7 +91,7 @@ def what_if(
         avoided=[one.id for one in avoided],
         lost_true=lost,
         avoided_false=false,
-        sentences=_sentences(book, alarms, avoided, exact=exact),
+        sentences=[*sentences_of(found), *([] if exact else [RUN_AGAIN])],
     )
 
 
@@ -117,21 +109,3 @@ def _calibrated(
     if now.nominal is None:
         return home.watch.recalibrated(budget).calibration, budget
     return now.recalibrated(budget), budget
-
-
-def _sentences(book: dict[str, list[Any]], alarms: list[WhatIfAlarm], avoided: list[Any], *, exact: bool) -> list[str]:
-    before = [one for found in book.values() for one in found]
-    lines = [f"{len(alarms)} alarm{'s' * (len(alarms) != 1)} instead of {len(before)}."]
-    for words, verb, name in ((("false", "new normal"), "avoided", "false"), (("true",), "missed", "true")):
-        of = sum(one.label in words for one in before)
-        if of:
-            lines.append(
-                f"It would have {verb} {sum(one.label in words for one in avoided)} of {of} alarms marked {name}."
-            )
-    delays = [one.delay for one in alarms if one.label == "true" and one.delay]
-    late = [delay for delay in delays if delay > 0]
-    if late:
-        lines.append(f"{len(late)} true alarms would have come later, by {max(late):.0f} seconds at most.")
-    if not exact:
-        lines.append("The alarms of this rule change its statistic: it was run again over the stored evidence.")
-    return lines

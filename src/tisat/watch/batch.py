@@ -16,8 +16,10 @@ from tisat.watch.verdict import Verdict
 BATCH = 1024  # windows the detector is asked about at once
 
 
-def judge_all(items: Sequence[tuple[Monitor, Any, Any]], *, exact: bool = True) -> list[Verdict]:
-    """The verdicts on rows of any monitors of one detector and rule, in order; the detector is asked about many at once.
+def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True) -> list[Verdict]:
+    """The verdicts on rows ``(monitor, row, time)`` of monitors of one detector and rule; it is asked about many at once.
+
+    A fourth value of False: the rule learns nothing from the row.
 
     Their thresholds may differ. A row that cannot be read is that row's outcome (``refused``, with the reason) and
     touches nothing else. Unless ``exact``, a network is asked about all windows in one pass, whose sums may differ in their
@@ -42,11 +44,13 @@ def judge_all(items: Sequence[tuple[Monitor, Any, Any]], *, exact: bool = True) 
         windows.clear()
         waiting.clear()
 
-    for monitor, row, time in items:
+    for monitor, row, time, *learn in items:
         if len(wave) >= BATCH or (id(monitor) in waiting and monitor.one_at_a_time):
             flush()
         try:
             taken = monitor.take(row, time)
+            if learn and not learn[0]:
+                taken = taken._replace(learn=False)
         except InputError as error:
             flush()  # so that verdicts stay in order
             verdicts.append(monitor.refuse(str(error), time))

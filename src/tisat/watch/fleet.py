@@ -101,21 +101,23 @@ class Fleet:
 
     # ------------------------------------------------------------------ rows in, verdicts out
 
-    def judge(self, rows: Iterable[tuple[str, Any, Any]]) -> list[Verdict]:
+    def judge(self, rows: Iterable[tuple[Any, ...]]) -> list[Verdict]:
         """The verdicts on rows ``(entity, row, time)``, any number of each entity, in order.
+
+        A fourth value of False says that the alarm rule is to learn nothing from the row (see :meth:`Monitor.update`).
 
         A bad row, a bad time or an unknown entity is that row's outcome and touches nothing else.
         """
         found: list[Verdict | None] = []
-        known: list[tuple[Monitor, Any, Any]] = []
-        for entity, row, time in rows:
+        known: list[tuple[Any, ...]] = []
+        for entity, row, time, *more in rows:
             if entity not in self.monitors:
                 if not (self.enrols and isinstance(entity, str)):
                     reason = f"The fleet must know the entity of every row. Got {entity!r} instead."
                     found.append(Verdict(row=-1, status="refused", time=time, reason=reason, entity=str(entity)))
                     continue
                 self.enrol(entity)
-            known.append((self.monitors[entity], row, time))
+            known.append((self.monitors[entity], row, time, *more))
             found.append(None)
         judged = iter(judge_all(known, exact=self.exact))
         return [next(judged) if verdict is None else verdict for verdict in found]

@@ -53,6 +53,7 @@ class Taken(NamedTuple):
     stamp: Stamp  # as alarms carry it
     row: int = -1  # rows accepted before this one; -1: it was left out
     silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
+    learn: bool = True  # whether the alarm rule is to learn from it
 
 
 class Monitor:
@@ -141,7 +142,7 @@ class Monitor:
 
     # ------------------------------------------------------------------ rows in, verdicts out
 
-    def update(self, row: Any, time: Any = None) -> Verdict:
+    def update(self, row: Any, time: Any = None, *, learn: bool = True) -> Verdict:
         """The verdict on the next row.
 
         Parameters
@@ -149,8 +150,12 @@ class Monitor:
         row : sequence of C numbers, or mapping from channel to number
             NaN, None or an absent channel is a missing value.
         time : date or number of seconds, optional
+        learn : bool
+            False: the row is judged, and the alarm rule's moving reference learns nothing from it (maintenance, say).
         """
         taken = self.take(row, time)
+        if not learn:
+            taken = taken._replace(learn=False)
         point = self._no_point if taken.filled is None else self._stream.push(taken.filled)
         return self.judge(taken, self.watch.scored(point[None]))
 
@@ -223,7 +228,7 @@ class Monitor:
             return self._left_out(status, taken.time)
         now = taken.row
         score = float(scored.scores[0])
-        evidence, statistic, active, onset = self._run.update(scored)
+        evidence, statistic, active, onset = self._run.update(scored, learn=taken.learn)
         self.record.update(statistic)
         if score != score and status == "ok":
             status = "warming up"

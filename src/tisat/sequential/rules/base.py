@@ -133,9 +133,15 @@ class RuleRun:
         self._accumulator = rule._accumulator(threshold)
         self._trace = Trace.empty(1)
 
-    def update(self, row: Scored) -> tuple[float, float, bool, int]:
-        """Evidence, statistic, whether the alarm is on, and the onset estimate after one more row."""
+    def update(self, row: Scored, *, learn: bool = True) -> tuple[float, float, bool, int]:
+        """Evidence, statistic, whether the alarm is on, and the onset estimate after one more row.
+
+        Unless ``learn``, the row is measured by what the rule knows and teaches it nothing: a moving reference stays.
+        """
+        known = None if learn else self._evidence.state()
         evidence = self._evidence(row)
+        if known is not None:
+            self._evidence.restore(known)
         trace = self._trace
         self._accumulator.extend(evidence, trace)
         return float(evidence.sum()), float(trace.statistic[0]), bool(trace.active[0]), int(trace.onset[0])
@@ -144,12 +150,28 @@ class RuleRun:
         """What each coordinate ``(m,)`` of the point just pushed added to its evidence, up to a factor."""
         return self._evidence.contribution(point)
 
-    def extend(self, scored: Scored) -> tuple[Array, Trace]:
-        """Evidence and the trace of many rows, going on from where the last call ended."""
-        evidence = self._evidence(scored)
+    def extend(self, scored: Scored, *, learn: npt.NDArray[np.bool_] | None = None) -> tuple[Array, Trace]:
+        """Evidence and the trace of many rows, going on from where the last call ended; ``learn`` says from which to learn."""
+        if learn is None or learn.all():
+            evidence = self._evidence(scored)
+        else:
+            edges = np.flatnonzero(np.diff(learn)) + 1  # stretches of rows alike; what is not learned goes row by row
+            evidence = np.concatenate(
+                [
+                    self._evidence(scored.rows(part)) if learn[part[0]] else self._unlearned(scored.rows(part))
+                    for part in np.split(np.arange(len(learn)), edges)
+                ]
+            )
         trace = Trace.empty(len(evidence))
         self._accumulator.extend(evidence, trace)
         return evidence, trace
+
+    def _unlearned(self, scored: Scored) -> Array:
+        known, found = self._evidence.state(), []
+        for t in range(len(scored)):
+            found.append(self._evidence(scored.rows(slice(t, t + 1))))
+            self._evidence.restore(known)
+        return np.concatenate(found)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything needed to go on after a restart."""

@@ -105,6 +105,13 @@ class ProposeBody(Said):
     budget: Name | None = None
 
 
+class RefitBody(Said):
+    """A refit of a group, perhaps at another budget."""
+
+    group: Name = ""
+    budget: Name | None = None
+
+
 class PauseBody(Said, kw_only=True):
     """A maintenance window with its two switches."""
 
@@ -221,6 +228,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              lambda s, p, q, b, a: s.view.proposals(state=q.state), StateQuery),
     Endpoint("POST", f"{A}/proposals", "Make a proposal from what was seen and labelled. Nothing changes by it.", "admin", structs.ProposalInfo,
              lambda s, p, q, b, a: s.people.propose(entity=b.entity, group=b.group, budget=b.budget, author=_author(b, a), reason=b.reason), body=ProposeBody),
+    Endpoint("POST", f"{A}/refits", "Fit a group's model again on kept history without what people marked, as a proposal. Nothing changes by it.", "admin",
+             structs.ProposalInfo, lambda s, p, q, b, a: s.people.refit(group=b.group, budget=b.budget, author=_author(b, a), reason=b.reason), body=RefitBody),
+    Endpoint("GET", f"{A}/proposals/{{number}}/shadow", "What a refit that waits says of the rows that came since; it raises nothing.", "read",
+             structs.Shadow, lambda s, p, q, b, a: s.people.refits.shadow(_number(p))),
     Endpoint("GET", f"{A}/proposals/{{number}}", "One proposal.", "read", structs.ProposalInfo, lambda s, p, q, b, a: s.view.proposal(_number(p))),
     Endpoint("POST", f"{A}/proposals/{{number}}/take", "Put a proposal in force.", "admin", structs.ProposalInfo,
              lambda s, p, q, b, a: s.people.decide(_number(p), take=True, author=_author(b, a), reason=b.reason), body=Said),
