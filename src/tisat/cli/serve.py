@@ -279,3 +279,6 @@ def export(
 
     for name, rows in upkeep.export(data, out, nominal=nominal):
         typer.echo(f"{name}\t{rows} rows")
+
+
+from tisat.cli import serve_people, serve_replay  # noqa: E402, F401 - more verbs of the same command

@@ -86,13 +86,17 @@ class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SinkTable(msgspec.Struct, forbid_unknown_fields=True):
-    """Who is told: ``alertmanager``, ``webhook``, ``apprise`` or ``mqtt``. Secrets come from the environment or a file."""
+    """Who is told: ``alertmanager``, ``webhook``, ``apprise`` or ``mqtt``. Secrets come from the environment or a file.
+
+    ``together``: alarms that begin within so long are one message (``apprise`` 10 s, ``webhook`` 0 s unless told).
+    """
 
     kind: str
     name: str = ""
     url: str = ""
     urls: list[str] = []
     every: str = "1 min"
+    together: str | None = None
     labels: dict[str, str] = {}
     secret_env: str = ""
     secret_file: str = ""
@@ -270,10 +274,14 @@ def _secret(table: SinkTable) -> str:
     return ""
 
 
+def _together(table: SinkTable, usual: float) -> float:
+    return usual if table.together is None else _seconds(table.together, "together")
+
+
 def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
     """Sources and sinks, and the names of those that are told through the outbox."""
     from tisat.serve.sinks.alertmanager import Alertmanager
-    from tisat.serve.sinks.outbox import Apprise, Outbox, Sink, Webhook
+    from tisat.serve.sinks.outbox import TOGETHER, Apprise, Outbox, Sink, Webhook
 
     parts: list[Part] = []
     outbox: list[Sink] = []
@@ -281,9 +289,9 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
         if table.kind == "alertmanager":
             parts.append(Alertmanager(table.name, table.url, every=_seconds(table.every, "every"), labels=table.labels))
         elif table.kind == "webhook":
-            outbox.append(Webhook(table.name, table.url, _secret(table)))
+            outbox.append(Webhook(table.name, table.url, _secret(table), together=_together(table, 0.0)))
         elif table.kind == "apprise":
-            outbox.append(Apprise(table.name, table.urls or [table.url]))
+            outbox.append(Apprise(table.name, table.urls or [table.url], together=_together(table, TOGETHER)))
         elif table.kind == "mqtt":
             from tisat.serve.sources.mqtt import MqttSink
 

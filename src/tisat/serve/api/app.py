@@ -90,6 +90,21 @@ def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[R
     return handle
 
 
+def _table(service: Service) -> list[BaseRoute]:
+    """One route for each address, whatever it is asked: a wrong method is told all the right ones (Allow)."""
+    paths: dict[str, dict[str, Callable[[Request], Awaitable[Response]]]] = {}
+    for one in ENDPOINTS:
+        paths.setdefault(one.path, {})[one.method] = _handler(service, one)
+
+    def route(path: str, handlers: dict[str, Callable[[Request], Awaitable[Response]]]) -> BaseRoute:
+        async def handle(request: Request) -> Response:
+            return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+        return Route(path, handle, methods=list(handlers))
+
+    return [route(path, handlers) for path, handlers in paths.items()]
+
+
 def _rows(service: Service) -> Callable[[Request], Awaitable[Response]]:
     async def rows(request: Request) -> Response:
         settings = service.settings
@@ -207,7 +222,7 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
         )
         return made
 
-    routes: list[BaseRoute] = [Route(one.path, _handler(service, one), methods=[one.method]) for one in ENDPOINTS]
+    routes: list[BaseRoute] = _table(service)
     routes += [
         Route("/api/v1/rows", _rows(service), methods=["POST"]),
         Route("/api/v1/events", Events(service).listen),

@@ -242,7 +242,7 @@ class Console:
         """Other thresholds, in force only once somebody takes them."""
         return self.page(
             "proposals", request, proposals=self.view.proposals(), entities=self.view.entities(),
-            journal=self.view.journal()[:40],
+            journal=self.view.journal()[:40], groups=list(self.service.engine.groups),
         )  # fmt: skip
 
     def care(self, request: Request) -> Response:

@@ -123,6 +123,7 @@ class Alertmanager:
             "entity": one.entity,
             "group": one.group,
             "kind": one.kind,
+            "channel": one.channels[0] if one.channels else "",  # to group by: what began together has it in common
             "alarm": one.id,
             **self.labels,
         }

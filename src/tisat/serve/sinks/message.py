@@ -34,6 +34,7 @@ class Message(msgspec.Struct):
     url: str
     title: str
     text: str
+    alarms: list[dict[str, str]] = []  # where several began together: each with its id, entity, kind, why and url
 
 
 def say_moment(seconds: float) -> str:
@@ -74,4 +75,25 @@ def message_of(view: View, alarm: str, event: str, base: str) -> Message:
         url=f"{base}/alarm/{alarm}",
         title=title,
         text=" ".join(page.sentences),
+    )
+
+
+NAMED = 4  # entities that a title names
+
+
+def message_of_all(view: View, alarms: list[str], event: str, base: str) -> Message:
+    """One message about alarms that began together; that of the first where it is alone."""
+    each = [message_of(view, alarm, event, base) for alarm in alarms]
+    first = each[0]
+    if len(each) == 1:
+        return first
+    names = list(dict.fromkeys(one.entity for one in each))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    kinds = list(dict.fromkeys(one.kind or one.sort for one in each))
+    return msgspec.structs.replace(
+        first,
+        key=f"{first.id}:{event}:{len(each)}",
+        title=f"{len(names)} entities together: {', '.join(kinds)} {'is over' if event == 'cleared' else 'alarm'} on {', '.join(names[:NAMED])}{more}",
+        text="\n".join(f"{one.entity}: {one.text} {one.url}" for one in each),
+        alarms=[{"id": one.id, "entity": one.entity, "kind": one.kind, "why": one.why, "url": one.url} for one in each],
     )

@@ -18,7 +18,7 @@ import msgspec
 
 from tisat._extras import require
 from tisat.errors import InputError
-from tisat.serve.sinks.message import Message, message_of
+from tisat.serve.sinks.message import Message, message_of_all
 
 if TYPE_CHECKING:
     from tisat.serve.service import Service
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 PATIENCE = 3 * 86400.0  # seconds after which a message nobody takes is given up
 LONGEST_WAIT = 3600.0
 TIMEOUT = 10.0
+TOGETHER = 10.0  # seconds for which a message to people waits for others that began together
 
 
 class Sink(Protocol):
-    """Somebody to tell."""
+    """Somebody to tell. One with ``together`` seconds gets one message about all that began within so many."""
 
     name: str
 
@@ -40,10 +41,10 @@ class Sink(Protocol):
 class Webhook:
     """A POST of the message as JSON, signed: ``X-Tisat-Signature: sha256=HMAC(secret, timestamp + "." + body)``."""
 
-    def __init__(self, name: str, url: str, secret: str = "") -> None:
+    def __init__(self, name: str, url: str, secret: str = "", *, together: float = 0.0) -> None:
         if not url.startswith(("http://", "https://")):
             raise InputError(f"The url of a webhook must begin with http:// or https://. Got {url[:80]!r} instead.")
-        self.name, self.url, self._secret = name, url, secret
+        self.name, self.url, self._secret, self.together = name, url, secret, together
 
     def send(self, message: Message) -> None:
         """See :class:`Sink`."""
@@ -76,9 +77,9 @@ def signature(secret: str, stamp: str, body: bytes) -> str:
 class Apprise:
     """Mail, Slack, Teams and a hundred others, by their apprise address."""
 
-    def __init__(self, name: str, urls: Sequence[str]) -> None:
+    def __init__(self, name: str, urls: Sequence[str], *, together: float = TOGETHER) -> None:
         apprise = require("apprise", whose="A sink of kind 'apprise'")
-        self.name = name
+        self.name, self.together = name, together
         self._apprise = apprise.Apprise()
         for url in urls:
             if not self._apprise.add(url):
@@ -89,7 +90,11 @@ class Apprise:
     def send(self, message: Message) -> None:
         """See :class:`Sink`."""
         kind = "success" if message.event == "cleared" else "warning"
-        if not self._apprise.notify(title=message.title, body=f"{message.text}\n{message.url}", notify_type=kind):
+        if not self._apprise.notify(
+            title=message.title,
+            body=message.text if message.alarms else f"{message.text}\n{message.url}",
+            notify_type=kind,
+        ):
             raise OSError("apprise could not deliver to every address")
 
 
@@ -138,33 +143,53 @@ class Outbox:
             self._wake.wait(1.0)
 
     def flush(self) -> None:
-        """Send what is due."""
+        """Send what is due; what began together goes as one message to a sink that wants it so."""
         service, now = self._service, clocks.time()
         store = service.engine.store
-        due = store.records("SELECT * FROM outbox WHERE due <= ? ORDER BY id LIMIT 100", (now,))
-        for record in due:
+        due = store.records("SELECT * FROM outbox WHERE due <= ? ORDER BY id LIMIT 1000", (now,))
+        for records in self._together(due, now):
             if self._end.is_set():
                 return
-            sink = self.sinks.get(record["sink"])
+            first = records[0]
+            sink = self.sinks.get(first["sink"])
             error = ""
             try:
                 if sink is not None:
-                    sink.send(message_of(service.view, record["alarm"], record["event"], service.settings.url))
+                    ids = [record["alarm"] for record in records]
+                    sink.send(message_of_all(service.view, ids, first["event"], service.settings.url))
             except Exception as problem:  # whatever a stranger's server does, the message is kept
                 error = f"{type(problem).__name__}: {str(problem)[:300]}"
                 if error != self.error:
-                    service.say(f"{record['sink']}: a message could not be sent and is kept: {error}")
+                    service.say(f"{first['sink']}: a message could not be sent and is kept: {error}")
             self.error = error
-            tries = record["tries"] + 1
+            late = now - first["at"] > PATIENCE
             with store.writing() as write:
-                if not error or now - record["at"] > PATIENCE:
-                    write.execute("DELETE FROM outbox WHERE id = ?", (record["id"],))
-                else:
-                    later = now + min(2.0**tries, LONGEST_WAIT)
-                    write.execute(
-                        "UPDATE outbox SET due = ?, tries = ?, error = ? WHERE id = ?",
-                        (later, tries, error, record["id"]),
-                    )
+                for record in records:
+                    if not error or late:
+                        write.execute("DELETE FROM outbox WHERE id = ?", (record["id"],))
+                    else:
+                        tries = first["tries"] + 1  # they stay together
+                        write.execute(
+                            "UPDATE outbox SET due = ?, tries = ?, error = ? WHERE id = ?",
+                            (now + min(2.0**tries, LONGEST_WAIT), tries, error, record["id"]),
+                        )
             self.sent += not error
             self.failed += bool(error)
-            self.given_up += bool(error) and now - record["at"] > PATIENCE
+            self.given_up += bool(error) and late
+
+    def _together(self, due: list[dict[str, Any]], now: float) -> list[list[dict[str, Any]]]:
+        """What goes as one message: of one sink and one kind of event, written within its ``together`` seconds."""
+        found: list[list[dict[str, Any]]] = []
+        last: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for record in due:
+            wait = getattr(self.sinks.get(record["sink"]), "together", 0.0)
+            key = (record["sink"], record["event"])
+            if wait and key in last and record["at"] - last[key][0]["at"] <= wait:
+                last[key].append(record)
+                continue
+            if wait and now - record["at"] < wait:
+                last[key] = [record]  # others may come: later
+                continue
+            last[key] = [record]
+            found.append(last[key])
+        return found

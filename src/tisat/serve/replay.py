@@ -1,0 +1,89 @@
+"""Rows through a service that nobody listens to: what would have been alarmed, by the same code that judges live rows.
+
+The engine runs on a folder that is thrown away; no message is sent, and the folder the rows come from is only read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tisat.errors import InputError
+from tisat.series import Series
+from tisat.serve.engine import Engine
+from tisat.serve.group import Group
+from tisat.serve.keeping import Limits
+from tisat.serve.packing import ACCEPTED, unpack_body, unpack_brief
+from tisat.serve.store import FILE, Store
+from tisat.serve.structs import AlarmInfo, Row
+from tisat.serve.view import View
+from tisat.watch.watch import Watch
+
+TOGETHER = 2000  # rows judged in one transaction
+
+
+def stored(folder: Path, *, match: str = "*", start: float | None = None, stop: float | None = None) -> Iterator[Row]:
+    """The rows that a service has kept, of the entities of a pattern, in order of time for each."""
+    if not (folder / FILE).is_file():
+        raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
+    first = -(2**62) if start is None else int(start * 1e9)
+    last = 2**63 - 1 if stop is None else int(stop * 1e9)
+    store = sqlite3.connect(f"file:{folder / FILE}?mode=ro", uri=True)
+    try:
+        names = store.execute(
+            "SELECT id, name, dates FROM entities WHERE name GLOB ? ORDER BY name", (match,)
+        ).fetchall()
+        for number, name, dates in names:
+            query = "SELECT rows, brief, body FROM history WHERE entity = ? AND last >= ? AND first < ? ORDER BY id"
+            for rows, brief, body in store.execute(query, (number, first, last)):
+                head, values = unpack_brief(brief, rows), unpack_body(body, rows).values
+                for k in np.flatnonzero((head.status < ACCEPTED) & (head.times >= first) & (head.times < last)):
+                    at: Any = int(head.times[k]) if dates else float(head.times[k]) * 1e-9
+                    yield Row(name, _plain(values[k]), at)
+    finally:
+        store.close()
+
+
+def of_series(found: Iterable[Series]) -> Iterator[Row]:
+    """The rows of series, each an entity by its name."""
+    for series in found:
+        stamps = series.timestamps
+        for k, values in enumerate(series.values):
+            at: Any = None
+            if stamps is not None:
+                at = (
+                    int(stamps[k].astype("datetime64[ns]").astype(np.int64))
+                    if stamps.dtype.kind == "M"
+                    else float(stamps[k])
+                )
+            yield Row(
+                series.name, dict(zip(series.channels, _plain(values), strict=True)), float(k) if at is None else at
+            )
+
+
+def _plain(values: Any) -> list[float | None]:
+    return [None if value != value else float(value) for value in values]
+
+
+def replay(watch: Watch, rows: Iterable[Row], *, ignore_extra: bool = False) -> tuple[list[AlarmInfo], dict[str, int]]:
+    """The alarms a service with this watch raises on rows, in order of time, and what became of the rows."""
+    with tempfile.TemporaryDirectory(prefix="tisat-replay-") as folder, Store(folder) as store:
+        group = Group("main", watch, ignore_extra=ignore_extra)
+        engine = Engine(store, [group], limits=Limits(entities=1_000_000))
+        engine.clock = lambda: 0.0
+        batch: list[Row] = []
+        for row in rows:
+            batch.append(row)
+            if len(batch) == TOGETHER:
+                engine.ingest(batch)
+                batch = []
+        if batch:
+            engine.ingest(batch)
+        view = View(engine)
+        alarms = sorted(view.alarms(limit=10_000), key=lambda one: (one.raised, one.entity))
+        return alarms, dict(engine.counts)
