@@ -6,6 +6,7 @@ from the same scores. An experiment does not run anything.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -155,7 +156,10 @@ def _system(entry: Mapping[str, Any], seeds: tuple[int, ...], folder: Path, wher
 
 
 def _source(entry: Mapping[str, Any], folder: Path, data: str | None, where: str) -> tuple[str, Source]:
-    """A published data set by name, or files of your own: a path, from the experiment file's folder, and a name for the tables."""
+    """A published data set by name, or files of your own: a path and a name for the tables.
+
+    The path is one from the experiment file's folder, or else from the folder of the data sets.
+    """
     if "path" not in entry:
         unused = next((key for key in ("train", "label") if key in entry), None)
         if unused is not None:
@@ -165,6 +169,9 @@ def _source(entry: Mapping[str, Any], folder: Path, data: str | None, where: str
         name = check_choice(entry.get("name"), "data.name", where, choices=SOURCES)
         return name, Source(name, data, entry.get("telemetry_only"))
     path = str(folder / str(entry["path"]))  # an absolute one stays as it is
+    among = data or os.environ.get("TISAT_DATA")
+    if among and not Path(path).exists() and (Path(among) / str(entry["path"])).exists():
+        path = str(Path(among) / str(entry["path"]))
     name = str(entry.get("name") or Path(path).name)
     if name in SOURCES:
         raise ParameterError(
@@ -210,7 +217,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         raise ParameterError(f"The systems in {where} must have distinct names. Got {', '.join(names)}.")
     for system in systems:
         for dataset in (*(system.data or ()), *system.entities):
-            if dataset not in sources:
+            if dataset not in sources and dataset not in SOURCES:
                 raise ParameterError(
                     f"The system {system.name!r} in {where} must be run on data sets of the file. Got {dataset!r} instead."
                 )
