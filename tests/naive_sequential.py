@@ -35,8 +35,11 @@ def cusum(evidence, threshold, end, cooldown):
                 out.append((s, on, quiet))
             else:
                 crossed = s >= threshold
+                if end == "endless":
+                    quiet = t if on and not crossed else quiet
+                    on = crossed
                 out.append((s, crossed, quiet))
-                if crossed:
+                if crossed and end != "endless":
                     s, quiet = 0.0, t
                     left = cooldown if end == "cooldown" else 0
     return out

@@ -4,23 +4,25 @@ import numpy as np
 
 from tisat import registry
 from tisat.datasets.synthetic import make_plant
-from tisat.metrics import best_instance_f1, chance_corrected, floors, spd_score
+from tisat.metrics import chance_corrected, floors, spd_score
 
 DELTA_MAX = 100
+SEEDS = (7001, 7002, 7003, 7004, 7005)  # plants nothing was ever chosen on
 
 
 def measured(name, *, seed, **params):
-    """Chance-corrected SPD and best F1 of a detector on the plant of this seed."""
+    """Chance-corrected SPD of a detector on the plant of this seed."""
     plant = make_plant(n_train=4000, n_test=7000, random_state=seed)
     scores = registry.resolve(name)(random_state=seed, **params).fit(plant.train).decision_function(plant.test)
     floor = floors(plant.test.labels, delta_max=DELTA_MAX).best
-    spd = spd_score(plant.test.labels, scores, delta_max=DELTA_MAX)
-    return chance_corrected(spd, floor), float(best_instance_f1(plant.test.labels, scores).f1)
+    return chance_corrected(spd_score(plant.test.labels, scores, delta_max=DELTA_MAX), floor)
 
 
 def assert_training_helps(name, **params):
-    """The median over 3 seeds is higher after training than before, in chance-corrected SPD or in best F1."""
-    trained = np.median([measured(name, seed=seed, **params) for seed in range(3)], axis=0)
-    untrained = np.median([measured(name, seed=seed, **params, epochs=0) for seed in range(3)], axis=0)
-    print(f"{name}: SPD {untrained[0]:.3f} -> {trained[0]:.3f}, F1 {untrained[1]:.3f} -> {trained[1]:.3f}")
-    assert (trained > untrained).any()
+    """The median SPD over five plants is higher after training than before."""
+    trained = [measured(name, seed=seed, **params) for seed in SEEDS]
+    untrained = [measured(name, seed=seed, **params, epochs=0) for seed in SEEDS]
+    print(
+        f"{name}: SPD {np.median(untrained):.3f} -> {np.median(trained):.3f}, {np.round(np.subtract(trained, untrained), 3)}"
+    )
+    assert np.median(trained) > np.median(untrained)

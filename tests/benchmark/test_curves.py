@@ -59,7 +59,7 @@ def test_a_resample_without_events_is_undefined():
     assert np.isnan(counts.pooled([[0, 1]])[0])
 
 
-@pytest.mark.parametrize("end", ["restart", "recovery", "cooldown"])
+@pytest.mark.parametrize("end", ["restart", "recovery", "cooldown", "endless"])
 def test_a_rule_that_restarts_is_counted_as_its_alarms_are(end):
     rng = np.random.default_rng(0)
     labels = [rng.random(400) < 0.02 for _ in range(2)]

@@ -16,6 +16,8 @@ CASES = [
     ("threshold", {"hold": 5}, 3.0),
     ("excess", {"window": 50}, 1.0),
     ("excess", {"window": 7, "lag": 0, "length": 3, "hold": 1}, 0.2),
+    ("drift", {}, 5.0),
+    ("drift", {"drift": 1.5, "end": "restart"}, 4.0),
     ("paper", {}, 2.0),
     ("paper", {"form": "weibull", "end": "recovery"}, 5.0),
     ("paper", {"form": "log", "k": 3, "end": "cooldown", "cooldown": 4}, 1.0),
@@ -145,7 +147,7 @@ def test_the_repr_is_the_constructor_call():
 
 def test_bad_arguments_are_refused_in_a_sentence():
     with pytest.raises(
-        ParameterError, match="'rule' parameter of make_rule must be one of 'paper', 'threshold', 'excess'"
+        ParameterError, match="'rule' parameter of make_rule must be one of 'paper', 'threshold', 'drift', 'excess'"
     ):
         make_rule("cusum")
     with pytest.raises(ParameterError, match="options among hold"):

@@ -4,7 +4,7 @@ Li, Zhao, Han, Su, Jiao, Wen, Pei, "Multivariate Time Series Anomaly Detection a
 Inter-Metric and Temporal Embedding", KDD 2021. The network is in :mod:`tisat.nn.interfusion`. Section numbers are the paper's.
 
 An anomalous row spoils the embedding that should have told it from a nominal one. So before a window is scored its last row
-is taken out and imputed by MCMC (section 3.5), and the row as it was is compared with what the embedding of the
+is taken out and imputed by MCMC, and the row as it was is compared with what the embedding of the
 imputed window expects. This module knows no thresholds.
 """
 

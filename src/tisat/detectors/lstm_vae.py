@@ -122,7 +122,7 @@ class LSTMVAE(NeuralDetector[VariationalLSTM]):
         scores = torch.cat([likelihood.sum(dim=1) for likelihood, _ in pairs]).cpu().double().numpy()
         states = torch.cat([latent for _, latent in pairs]).cpu().double().numpy()
         chosen = np.linspace(0, len(scores) - 1, min(SUPPORT, len(scores))).astype(np.int64)
-        regression = SVR(kernel="rbf").fit(states[chosen], scores[chosen])  # section III-D
+        regression = SVR(kernel="rbf").fit(states[chosen], scores[chosen])
         used = len(regression.support_)
         network.support[:used] = torch.from_numpy(regression.support_vectors_).float()
         network.coefficients.zero_()

@@ -5,7 +5,7 @@ Network", KDD 2019. The parts that make it itself are in :mod:`tisat.nn.omni_ano
 that are told their predecessor, planar flows in the posterior, a linear Gaussian state-space model as prior. Equation and
 section numbers are the paper's.
 
-The paper's threshold, peaks over threshold fitted to the scores (section 3.5), is no part of this detector: any
+The paper's threshold, peaks over threshold fitted to the scores, is no part of this detector: any
 detector's scores get their threshold from the alarm layer.
 """
 
@@ -29,7 +29,7 @@ class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
 
     Notes
     -----
-    Score: ``-log p(x_t | z)`` of the last row of the window that ends at t (section 3.4), one term a channel, measured from
+    Score: ``-log p(x_t | z)`` of the last row of the window that ends at t, one term a channel, measured from
     the highest density that epsilon allows so that it is never negative; the ranking of instants is the paper's.
 
     Examples
@@ -101,5 +101,5 @@ class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
         shape = (self.n_samples, 1, batch.shape[1], self.latent)  # the same noise for every window
         noise = torch.randn(shape, generator=generator, device=batch.device)
         mean, deviation = network.decode(network.encode(batch, noise).z)  # (n, b, T, C)
-        density = gaussian_log_density(batch[:, -1], mean[:, :, -1], deviation[:, :, -1])  # section 3.4
+        density = gaussian_log_density(batch[:, -1], mean[:, :, -1], deviation[:, :, -1])
         return deviance_residuals(density.mean(dim=0), floor=self.floor)

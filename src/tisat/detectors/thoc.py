@@ -153,10 +153,10 @@ class THOC(NeuralDetector[THOCNetwork]):
     def _parts(self, network: THOCNetwork, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         windows = network.prepared(batch)
         scales = network.scales(windows)
-        one_class = network.distances(network.summary(scales)).mean() / self.n_clusters[-1]  # eq. (9)
-        orthogonality = network.orthogonality()  # eq. (11)
+        one_class = network.distances(network.summary(scales)).mean() / self.n_clusters[-1]
+        orthogonality = network.orthogonality()
         forecast = network.self_supervision(scales, windows)  # eq. (12)
-        loss = one_class + self.orthogonality * orthogonality + self.self_supervision * forecast  # eq. (13)
+        loss = one_class + self.orthogonality * orthogonality + self.self_supervision * forecast
         return {"loss": loss, "one_class": one_class, "orthogonality": orthogonality, "self_supervision": forecast}
 
     def _loss(self, network: THOCNetwork, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """The network of DeepAnT: convolutions along time, then a dense layer that says the next rows.
 
 Legend: b batch, t time, c channel, f filter. Munir, Siddiqui, Dengel, Ahmed: DeepAnT: A Deep Learning Approach for
-Unsupervised Anomaly Detection in Time Series, IEEE Access 2019, section III-A. This module knows no training.
+Unsupervised Anomaly Detection in Time Series, IEEE Access 2019. This module knows no training.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ variables an instant.
 Two views of one window. **z2** ``(S, C)`` is short in time: convolutions with strides squeeze the window to a few rows.
 What it remembers, unfolded again, is the prefiltered window **d** ``(T, C)``. **z1** ``(T, d)`` is narrow in channels: a
 few numbers an instant that say how the channels of d stand to each other, each told its predecessor. z1 is inferred from d,
-not from the window itself, so that what z2 has filtered out cannot return (section 3.3, prefiltering).
+not from the window itself, so that what z2 has filtered out cannot return (the paper calls it prefiltering).
 
     q(z2 | x)    q(z1 | z2): recurrent from the last row backwards, then RealNVP
     p(z2) = N(0, I)    p(z1 | z2): recurrent    p(x | z1, z2)

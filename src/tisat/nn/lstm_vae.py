@@ -63,7 +63,7 @@ class VariationalLSTM(torch.nn.Module):
         self.register_buffer("gamma", torch.ones(()))
 
     def prior(self, length: int) -> torch.Tensor:
-        """Centres ``(t, z)`` of the prior: from p_1 to p_T in a straight line, section III-B."""
+        """Centres ``(t, z)`` of the prior: from p_1 to p_T in a straight line."""
         progress = torch.linspace(0.0, 1.0, length, device=self.first.device)[:, None]
         return (1 - progress) * self.first + progress * self.last
 
@@ -78,6 +78,6 @@ class VariationalLSTM(torch.nn.Module):
         return mean, functional.softplus(raw) + self.smallest_spread
 
     def expected(self, latent: torch.Tensor) -> torch.Tensor:
-        """The score to expect in each latent state ``(b, z)``, ``(b,)``: support vector regression, section III-D."""
+        """The score to expect in each latent state ``(b, z)``, ``(b,)``: support vector regression."""
         kernel = torch.exp(-self.gamma * torch.cdist(latent, self.support) ** 2)  # (b, s)
         return kernel @ self.coefficients + self.intercept

@@ -56,7 +56,7 @@ class OmniAnomalyNetwork(nn.Module):
 
     def encode(self, windows: Tensor, noise: Tensor) -> Posterior:
         """A sample of q(z | x) for every window, one for every leading index of ``noise``."""
-        states, _ = self.encoder(windows)  # (b, T, h): e_t, eq. (1)
+        states, _ = self.encoder(windows)  # (b, T, h): e_t
         told = self.posterior_input(states)
         z = torch.zeros_like(
             self.z_mean_and_deviation(told[..., 0, :]).chunk(2, dim=-1)[0] * noise[..., 0, :]
@@ -65,24 +65,24 @@ class OmniAnomalyNetwork(nn.Module):
         for t in range(windows.shape[1]):
             both = torch.relu(told[..., t, :] + self.posterior_memory(z))  # f_phi([z_{t-1}, e_t])
             both = torch.relu(self.posterior_second(both))
-            mean, raw = self.z_mean_and_deviation(both).chunk(2, dim=-1)  # eq. (2)
-            deviation = functional.softplus(raw) + self.floor  # eq. (2)
+            mean, raw = self.z_mean_and_deviation(both).chunk(2, dim=-1)
+            deviation = functional.softplus(raw) + self.floor
             z = mean + deviation * noise[..., t, :]  # z_t^0
             samples.append(z)
             deviations.append(deviation)
-        bent, log_det = self.flow(torch.stack(samples, dim=-2))  # z_t^K, eq. (3)
+        bent, log_det = self.flow(torch.stack(samples, dim=-2))  # z_t^K
         white = -0.5 * (noise**2 + math.log(2 * math.pi))  # (z - mean) / deviation is the noise itself
         log_q = (white - torch.stack(deviations, dim=-2).log()).sum(dim=(-2, -1)) - log_det.sum(dim=-1)
         return Posterior(bent, log_q)
 
     def decode(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation ``(..., T, C)`` of the values, given latent sequences ``(..., T, d)``."""
-        states, _ = self.decoder(z.reshape(-1, *z.shape[-2:]))  # d_t, eq. (5)
+        states, _ = self.decoder(z.reshape(-1, *z.shape[-2:]))  # d_t
         both = torch.relu(self.decoder_dense(states.reshape(*z.shape[:-1], -1)))  # f_theta
-        return self.x_mean(both), functional.softplus(self.x_deviation(both)) + self.floor  # eq. (6)
+        return self.x_mean(both), functional.softplus(self.x_deviation(both)) + self.floor
 
     def evidence_bound(self, windows: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """The two halves of the ELBO, ``(b,)`` each: log p(x | z), and log q(z | x) - log p(z), which estimates a KL."""
         posterior = self.encode(windows, noise)
-        log_x = gaussian_log_density(windows, *self.decode(posterior.z)).sum(dim=(-2, -1))  # eq. (7)
-        return log_x, posterior.log_q - self.prior.log_prob(posterior.z)  # the prior: eq. (4)
+        log_x = gaussian_log_density(windows, *self.decode(posterior.z)).sum(dim=(-2, -1))
+        return log_x, posterior.log_q - self.prior.log_prob(posterior.z)  # less the prior

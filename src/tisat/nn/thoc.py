@@ -123,11 +123,11 @@ class THOCNetwork(nn.Module):
         return Summary(received, shares)
 
     def distances(self, summary: Summary) -> Tensor:
-        """``sum_j R_j d(f_j, c_j)`` ``(b, T)``: the score of an instant, and what eq. (9) averages."""
+        """``sum_j R_j d(f_j, c_j)`` ``(b, T)``: the score of an instant; its mean is the loss."""
         return (summary.shares * cosine_distance(summary.features, self.centres[-1])).sum(dim=-1)
 
     def orthogonality(self) -> Tensor:
-        """How far the centres of a scale are from orthonormal, mean over the scales: eq. (11)."""
+        """How far the centres of a scale are from orthonormal, mean over the scales."""
         gaps = [((c @ c.T - torch.eye(len(c), device=c.device)) ** 2).sum() for c in self.centres]
         return torch.stack(gaps).mean()
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tisat.sequential.record import Proposal as Proposal
     from tisat.sequential.record import propose as propose
     from tisat.sequential.rules import AlarmRule as AlarmRule
+    from tisat.sequential.rules import DriftRule as DriftRule
     from tisat.sequential.rules import ExcessRule as ExcessRule
     from tisat.sequential.rules import PaperRule as PaperRule
     from tisat.sequential.rules import ThresholdRule as ThresholdRule
@@ -39,6 +40,7 @@ _NAMES = {
     "CompressedSum": "cusum",
     "Cusum": "cusum",
     "EpisodeRecord": "record",
+    "DriftRule": "rules",
     "ExcessRule": "rules",
     "KNNEvidence": "evidence",
     "Neighbours": "neighbours",

@@ -19,11 +19,20 @@ Singles: TypeAlias = npt.NDArray[np.float32]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
-RESTART, RECOVERY, COOLDOWN = 0, 1, 2
+RESTART, RECOVERY, COOLDOWN, ENDLESS = 0, 1, 2, 3
 
 # Fields of the integer state shared by the accumulators.
 NOW, QUIET, LEFT, ACTIVE, FILLED = 0, 1, 2, 3, 4
-LARGEST = 1e300  # of one excess, so that a sum of them is finite
+LARGEST = 1e300  # of one excess and of a sum without end, so that what is added up is finite
+
+
+@compiled()
+def _end_of_alarm(clock: Integers, now: int, level: float, threshold: float) -> None:
+    """What comes after an alarm did not begin before it ended."""
+    on = 1 if level >= threshold else 0
+    if clock[ACTIVE] == 1 and on == 0:
+        clock[QUIET] = now
+    clock[ACTIVE] = on
 
 
 @compiled()
@@ -62,6 +71,9 @@ def cusum(
         s = max(s + evidence[i], 0.0)
         if s == 0.0:
             clock[QUIET] = now
+        if policy == ENDLESS:
+            s = min(s, LARGEST)
+            _end_of_alarm(clock, now, s, threshold)
         onset[i] = clock[QUIET]
         if policy == RECOVERY:
             s = min(s, threshold)
@@ -74,21 +86,12 @@ def cusum(
         else:
             statistic[i] = s
             active[i] = s >= threshold
-            if s >= threshold:
+            if s >= threshold and policy != ENDLESS:
                 s = 0.0
                 clock[QUIET] = now
                 if policy == COOLDOWN:
                     clock[LEFT] = cooldown
     sums[0] = s
-
-
-@compiled()
-def _end_of_alarm(clock: Integers, now: int, level: float, threshold: float) -> None:
-    """What comes after an alarm did not begin before it ended."""
-    on = 1 if level >= threshold else 0
-    if clock[ACTIVE] == 1 and on == 0:
-        clock[QUIET] = now
-    clock[ACTIVE] = on
 
 
 @compiled()

@@ -9,6 +9,8 @@
   event; on a level that has changed for good it never ends.
 * ``cooldown``: the statistic starts again from 0 after a pause of ``cooldown`` instants during which the alarm is on.
   At most one alarm in ``cooldown + 1`` instants, whatever happens.
+* ``endless``: the statistic goes on as if there were no alarm, which is on while it is at or above h. After a strong event
+  it takes as long to come down as the event was strong.
 
 An unknown instant (NaN) ends the alarm and empties the sum: what was before a hole in the data says nothing about what
 comes after. This module does not know where evidence comes from, nor how h is chosen.
@@ -27,7 +29,12 @@ from tisat._validation import check_choice, check_integer, check_real, check_vec
 from tisat.errors import InputError
 from tisat.sequential import _kernels
 
-POLICIES = {"restart": _kernels.RESTART, "recovery": _kernels.RECOVERY, "cooldown": _kernels.COOLDOWN}
+POLICIES = {
+    "restart": _kernels.RESTART,
+    "recovery": _kernels.RECOVERY,
+    "cooldown": _kernels.COOLDOWN,
+    "endless": _kernels.ENDLESS,
+}
 COOLDOWN = 50  # instants; half the headline delta_max, like the hold of the excess rule
 
 
@@ -55,7 +62,7 @@ class Cusum:
     threshold : float
         h, in the unit of the evidence.
     end : str
-        ``restart``, ``recovery`` or ``cooldown``: see :mod:`tisat.sequential.cusum`.
+        ``restart``, ``recovery``, ``cooldown`` or ``endless``: see :mod:`tisat.sequential.cusum`.
     cooldown : int
         Instants an alarm lasts under ``cooldown``.
 

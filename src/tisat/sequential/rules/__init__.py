@@ -2,6 +2,7 @@
 
 * ``paper``: the distance of the point to nominal points, accumulated without end (a kNN CUSUM);
 * ``threshold``: the plain score;
+* ``drift``: the score less a constant, accumulated without end, as the released program has it;
 * ``excess``: the score over a reference that moves with the data, summed over a few instants and held.
 
 A rule of one's own: subclass :class:`AlarmRule`, then :func:`register_rule`; alarms, monitors, the command line and the
@@ -19,11 +20,12 @@ from tisat.sequential.rules.base import Evidence as Evidence
 from tisat.sequential.rules.base import Memoryless as Memoryless
 from tisat.sequential.rules.base import RuleRun as RuleRun
 from tisat.sequential.rules.base import Scored as Scored
+from tisat.sequential.rules.drift import DriftRule as DriftRule
 from tisat.sequential.rules.excess import ExcessRule as ExcessRule
 from tisat.sequential.rules.paper import PaperRule as PaperRule
 from tisat.sequential.rules.threshold import ThresholdRule as ThresholdRule
 
-RULES: dict[str, type[AlarmRule]] = {rule.name: rule for rule in (PaperRule, ThresholdRule, ExcessRule)}
+RULES: dict[str, type[AlarmRule]] = {rule.name: rule for rule in (PaperRule, ThresholdRule, DriftRule, ExcessRule)}
 DEFAULT_RULE = "excess"
 
 
