@@ -193,7 +193,8 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
     file = Path(path)
     where = f"the experiment file {str(file)!r}"
     found = _read(file)
-    if "systems" in found:
+    shared = "systems" in found  # a list for several experiments may name data sets that this one does not have
+    if shared:
         found = {**_read(file.parent / found["systems"]), **found}
     _refuse_unknown(found, KEYS, where)
     seeds = tuple(check_integer(seed, "seeds", where, minimum=0) for seed in found.get("seeds", (0,)))
@@ -217,7 +218,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         raise ParameterError(f"The systems in {where} must have distinct names. Got {', '.join(names)}.")
     for system in systems:
         for dataset in (*(system.data or ()), *system.entities):
-            if dataset not in sources and dataset not in SOURCES:
+            if dataset not in sources and not (shared and dataset in SOURCES):
                 raise ParameterError(
                     f"The system {system.name!r} in {where} must be run on data sets of the file. Got {dataset!r} instead."
                 )
