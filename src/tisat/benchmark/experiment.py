@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tisat._validation import check_choice, check_integer
+from tisat.benchmark.printed import read_printed
 from tisat.benchmark.sources import SOURCES, Source
 from tisat.benchmark.task import SCORES, Task, fingerprint, is_random, make_task
 from tisat.errors import InputError, ParameterError
@@ -35,6 +36,7 @@ KEYS = {
     "reference",
     "rule",
     "note",
+    "printed",
 }
 SYSTEM_KEYS = {"name", "detector", "scores", "params", "seeds", "entities", "data", "note", "ours", "pooled"}
 
@@ -70,6 +72,7 @@ class Experiment:
     systems: tuple[System, ...]
     reference: str  # the system differences are taken from
     note: str
+    printed: Mapping[str, Any] | None = None  # figures printed elsewhere, see tisat.benchmark.printed
     _fingerprints: dict[tuple[str, str], str] = field(default_factory=dict, repr=False, compare=False)
 
     def restricted(self, only: Iterable[str]) -> Experiment:
@@ -96,7 +99,7 @@ class Experiment:
         """The tasks of one system: seed by seed, data set by data set."""
         seeds: tuple[int | None, ...] = system.seeds if is_random(system.detector) else (None,)
         for seed in seeds:
-            for dataset in system.data or tuple(self.sources):
+            for dataset in [name for name in self.sources if system.data is None or name in system.data]:
                 for entity in system.entities.get(dataset, self.names[dataset]):
                     yield make_task(
                         dataset=dataset,
@@ -237,4 +240,5 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         systems=systems,
         reference=str(found.get("reference", names[0] if names else "")),
         note=str(found.get("note", "")),
+        printed=read_printed(file.parent / str(found["printed"])) if "printed" in found else None,
     )

@@ -46,6 +46,7 @@ class Figure:
     corrected_mean: float
     seconds: float  # fit and score, all entities, one thread, mean over seeds
     megabytes: float  # most memory of any task's process
+    steps: int  # gradient steps of one model, median over entities; 0 where there is no network
     failed: int  # tasks
 
 
@@ -211,6 +212,7 @@ def figures(evaluation: Evaluation, *, rules: Iterable[str], deltas: Iterable[in
                             np.mean([sum(row["fit_seconds"] + row["score_seconds"] for row in one) for one in tasks])
                         ),
                         megabytes=max(row["peak_bytes"] for one in tasks for row in one) / 1e6,
+                        steps=int(np.median([row.get("steps") or 0 for one in tasks for row in one])),
                         failed=sum(len(run.failed) for run in evaluation.runs[system.name, dataset]),
                     )
                 )

@@ -14,10 +14,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from tisat import registry
 from tisat._version import __version__
 from tisat.artefact import write_bytes
 from tisat.benchmark.evaluation import Evaluation
-from tisat.benchmark.experiment import Experiment
+from tisat.benchmark.experiment import Experiment, System
 from tisat.benchmark.figures import (
     Adjusted,
     Coin,
@@ -109,6 +110,14 @@ def label_sets(experiment: Experiment) -> dict[str, list[Any]]:
     return found
 
 
+def _settings(system: System) -> dict[str, Any]:
+    """Preset and anchoring in use, for captions."""
+    if system.detector not in registry.names():
+        return {}
+    in_use = registry.resolve(system.detector)(**system.params).settings()
+    return {name: in_use[name] for name in ("preset", "anchor") if in_use.get(name) is not None}
+
+
 def gather(evaluation: Evaluation) -> Frozen:
     """Every figure that an experiment of this kind shows."""
     plan = evaluation.experiment
@@ -127,6 +136,7 @@ def gather(evaluation: Evaluation) -> Frozen:
         "rule_options": {rule: dict(options) for rule, options in plan.rule_options.items()},
         "reference": plan.reference,
         "note": plan.note,
+        "printed": plan.printed,
         "command": f"tisat bench experiments/{plan.name}.toml --freeze experiments/frozen",
         "versions": versions,
         "machines": [json.loads(one) for one in machines],
@@ -136,6 +146,8 @@ def gather(evaluation: Evaluation) -> Frozen:
                 "name": system.name,
                 "detector": system.detector,
                 "params": dict(system.params),
+                "settings": _settings(system),
+                "pooled": system.pooled,
                 "ours": system.ours,
                 "note": system.note,
             }

@@ -1,64 +1,25 @@
-"""The tables, laid out as the paper has them: our figures, the paper's, the floors and the chance-corrected values.
+"""The tables of an experiment: our figures, those printed elsewhere, the floors and the chance-corrected values.
 
 Everything comes from figures that were already made, frozen or fresh; nothing is computed here but means of what is shown.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
+from tisat.benchmark.captions import FEWER, TITLES, caption, rule_title, where_from
 from tisat.benchmark.figures import Difference, Figure
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.layout import DASH, Layout, best_cells, percent, signed
+from tisat.benchmark.printed import Printed
 from tisat.benchmark.statistics import Ranks, mean_ranks
-from tisat.datasets.cards import NAMES, card
 from tisat.errors import InputError
 from tisat.sequential.rules import RULES
 
-
-class _Titles(dict[str, str]):
-    """What data sets are called; those of your own by the name you gave them."""
-
-    def __missing__(self, name: str) -> str:
-        return name
-
-
-TITLES = _Titles(smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM", plants="plants")
-FEWER = "*"  # marks a figure on fewer entities than the others
-
 RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, stored or frozen
-
-
-def rule_title(rule: str) -> str:
-    """A rule as tables print it; its name, where results come from a rule that is not registered here."""
-    return RULES[rule].title if rule in RULES else rule
-
-
-@cache
-def paper() -> dict[str, Any]:
-    """The paper's own figures, as printed there, with their source."""
-    document: dict[str, Any] = json.loads(files("tisat.benchmark").joinpath("paper.json").read_text(encoding="utf-8"))
-    return document
-
-
-def _paper_spd(system: str, dataset: str) -> str:
-    values = paper()["table2"]["systems"].get(system)
-    if values is None or dataset not in paper()["datasets"]:
-        return DASH
-    return f"{values[paper()['datasets'].index(dataset)]:.1f}"
-
-
-def _absent(datasets: Sequence[str]) -> list[str]:
-    """The paper's data sets that the experiment does not have, where it has any of them: their columns show the paper's figures alone."""
-    known = paper()["datasets"]
-    return [name for name in known if name not in datasets] if set(known) & set(datasets) else []
 
 
 def _order(frozen: Frozen, present: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -68,57 +29,20 @@ def _order(frozen: Frozen, present: Iterable[str]) -> tuple[list[str], list[str]
     return [s["name"] for s in named if not s["ours"]], [s["name"] for s in named if s["ours"]]
 
 
-def where_from(frozen: Frozen) -> str:
-    """The sentence about data that every caption carries."""
-    counts = frozen.about["data"]
-    words = {"smd": "machines", "msl": "channels", "smap": "channels", "plants": "generated plants"}
-    parts = [f"{TITLES[name]} {number} {words.get(name, 'entities')}" for name, number in counts.items()]
-    fewer = {
-        name: len(card(name).rows) for name, number in counts.items() if name in NAMES and number < len(card(name).rows)
-    }
-    said = [f"{TITLES[name]}: {counts[name]} of {of}, those whose values are at hand" for name, of in fewer.items()]
-    extra = f" ({'; '.join(said)})" if said else ""
-    telemetry = "; MSL and SMAP: the telemetry value alone" if {"msl", "smap"} & set(counts) else ""
-    return f"Data: {', '.join(parts)}{extra}{telemetry}."
-
-
-def _caption(frozen: Frozen, shown: Sequence[Figure], *sentences: str) -> str:
-    random = sorted({figure.seeds for figure in shown if figure.seeds})
-    seeds = (
-        f"Systems with randomness: mean of {' or '.join(map(str, random))} seed{'s' * (random[-1] > 1)}."
-        if random
-        else ""
-    )
-    fewer = sorted({(f.system, TITLES[f.dataset], f.entities, f.of) for f in shown if f.entities < f.of})
-    partial = (
-        f"{FEWER} on fewer entities, not comparable with its column: "
-        + ", ".join(f"{s} on {n} of {of} of {d}" for s, d, n, of in fewer)
-        + "."
-        if fewer
-        else ""
-    )
-    failed = sorted({(f.system, TITLES[f.dataset], f.failed) for f in shown if f.failed})
-    failures = "Failed tasks: " + ", ".join(f"{s} on {d}: {n}" for s, d, n in failed) + "." if failed else ""
-    notes = " ".join(
-        f"{s['name']}: {s['note']}."
-        for s in frozen.about["systems"]
-        if s["note"] and any(f.system == s["name"] for f in shown)
-    )
-    return " ".join(filter(None, [*sentences, where_from(frozen), seeds, partial, failures, notes]))
-
-
 def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Layout:
-    """Table II: SPD under one alarm rule, pooled and per-entity mean, beside the paper's figure."""
+    """SPD under one alarm rule, pooled and per-entity mean, beside the figures printed elsewhere."""
     delta = frozen.about["delta_max"] if delta_max is None else delta_max
     shown = [f for f in frozen.figures if f.rule == rule and f.delta_max == delta]
     datasets = list(frozen.about["data"])
     cells = {(f.system, f.dataset): f for f in shown}
     theirs, others = _order(frozen, (f.system for f in shown))
-    absent = _absent(datasets)
+    printed = Printed(frozen.about.get("printed"), "spd")
+    absent = printed.absent(datasets)
     columns = [("", "System")]
     for dataset in datasets:
-        columns += [(TITLES[dataset], "pooled"), (TITLES[dataset], "mean"), (TITLES[dataset], "paper")]
-    columns += [(TITLES[name], "paper") for name in absent]
+        columns += [(TITLES[dataset], "pooled"), (TITLES[dataset], "mean")]
+        columns += [(TITLES[dataset], printed.name)] if printed else []
+    columns += [(TITLES[name], printed.name) for name in absent]
 
     def row(system: str) -> list[str]:
         found = [system]
@@ -126,25 +50,27 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
             figure = cells.get((system, dataset))
             mark = FEWER if figure is not None and figure.entities < figure.of else ""
             found += [percent(figure.pooled) + mark, percent(figure.mean) + mark] if figure else [DASH, DASH]
-            found.append(_paper_spd(system, dataset))
-        return found + [_paper_spd(system, name) for name in absent]
+            found += [printed.cell(system, dataset)] if printed else []
+        return found + [printed.cell(system, name) for name in absent]
 
     rows = [row(system) for system in (*theirs, *others)]
     floor = ["best fool, same rule"]
     for dataset in datasets:
         whole = [f for f in shown if f.dataset == dataset and f.entities == f.of]
-        floor += [percent(whole[0].floor), percent(whole[0].floor_mean), DASH] if whole else [DASH, DASH, DASH]
+        floor += [percent(whole[0].floor), percent(whole[0].floor_mean)] if whole else [DASH, DASH]
+        floor += [DASH] if printed else []
     rows.append(floor + [DASH] * len(absent))
-    caption = _caption(
+    below = caption(
         frozen,
         shown,
         f"SPD in percent, alarm rule: {rule_title(rule)}; delta_max = {delta} instants; exact over all thresholds"
         + (" of a grid." if rule in RULES and RULES[rule].feeds_back else ".")
-        + " Pooled: one threshold for all entities; mean: over entities. Column 'paper': Table II of the paper, whose delta_max and pooling it does not state.",
+        + " Pooled: one threshold for all entities; mean: over entities."
+        + (f" Column '{printed.name}': {frozen.about['printed']['spd']['caption']}." if printed else ""),
     )
     figures = [j for j, (_, header) in enumerate(columns) if header in ("pooled", "mean")]
     return Layout(
-        f"SPD under: {rule_title(rule)}", columns, rows, caption + " Bold: the highest of its column.",
+        f"SPD under: {rule_title(rule)}", columns, rows, below + " Bold: the highest of its column.",
         rules=(len(theirs), len(rows) - 1), strong=best_cells(rows[:-1], figures),
     )  # fmt: skip
 
@@ -166,13 +92,13 @@ def corrected_table(frozen: Frozen, *, delta_max: int | None = None) -> Layout:
                 mark = FEWER if figure is not None and figure.entities < figure.of else ""
                 row.append(f"{percent(figure.corrected)} / {percent(figure.corrected_mean)}{mark}" if figure else DASH)
         rows.append(row)
-    caption = _caption(
+    below = caption(
         frozen,
         shown,
         f"Chance-corrected SPD in percent, pooled / per-entity mean: (SPD - floor) / (1 - floor), delta_max = {delta}. The floor is the best of the fools "
         "(random, random held, always on, on/off, and coins given the same alarm rule). Below 0, a fool does better.",
     )
-    return Layout("Chance-corrected SPD under each alarm rule", columns, rows, caption, rules=(len(theirs),))
+    return Layout("Chance-corrected SPD under each alarm rule", columns, rows, below, rules=(len(theirs),))
 
 
 def _with_interval(value: float, low: float, high: float) -> str:
@@ -204,7 +130,7 @@ def rule_differences_table(frozen: Frozen, *, rule: str) -> Layout:
     )
 
 
-def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, caption: str) -> Layout:
+def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below: str) -> Layout:
     cells = {(d.system, d.dataset): d for d in shown}
     theirs, others = _order(frozen, (d.system for d in shown))
     columns = [("", "System")]
@@ -221,30 +147,23 @@ def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, captio
                 else [DASH, DASH]
             )
         rows.append(row)
-    return Layout(title, columns, rows, f"{caption} {where_from(frozen)}", rules=(len(theirs),))
+    return Layout(title, columns, rows, f"{below} {where_from(frozen)}", rules=(len(theirs),))
 
 
 def adjusted_table(frozen: Frozen) -> Layout:
-    """Table I: point-adjusted precision, recall and F1, ours beside the paper's F1."""
+    """Point-adjusted precision, recall and F1, ours beside the F1 printed elsewhere."""
     datasets = list(frozen.about["data"])
     cells = {(a.system, a.dataset): a for a in frozen.adjusted}
     theirs, others = _order(frozen, (a.system for a in frozen.adjusted))
     theirs = [system for system in theirs if system != "Random Guess"]
-    printed = paper()["table1"]["systems"]
-    absent = _absent(datasets)
+    printed = Printed(frozen.about.get("printed"), "adjusted")
+    absent = printed.absent(datasets)
+    beside = f"{printed.name} F1"
     columns = [("", "System")]
     for dataset in datasets:
-        columns += [
-            (TITLES[dataset], "P"),
-            (TITLES[dataset], "R"),
-            (TITLES[dataset], "F1"),
-            (TITLES[dataset], "paper F1"),
-        ]
-    columns += [(TITLES[name], "paper F1") for name in absent]
-
-    def printed_f1(system: str, dataset: str) -> str:
-        known = system in printed and dataset in paper()["datasets"]
-        return f"{printed[system][paper()['datasets'].index(dataset)][2]:.1f}" if known else DASH
+        columns += [(TITLES[dataset], "P"), (TITLES[dataset], "R"), (TITLES[dataset], "F1")]
+        columns += [(TITLES[dataset], beside)] if printed else []
+    columns += [(TITLES[name], beside) for name in absent]
 
     def row(system: str) -> list[str]:
         found = [system]
@@ -256,8 +175,8 @@ def adjusted_table(frozen: Frozen) -> Layout:
                 if a
                 else [DASH] * 3
             )
-            found.append(printed_f1(system, dataset))
-        return found + [printed_f1(system, name) for name in absent]
+            found += [printed.cell(system, dataset)] if printed else []
+        return found + [printed.cell(system, name) for name in absent]
 
     rows = [row(system) for system in (*theirs, *others)]
     coins = {coin.dataset: coin for coin in frozen.coins}
@@ -268,16 +187,18 @@ def adjusted_table(frozen: Frozen) -> Layout:
         if not short:
             guess += [percent(coin.precision), percent(coin.recall), percent(coin.f1)] if coin else [DASH] * 3
             best += [DASH, DASH, percent(coin.best_f1) if coin else DASH]
-        guess.append(printed_f1("Random Guess", dataset) + (f" (ours {percent(coin.f1)})" if short and coin else ""))
-        best.append(f"(ours {percent(coin.best_f1)})" if short and coin else DASH)
+        if printed:
+            ours = f" (ours {percent(coin.f1)})" if short and coin else ""
+            guess.append(printed.cell("Random Guess", dataset) + ours)
+            best.append(f"(ours {percent(coin.best_f1)})" if short and coin else DASH)
     rows += [guess, best]
     beaten = sum(not a.beats_coin for a in frozen.adjusted if a.system != "Random Guess")
     total = sum(a.system != "Random Guess" for a in frozen.adjusted)
     seeds = sorted({a.seeds for a in frozen.adjusted if a.seeds})
     fewer = sorted({(a.system, TITLES[a.dataset], a.entities, a.of) for a in frozen.adjusted if a.entities < a.of})
-    caption = (
+    below = (
         "Point-adjusted precision, recall and F1 in percent, pooled, at the best of all thresholds, which an oracle chose with the test labels (as is usual for this score). "
-        "Warning: random guessing wins under this score. The two last rows are coins on the labels of every entity (SMD: all 28 machines); the systems are on the entities below. "
+        "Warning: random guessing wins under this score. The two last rows are coins on the labels of every entity that is published; the systems are on the entities below. "
         f"In {beaten} of {total} cells a coin that chooses its probability the same way does better than the system on the same entities. {where_from(frozen)}"
         + (f" Systems with randomness: mean of {' or '.join(map(str, seeds))} seeds." if seeds else "")
         + (
@@ -285,11 +206,9 @@ def adjusted_table(frozen: Frozen) -> Layout:
             if fewer
             else ""
         )
-        + " Column 'paper F1': Table I of the paper."
+        + (f" Column '{beside}': {frozen.about['printed']['adjusted']['caption']}." if printed else "")
     )
-    return Layout(
-        "Table I: point-adjusted precision, recall, F1", columns, rows, caption, rules=(len(theirs), len(rows) - 2)
-    )
+    return Layout("Point-adjusted precision, recall, F1", columns, rows, below, rules=(len(theirs), len(rows) - 2))
 
 
 def floors_table(frozen: Frozen, *, pooled: bool = True) -> Layout:
@@ -312,40 +231,30 @@ def floors_table(frozen: Frozen, *, pooled: bool = True) -> Layout:
         facts.append(
             f"{TITLES[dataset]}: {one.entities} entities, {one.events} events, {one.instants:,} instants, {one.anomalous:.2f} % anomalous"
         )
-    caption = f"SPD in percent of detectors that look at nothing, {'pooled' if pooled else 'per-entity mean'}, on the published test labels ({'; '.join(facts)})."
+    below = f"SPD in percent of detectors that look at nothing, {'pooled' if pooled else 'per-entity mean'}, on the published test labels ({'; '.join(facts)})."
     return Layout(
-        f"Floors, {'pooled' if pooled else 'per-entity mean'}", columns, rows, caption, left=2, rules=tuple(lines[1:])
+        f"Floors, {'pooled' if pooled else 'per-entity mean'}", columns, rows, below, left=2, rules=tuple(lines[1:])
     )
 
 
 def coins_table(frozen: Frozen) -> Layout:
-    """Random Guess under point adjustment: closed form on the labels beside the paper's row."""
-    printed = paper()["table1"]["systems"]["Random Guess"]
+    """Random Guess under point adjustment: closed form on the labels beside the row printed elsewhere."""
+    printed = Printed(frozen.about.get("printed"), "adjusted")
     rows = []
     for coin in frozen.coins:
-        known = coin.dataset in paper()["datasets"]
-        theirs = printed[paper()["datasets"].index(coin.dataset)] if known else [math.nan] * 3
-        rows.append(
-            [TITLES[coin.dataset], str(coin.entities), *(percent(v) for v in (coin.precision, coin.recall, coin.f1)), *(percent(v / 100) for v in theirs),
-             f"{coin.best_p:.4f}", percent(coin.best_f1)]
-        )  # fmt: skip
-    columns = [
-        ("", "Labels"),
-        ("", "entities"),
-        ("p = 0.01", "P"),
-        ("p = 0.01", "R"),
-        ("p = 0.01", "F1"),
-        ("paper", "P"),
-        ("paper", "R"),
-        ("paper", "F1"),
-        ("best coin", "p"),
-        ("best coin", "F1"),
-    ]
+        row = [TITLES[coin.dataset], str(coin.entities), *map(percent, (coin.precision, coin.recall, coin.f1))]
+        theirs = printed.value("Random Guess", coin.dataset) or [math.nan] * 3
+        row += [percent(v / 100) for v in theirs] if printed else []
+        rows.append([*row, f"{coin.best_p:.4f}", percent(coin.best_f1)])
+    scores = ("P", "R", "F1")
+    columns = [("", "Labels"), ("", "entities"), *(("p = 0.01", score) for score in scores)]
+    columns += [(printed.name, score) for score in scores] if printed else []
+    columns += [("best coin", "p"), ("best coin", "F1")]
     return Layout(
         "Random Guess under point adjustment",
         columns,
         rows,
-        "In percent, by closed form on the published test labels. SWaT agrees with the paper to 0.01; SMD and MSL cannot be reached with p = 0.01.",
+        "In percent, by closed form on the published test labels.",
     )
 
 
@@ -377,7 +286,7 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
             whole = [f for f in shown if f.dataset == dataset and f.delta_max == delta and f.entities == f.of]
             floor.append(percent(whole[0].floor if pooled else whole[0].floor_mean) if whole else DASH)
     rows.append(floor)
-    caption = _caption(
+    below = caption(
         frozen,
         shown,
         f"SPD in percent, {'pooled' if pooled else 'per-entity mean'}, by delta_max (columns); alarm rule: {rule_title(rule)}.",
@@ -386,7 +295,7 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
         f"SPD against delta_max, {rule_title(rule)}, {'pooled' if pooled else 'mean'}",
         columns,
         rows,
-        caption,
+        below,
         rules=(len(theirs), len(rows) - 1),
     )
 
@@ -414,38 +323,44 @@ def ranks_table(frozen: Frozen, *, rule: str) -> Layout | None:
         return None
     rows = [[name, f"{rank:.2f}"] for name, rank in zip(ranks.names, ranks.ranks, strict=True)]
     together = "; ".join(" = ".join(group) for group in ranks.groups()) or "none"
-    caption = (
+    below = (
         f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {rule_title(rule)}. Friedman p = {ranks.friedman_p:.1e}; "
         f"ranks closer than {ranks.critical_difference:.2f} (Nemenyi, 5 %) are not told apart: {together}. Only systems that have every entity. {where_from(frozen)}"
     )
-    return Layout(f"Mean ranks under: {rule_title(rule)}", [("", "System"), ("", "mean rank")], rows, caption)
+    return Layout(f"Mean ranks under: {rule_title(rule)}", [("", "System"), ("", "mean rank")], rows, below)
 
 
 def cost_table(frozen: Frozen) -> Layout:
-    """What each system costs: seconds and memory."""
+    """How each system was run and what it costs: settings, gradient steps, seconds and memory."""
     shown = [
         f for f in frozen.figures if f.rule == frozen.about["rules"][0] and f.delta_max == frozen.about["delta_max"]
     ]
     cells = {(f.system, f.dataset): f for f in shown}
     theirs, others = _order(frozen, (f.system for f in shown))
-    columns = [("", "System")]
+    given = {system["name"]: system for system in frozen.about["systems"]}
+    columns = [("", "System"), ("", "set to")]
     for dataset in frozen.about["data"]:
-        columns += [(TITLES[dataset], "seconds"), (TITLES[dataset], "MB")]
+        columns += [(TITLES[dataset], "steps"), (TITLES[dataset], "seconds"), (TITLES[dataset], "MB")]
     rows = []
     for system in (*theirs, *others):
-        row = [system]
+        settings = ", ".join(f"{name} {value}" for name, value in given[system]["params"].items())
+        row = [system, ("pooled; " if given[system].get("pooled") else "") + (settings or "defaults")]
         for dataset in frozen.about["data"]:
             f = cells.get((system, dataset))
+            mark = FEWER if f is not None and f.entities < f.of else ""
             row += (
-                [f"{f.seconds:.0f}" + (FEWER if f.entities < f.of else ""), f"{f.megabytes:.0f}"] if f else [DASH, DASH]
+                [f"{f.steps:,}" if f.steps else DASH, f"{f.seconds:.0f}{mark}", f"{f.megabytes:.0f}"]
+                if f
+                else [DASH] * 3
             )
         rows.append(row)
-    caption = _caption(
+    below = caption(
         frozen,
         shown,
-        "Seconds to fit and score all entities of a data set with one thread, and the most memory a process held. Measured on a machine that was busy with other work: orders of magnitude, not benchmarks.",
+        "Gradient steps of one model (median over entities), seconds to fit and score all entities of a data set with one thread, and the most memory a process held. "
+        "Measured on a machine that was busy with other work: orders of magnitude, not benchmarks.",
     )
-    return Layout("Cost", columns, rows, caption, rules=(len(theirs),))
+    return Layout("How each was run, and what it cost", columns, rows, below, left=2, rules=(len(theirs),))
 
 
 def tables_of(frozen: Frozen) -> list[Layout]:

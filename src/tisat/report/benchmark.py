@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from tisat.artefact import write_bytes
+from tisat.benchmark.captions import TITLES, rule_title, where_from
 from tisat.benchmark.evaluation import Evaluation
 from tisat.benchmark.figures import floor_of
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.layout import Layout
-from tisat.benchmark.tables import TITLES, markdown_page, ranks_of, rule_title, tables_of, where_from
+from tisat.benchmark.tables import markdown_page, ranks_of, tables_of
 from tisat.report.benchmark_entity import entity_page
 from tisat.report.benchmark_pictures import (
     cost_group,
@@ -62,12 +63,12 @@ def table_block(layout: Layout) -> Block:
 
 
 def curve_systems(frozen: Frozen, rule: str) -> list[str]:
-    """The systems whose curves are drawn: TiSAT, the coin, and the strongest of the rest."""
+    """The systems whose curves are drawn: the reference, the coin, and the strongest of the rest."""
     strength: dict[str, list[float]] = {}
     for f in frozen.figures:
         if f.rule == rule and f.delta_max == frozen.about["delta_max"] and f.entities == f.of:
             strength.setdefault(f.system, []).append(f.pooled)
-    fixed = [name for name in ("TiSAT", "Random Guess") if name in strength]
+    fixed = [name for name in (frozen.about["reference"], "Random Guess") if name in strength]
     rest = sorted((name for name in strength if name not in fixed), key=lambda name: -float(np.mean(strength[name])))
     return fixed + rest[: SHOWN_CURVES - len(fixed)]
 
@@ -95,7 +96,7 @@ def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
         dots = interval_dots(frozen, rule=rule, delta_max=delta)
         how = (
             "Dot: pooled SPD, the best on top. Bar in its colour: the 95 % interval over entities. Small tick: the per-entity mean. Grey bar: the best fool under the "
-            "same rule. Hollow: fewer entities. Red: TiSAT; grey: other systems of the paper; blue: not in the paper."
+            f"same rule. Hollow: fewer entities. Red: {frozen.about['reference']}, which the others are compared with; blue: marked as ours; grey: the others."
         )
         sections.append(Section(f"Every system under: {rule_title(rule)}", [how, *dots] if rule == rules[0] else dots))
     pictures: list[Item] = []
@@ -104,7 +105,7 @@ def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
         if ranks is not None:
             pictures.append(
                 Picture(
-                    ranks_picture(ranks),
+                    ranks_picture(ranks, reference=frozen.about["reference"]),
                     f"{rule_title(rule)}: mean rank over {ranks.blocks} entities. 1, on the right, is best; systems under one bar are not told apart (Nemenyi, 5 %).",
                 )
             )

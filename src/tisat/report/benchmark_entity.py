@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tisat.benchmark.captions import TITLES, rule_title
 from tisat.benchmark.evaluation import Evaluation, statistic_of
 from tisat.benchmark.frozen import Frozen
-from tisat.benchmark.tables import TITLES, rule_title
 from tisat.metrics import count_alarms
 from tisat.report.charts import Group, Mark, channel_panel, evidence_panel, lanes, places, span, thinned
 from tisat.report.page import Item, Section, Table, render_page

@@ -1,6 +1,6 @@
 """The pictures of a benchmark report, from figures that were already made. Nothing is counted here.
 
-One colour for each kind of system: grey for what is in the paper, blue for what is not, red for TiSAT. What fools get is a grey bar or a dotted line.
+One colour for each kind of system: red for the reference, blue for those the experiment marks as ours, grey for the others. What fools get is a grey bar or a dotted line.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from tisat import _palette
 from tisat._extras import require
+from tisat.benchmark.captions import TITLES, rule_title
 from tisat.benchmark.figures import Figure
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.statistics import Ranks
-from tisat.benchmark.tables import TITLES, rule_title
 from tisat.report.charts import Group, curves, scatter
 from tisat.report.page import Dot, Dots, figure_to_svg
 from tisat.report.words import DELAY_AXIS, steps_of
 
-OURS, PAPER, TISAT = "curve", "soft", "alarm"  # colours of the palette, by name
+OURS, OTHERS, REFERENCE = "curve", "soft", "alarm"  # colours of the palette, by name
 
 
 def _pyplot() -> Any:
@@ -32,9 +32,9 @@ def _pyplot() -> Any:
 
 
 def _colour(frozen: Frozen, system: str) -> str:
-    if system == "TiSAT":
-        return TISAT
-    return next((OURS if one["ours"] else PAPER for one in frozen.about["systems"] if one["name"] == system), PAPER)
+    if system == frozen.about["reference"]:
+        return REFERENCE
+    return next((OURS if one["ours"] else OTHERS for one in frozen.about["systems"] if one["name"] == system), OTHERS)
 
 
 def interval_dots(frozen: Frozen, *, rule: str, delta_max: int) -> list[Dots]:
@@ -55,7 +55,7 @@ def interval_dots(frozen: Frozen, *, rule: str, delta_max: int) -> list[Dots]:
     return pictures
 
 
-def ranks_picture(ranks: Ranks) -> str:
+def ranks_picture(ranks: Ranks, *, reference: str) -> str:
     """Mean ranks on a line, with a bar over systems that are not told apart (Demsar's critical-difference diagram)."""
     k = len(ranks.names)
     half = math.ceil(k / 2)
@@ -97,7 +97,7 @@ def ranks_picture(ranks: Ranks) -> str:
         right = i < half
         y = base - 0.26 * ((i if right else k - 1 - i) + 0.5)
         edge = low - 0.12 * (high - low) if right else high + 0.12 * (high - low)
-        colour = _palette.ALARM if name == "TiSAT" else _palette.INK
+        colour = _palette.ALARM if name == reference else _palette.INK
         axes.plot([rank, rank, edge], [0, y, y], color=colour, linewidth=0.8, alpha=0.7)
         axes.text(
             edge,
@@ -148,13 +148,13 @@ def sweep_group(frozen: Frozen, *, rule: str) -> Group:
 
 
 def _strongest(frozen: Frozen, shown: Sequence[Figure], number: int) -> list[str]:
-    """TiSAT, the coin, and those with the highest mean of pooled SPD at the headline delta."""
+    """The reference, the coin, and those with the highest mean of pooled SPD at the headline delta."""
     headline = [f for f in shown if f.delta_max == frozen.about["delta_max"]]
     strength: dict[str, list[float]] = {}
     for f in headline:
         strength.setdefault(f.system, []).append(f.pooled)
     ordered = sorted(strength, key=lambda name: -float(np.mean(strength[name])))
-    fixed = [name for name in ("TiSAT", "Random Guess") if name in strength]
+    fixed = [name for name in (frozen.about["reference"], "Random Guess") if name in strength]
     return fixed + [name for name in ordered if name not in fixed][: number - len(fixed)]
 
 
@@ -183,7 +183,7 @@ def cost_group(frozen: Frozen, *, rule: str, delta_max: int) -> Group:
         if f.rule == rule and f.delta_max == delta_max and f.entities == f.of:
             found.setdefault(f.system, []).append(f)
     complete = {name: many for name, many in found.items() if len(many) == len(datasets) and name != "Random Guess"}
-    kinds = {TISAT: "TiSAT", OURS: "not in the paper", PAPER: "in the paper"}
+    kinds = {REFERENCE: frozen.about["reference"], OURS: "ours", OTHERS: "others"}
     drawn = [
         (
             title,
