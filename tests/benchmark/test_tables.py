@@ -14,8 +14,8 @@ from tisat.benchmark.engine import InlineEngine
 from tisat.benchmark.evaluation import Evaluation
 from tisat.benchmark.frozen import FILES, gather, read_frozen, write_frozen
 from tisat.benchmark.layout import Layout
-from tisat.benchmark.store import Store
 from tisat.benchmark.printed import read_printed
+from tisat.benchmark.store import Store
 from tisat.benchmark.tables import markdown_page, tables_of
 from tisat.metrics import spd_score
 
