@@ -31,9 +31,9 @@ LARGEST = 1e150  # points beyond it are cut off: their squares stay finite
 
 @dataclass(frozen=True)
 class Silence:
-    """A channel that says nothing: an alarm about the data, outside the statistical budget."""
+    """A channel that says nothing, or a whole entity: an alarm about the data, outside the statistical budget."""
 
-    channel: str
+    channel: str  # empty: no row of the entity comes at all
     since: int  # first instant without a value
     noticed: int  # instant at which it was missing for longer than it may be carried
     until: int | None = None  # first instant with a value again; None: still silent
@@ -43,6 +43,24 @@ class Silence:
     series: str = ""  # the entity
 
     kind = "data"
+
+    @property
+    def words(self) -> str:
+        """One sentence for people.
+
+        Examples
+        --------
+        >>> print(Silence("flow", 3, 13).words)
+        flow is silent since row 3
+        >>> print(Silence("", 3, 3, until=9, series="pump").words)
+        pump is back at row 9
+        """
+        who = ": ".join(filter(None, (self.series, self.channel)))
+        if self.until is not None:
+            return f"{who} is back at {self.until_time or f'row {self.until}'}"
+        if self.channel or not self.since:
+            return f"{who} is silent since {self.since_time or f'row {self.since}'}"
+        return f"{who} is silent: no row has come since {self.since_time or f'row {self.since - 1}'}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

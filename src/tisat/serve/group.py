@@ -19,7 +19,8 @@ class Model:
 
     def __init__(self, number: int, watch: Watch) -> None:
         self.number, self.watch = number, watch
-        self.fleet = Fleet(watch, exact=True)  # after a restart rows are judged in other company: to the bit the same
+        # After a restart rows are judged in other company: to the bit the same. Who is silent, the service's own clock says.
+        self.fleet = Fleet(watch, exact=True, roll=False)
         self.print = watch.fingerprint()
 
 

@@ -11,19 +11,20 @@ from tisat.errors import InputError
 from tisat.sequential.rules import Scored
 from tisat.watch.contract import Array
 from tisat.watch.monitor import Monitor, Taken
+from tisat.watch.roll import RollCall
 from tisat.watch.verdict import Verdict
 
 BATCH = 1024  # windows the detector is asked about at once
 
 
-def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True) -> list[Verdict]:
+def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: RollCall | None = None) -> list[Verdict]:
     """The verdicts on rows ``(monitor, row, time)`` of monitors of one detector and rule; it is asked about many at once.
 
     A fourth value of False: the rule learns nothing from the row.
 
     Their thresholds may differ. A row that cannot be read is that row's outcome (``refused``, with the reason) and
     touches nothing else. Unless ``exact``, a network is asked about all windows in one pass, whose sums may differ in their
-    last bits.
+    last bits. ``roll`` is told of every row that is taken in, and what it says of other entities goes with the row's verdict.
     """
     verdicts: list[Verdict] = []
     wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
@@ -55,6 +56,9 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True) -> list[V
             flush()  # so that verdicts stay in order
             verdicts.append(monitor.refuse(str(error), time))
             continue
+        if roll is not None and taken.row >= 0:
+            told = roll.heard(monitor.name, monitor.instant, taken.row, taken.stamp)
+            taken = taken._replace(silences=taken.silences + told) if told else taken
         point, window = monitor.gather(taken)
         if window is not None:
             windows.append(window)

@@ -81,6 +81,11 @@ class RowClock:
         return "gap" if jumped else "ok"
 
     @property
+    def seconds(self) -> float | None:
+        """The time of the last accepted row, once a second one has confirmed the first."""
+        return None if self.last is None or not self.confirmed else self.last * (1e-9 if self.dates else 1.0)
+
+    @property
     def pace(self) -> float | None:
         """The median step of the first rows in seconds, once there are enough."""
         return float(np.median(self.steps)) if len(self.steps) >= PACE_ROWS else None

@@ -18,6 +18,7 @@ from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError
 from tisat.watch.batch import judge_all
 from tisat.watch.monitor import Monitor, check_kind
+from tisat.watch.roll import RollCall
 from tisat.watch.verdict import Verdict
 from tisat.watch.watch import Watch
 
@@ -38,6 +39,9 @@ class Fleet:
     exact : bool, optional
         True: verdicts are to the bit those of single monitors. False: a network is asked about all windows in one pass,
         which is faster and may differ in last bits. By default True for all but networks.
+    roll : bool
+        Say, with the verdict at which it is noticed, that an entity is silent while the others go on
+        (:mod:`tisat.watch.roll`).
 
     Examples
     --------
@@ -51,11 +55,18 @@ class Fleet:
     """
 
     def __init__(
-        self, watch: Watch, *, entities: Iterable[str] = (), enrol: bool = False, exact: bool | None = None
+        self,
+        watch: Watch,
+        *,
+        entities: Iterable[str] = (),
+        enrol: bool = False,
+        exact: bool | None = None,
+        roll: bool = True,
     ) -> None:
         self.watch = watch
         self.exact = watch.detector.rounding <= EXACT if exact is None else exact
         self.enrols = enrol
+        self._roll = RollCall() if roll else None
         self.monitors: dict[str, Monitor] = {}
         for name in entities:
             self.enrol(name)
@@ -78,7 +89,13 @@ class Fleet:
         return self.monitors[entity]
 
     def enrol(self, entity: str, state: bytes | None = None) -> Monitor:
-        """Begin to watch an entity, afresh or from what :meth:`state_of` kept."""
+        """Begin to watch an entity, afresh or from what :meth:`state_of` kept. From now on rows of it are expected."""
+        monitor = self._enrol(entity, state)
+        if self._roll is not None:
+            self._roll.enrol(entity)
+        return monitor
+
+    def _enrol(self, entity: str, state: bytes | None = None) -> Monitor:
         if not isinstance(entity, str) or entity in self.monitors:
             raise InputError(f"The entities of a fleet must be distinct names. Got {entity!r} again or not a name.")
         monitor = Monitor(self.watch, name=entity) if state is None else Monitor.restore(self.watch, state)
@@ -93,7 +110,14 @@ class Fleet:
         """Stop watching an entity; what would be needed to go on."""
         state = self.state_of(entity)
         del self.monitors[entity]
+        if self._roll is not None:
+            self._roll.forget(entity)
         return state
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Entities of which no row comes while the others go on."""
+        return () if self._roll is None else tuple(self._roll.silent)
 
     def state_of(self, entity: str) -> bytes:
         """What is needed to go on with one entity: a small blob, so that saving one of a thousand costs a thousandth."""
@@ -116,10 +140,10 @@ class Fleet:
                     reason = f"The fleet must know the entity of every row. Got {entity!r} instead."
                     found.append(Verdict(row=-1, status="refused", time=time, reason=reason, entity=str(entity)))
                     continue
-                self.enrol(entity)
+                self._enrol(entity)
             known.append((self.monitors[entity], row, time, *more))
             found.append(None)
-        judged = iter(judge_all(known, exact=self.exact))
+        judged = iter(judge_all(known, exact=self.exact, roll=self._roll))
         return [next(judged) if verdict is None else verdict for verdict in found]
 
     def update(self, rows: Mapping[str, Any], times: Any = None) -> dict[str, Verdict]:
@@ -151,6 +175,7 @@ class Fleet:
             "enrols": self.enrols,
             "exact": self.exact,
             "state": documents,
+            "roll": None if self._roll is None else self._roll.state(),
             "note": dict(note or {}),
         }
         write_artefact(path, header, tensors)
@@ -161,7 +186,12 @@ class Fleet:
         header, tensors = read_artefact(path)
         check_kind(header, watch, str(path), kind="fleet")
         try:
-            fleet = cls(watch, entities=header["entities"], enrol=bool(header["enrols"]), exact=bool(header["exact"]))
+            roll = header.get("roll")
+            fleet = cls(
+                watch, entities=header["entities"], enrol=bool(header["enrols"]), exact=bool(header["exact"]), roll=roll is not None
+            )  # fmt: skip
+            if fleet._roll is not None:
+                fleet._roll.restore(roll)
             mine: dict[str, dict[str, npt.NDArray[Any]]] = {}
             for key, array in tensors.items():
                 number, _, name = key.partition(".")

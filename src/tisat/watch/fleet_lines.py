@@ -97,5 +97,6 @@ class FleetLines:
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """Channels that are silent, with their machine."""
-        return tuple(f"{name}: {channel}" for name, one in self.fleet.monitors.items() for channel in one.silent)
+        """Machines that are silent, and channels with their machine."""
+        channels = (f"{name}: {channel}" for name, one in self.fleet.monitors.items() for channel in one.silent)
+        return (*self.fleet.silent, *channels)

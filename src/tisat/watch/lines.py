@@ -25,6 +25,7 @@ from typing import IO, Any
 
 from tisat._validation import check_integer
 from tisat.errors import InputError, SeriesError
+from tisat.missing import Silence
 from tisat.reading.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of
 from tisat.reading.files import Reading
 from tisat.reading.lines import SHOWN, Writing, time_columns
@@ -321,7 +322,7 @@ def watch_lines(
     note : Note, optional
         Where input and output stood before these lines.
     alarms_only : bool
-        Write only verdicts that raise or clear an alarm, or that say that a channel fell silent or came back.
+        Write only verdicts that raise or clear an alarm, or that say that a channel or a machine fell silent or came back.
     any_period : bool
         Go on where rows come at another pace than in training.
     report : callable
@@ -371,10 +372,7 @@ def _write(
     if answer["status"] == "refused":
         report(f"line {number} refused: {answer['reason']}")
     for one in answer.get("data", ()):
-        if one["until"] is None:
-            report(f"{one['channel']} is silent since {one['since_time'] or 'row ' + str(one['since'])}")
-        else:
-            report(f"{one['channel']} is back at {one['until_time'] or 'row ' + str(one['until'])}")
+        report(Silence(**{key: value for key, value in one.items() if key != "kind"}).words)
     if alarms_only and answer["alarm"] is None and "data" not in answer:
         return 0
     content = (json.dumps(answer, allow_nan=False) + "\n").encode()

@@ -116,6 +116,14 @@ class Monitor:
         return self._alarm
 
     @property
+    def instant(self) -> float | None:
+        """The time of the last row in sampling periods, or its number where there is none; None until it is to be relied on."""
+        if self._clock.last is None or self.watch.period is None:
+            return float(self.rows - 1)
+        seconds = self._clock.seconds
+        return None if seconds is None else seconds / self.watch.period
+
+    @property
     def silent(self) -> tuple[str, ...]:
         """The channels that say nothing now."""
         return self._carry.silent
