@@ -2,6 +2,9 @@
 
 The same forecaster as :class:`tisat.detectors.LinearLast`, fitted from lagged products in one pass over the rows instead
 of from all windows: its cost grows with ``rows * lags``, not with ``rows * lags ** 2``.
+
+What the line is asked to weigh is cut off at what it can have seen: no two training rows are further apart than the training
+range. So a gross fault is not remembered as gross for as long as it stays among the last rows.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import numpy as np
 from tisat._compiled import compiled
 from tisat.base import Array
 from tisat.detectors.views.base import Integers
+
+LARGEST = 1.0  # training range: a row further from the last one than that counts as so far
 
 
 @compiled(reorder=True)
@@ -39,7 +44,9 @@ def _products(values: Array, lags: int) -> tuple[Array, Array]:  # pragma: no co
 
 
 @compiled()
-def _forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array, out: Array) -> None:  # pragma: no cover
+def _forecasts(
+    rows: Array, at: Integers, weights: Array, intercepts: Array, largest: float, out: Array
+) -> None:  # pragma: no cover - compiled
     """Forecast of each row asked about, from the rows before it."""
     lags = len(weights) + 1
     for i in range(len(at)):
@@ -49,7 +56,7 @@ def _forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array, out
         for j in range(lags - 1):
             row, weight = rows[at[i] - lags + j], weights[j]
             for c in range(rows.shape[1]):
-                forecast[c] += weight[c] * (row[c] - last[c])
+                forecast[c] += weight[c] * min(max(row[c] - last[c], -largest), largest)
 
 
 def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array, Array]:
@@ -89,5 +96,5 @@ def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array,
 def forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array) -> Array:
     """Forecasts ``(n, C)`` of the rows ``at``, each at least ``lags`` rows after the first."""
     out = np.empty((len(at), rows.shape[1]))
-    _forecasts(rows, at, weights, intercepts, out)
+    _forecasts(rows, at, weights, intercepts, LARGEST, out)
     return out
