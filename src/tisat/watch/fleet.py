@@ -190,7 +190,7 @@ class Fleet:
             fleet = cls(
                 watch, entities=header["entities"], enrol=bool(header["enrols"]), exact=bool(header["exact"]), roll=roll is not None
             )  # fmt: skip
-            if fleet._roll is not None:
+            if fleet._roll is not None and roll is not None:
                 fleet._roll.restore(roll)
             mine: dict[str, dict[str, npt.NDArray[Any]]] = {}
             for key, array in tensors.items():
