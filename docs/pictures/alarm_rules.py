@@ -15,13 +15,16 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from tisat._palette import ALARM, FOUND, INK, MISSED
 from tisat.datasets import load
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
 from tisat.metrics import count_alarms
+from tisat.sequential import make_rule
 
 CASES = (("smd", "machine-2-3"), ("smap", "A-5"), ("smap", "F-3"), ("smap", "A-8"))
 RULES = (("threshold", {}), ("paper", {"end": "recovery"}), ("excess", {}))
+LOW, HIGH = 1e-3, 1e4  # what is drawn of evidence / threshold
 BUDGET, DELTA_MAX = "1/1000 instants", 100
 
 
@@ -32,33 +35,46 @@ def main():
     parser.add_argument("--out", default=str(Path(__file__).with_name("alarm-rules.png")))
     options = parser.parse_args()
     warnings.simplefilter("ignore", CalibrationWarning)
-    figure = Figure(figsize=(11, 8), layout="constrained")
-    axes = figure.subplots(len(CASES), len(RULES), sharex="row")
+    figure = Figure(figsize=(12, 9.5), layout="constrained")
+    axes = figure.subplots(len(CASES), len(RULES), sharex="row", sharey="row")
     for row, (name, entity) in enumerate(CASES):
         chosen = load(name, options.data, entities=[entity])[entity]
         detector = make("linear-mean").fit(chosen.train)
         series = chosen.test
         for axis, (rule, settings) in zip(axes[row], RULES, strict=True):
-            alarms = detector.alarms(series, false_alarms=BUDGET, rule=rule, **settings)
+            alarms = detector.alarms(series, false_alarms=BUDGET, rule=make_rule(rule, **settings))
             counts = count_alarms(series.labels, alarms.active, delta_max=DELTA_MAX)
             hit, false = counts.true_alarms, counts.n_false_alarms
             share = alarms.active.mean()
             sys.stdout.write(f"| {name} {entity} | {rule} | {hit} of {len(series.events)} | {false} | {share:.1%} |\n")
-            for start, stop in series.events:
-                axis.axvspan(start, stop, color="#7f8fa6", alpha=0.35, linewidth=0)
-            axis.plot(
-                np.minimum(alarms.statistic, 1e6 * alarms.threshold) / alarms.threshold, color="#3b4252", linewidth=0.6
+            for (start, stop), found in zip(series.events, counts.detected, strict=True):
+                axis.axvspan(start, stop, color=FOUND if found else MISSED, alpha=0.3, linewidth=1.0)
+            levels = np.clip(alarms.statistic / alarms.threshold, LOW, HIGH)
+            axis.plot(levels, color=INK, linewidth=0.7)
+            axis.axhline(1.0, color=ALARM, linewidth=1.0, linestyle="--")
+            axis.fill_between(
+                np.arange(len(levels)), LOW / 4, LOW, where=alarms.active, color=ALARM, linewidth=0, step="post"
             )
-            axis.axhline(1.0, color="#c0392b", linewidth=0.7, linestyle="--")
-            axis.plot(np.where(alarms.active, 1.0, np.nan), color="#c0392b", linewidth=2.5)
-            axis.set_yscale("symlog", linthresh=1.0)
-            axis.set_title(
-                f"{name} {entity}, {rule}: {hit} of {len(series.events)} events, {false} false alarms", fontsize=8
+            axis.set_yscale("log")
+            axis.set_ylim(LOW / 4, HIGH * 30)
+            axis.set_yticks([0.01, 1.0, 100.0, 10_000.0], ["0.01", "1", "100", "10,000"])
+            axis.minorticks_off()
+            told = f"{hit} of {len(series.events)} found, {false} false alarm{'s' * (false != 1)}"
+            axis.annotate(
+                told, (0.02, 0.94), xycoords="axes fraction", va="top", fontsize=10, color=INK, fontweight="bold"
             )
-            axis.tick_params(labelsize=6)
+            axis.tick_params(labelsize=9)
             axis.margins(x=0)
-    figure.supylabel("statistic / threshold", fontsize=8)
-    figure.savefig(options.out, dpi=75)
+            axis.spines[["top", "right"]].set_visible(False)
+            if row == 0:
+                axis.set_title(f"rule: {rule}", fontsize=12)
+        axes[row, 0].set_ylabel(f"{name} {entity}\nevidence / threshold", fontsize=10)
+    for axis in axes[-1]:
+        axis.set_xlabel("row of the test series", fontsize=10)
+    figure.suptitle(
+        "Dashed: the threshold. Red strip: an alarm is on. Green: labelled faults found, grey: missed.", fontsize=11
+    )
+    figure.savefig(options.out, dpi=90)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,22 @@ WORDS: Final = {
 }
 
 
+# The same in a terminal, whose paper may be light or dark: its own colours, by name.
+TERMINAL: Final = {"found": "green", "missed": "bold", "false": "red", "alarm": "red", "floor": "bright_black"}
+
+
+def tone(cell: str) -> str:
+    """What a cell of a table speaks of, by its first word; empty where it is none of these.
+
+    Examples
+    --------
+    >>> tone("found at once"), tone("missed: no alarm"), tone("false alarm"), tone("floor: random"), tone("flow")
+    ('found', 'missed', 'false', 'floor', '')
+    """
+    first = cell.partition(" ")[0].rstrip(":,;")
+    return first if first in ("found", "missed", "false", "floor") else ""
+
+
 def css() -> str:
     """The colours as CSS variables: light, dark where the reader's screen is, light again on paper.
 

@@ -182,3 +182,34 @@ def test_points_at_one_place_are_all_drawn():
 def test_every_term_is_a_sentence():
     for term, meaning in TERMS.items():
         assert meaning.endswith("."), term
+
+
+def test_promises_are_drawn_beside_what_was_asked_for():
+    pytest.importorskip("matplotlib")
+    from tisat.report.promises import draw_promises
+    from tisat.sequential.far import Promise
+
+    kept = Promise("a", "paper", "power", "exact", "exact", 100.0, 1.0, 5, 1000, 80.0, 500.0, None)
+    silent = Promise("a", "paper", "power", "auto", "bootstrap", 100.0, 1.0, 0, 1000, 300.0, None, None)
+    broken = Promise("b", "paper", "weibull", "exact", "exact", 100.0, 1.0, 100, 1000, 8.0, 12.0, None)
+    figure = draw_promises([kept, silent, broken])
+    drawn = [axis for axis in figure.axes if axis.get_visible()]
+    assert [axis.get_title() for axis in drawn] == ["a, paper", "b, paper:weibull"]
+    dots = [line for axis in drawn for line in axis.lines if line.get_marker() in ("o", ">")]
+    assert [line.get_xdata()[0] for line in dots] == [2.0, 100.0, 0.1]
+    assert [line.get_color() for line in dots] == [_palette.FOUND, _palette.FOUND, _palette.ALARM]
+
+
+def test_terminal_and_page_say_found_missed_and_false_alike(capsys, monkeypatch):
+    from tisat.cli._output import print_table
+
+    rows = [("found at once", 1), ("missed: no alarm", 2), ("false alarm", 3), ("flow", 4)]
+    page = render_page("t", [Section("s", [Table(("what", "n"), rows)])])
+    assert [name in page for name in ("t-found", "t-missed", "t-false'")] == [True, True, True]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_table("t", ("what", "n"), rows)
+    printed = capsys.readouterr().out
+    assert "\x1b[32mfound at once" in printed
+    assert "\x1b[1mmissed: no alarm" in printed
+    assert "\x1b[31mfalse alarm" in printed
+    assert set(_palette.TERMINAL) <= set(_palette.WORDS)

@@ -35,11 +35,12 @@ def print_json(value: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = "") -> None:
-    """A table; columns of figures stand to the right, columns of text to the left. What is undefined is a dash."""
+    """A table; columns of figures stand to the right, columns of text to the left. What is undefined is a dash; found, missed and false have their colours."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from tisat._palette import TERMINAL, tone
     from tisat.report.page import format_cell
 
     table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
@@ -47,5 +48,6 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         text = any(isinstance(row[index], str) for row in rows)
         table.add_column(column, justify="left" if text else "right", no_wrap=index == 0, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(format_cell(value)) for value in row))
+        cells = [format_cell(value) for value in row]
+        table.add_row(*(Text(cell, style=TERMINAL.get(tone(cell), "")) for cell in cells))
     Console(soft_wrap=False).print(table)

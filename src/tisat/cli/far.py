@@ -50,6 +50,7 @@ def far(
     """
     from tisat.datasets import NAMES
     from tisat.report.far import draw_study, ideal_study, study
+    from tisat.report.promises import draw_promises
 
     if data and targets is None and not any(name in NAMES for name in data):
         _own(data, detector, rule or "excess", method or "auto", budget, tail, picture, page, json=json)
@@ -73,7 +74,10 @@ def far(
             tail=tail,
         )
     if picture is not None:
-        draw_study(found, curves).savefig(picture, dpi=110)
+        drawn = (
+            draw_promises(found) if data else draw_study(found, curves)
+        )  # thresholds of real data have no common scale
+        drawn.savefig(picture, dpi=110)
     if json:
         print_json([{**vars(one), "realised": one.realised, "kept": one.kept} for one in found])
         return

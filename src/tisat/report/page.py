@@ -16,6 +16,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -186,6 +187,7 @@ def render_page(
         + "".join(f"<a href='#s{number}'>{escape(section.title)}</a>" for number, section in enumerate(sections))
         + "</nav>"
     )
+    icon = quote(static.read("icon.svg"))
     typed = f"<p class='typed'><code>{escape(command)}</code></p>" if command else ""
     data = safe_json([group.document() for group in groups])
     return "\n".join(
@@ -193,7 +195,7 @@ def render_page(
             "<!doctype html>",
             "<html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>",
             f"<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes or chr(39) + 'none' + chr(39)}; base-uri 'none'; form-action 'none'\">",
-            f"<title>{escape(title)}</title><link rel='icon' href='{ICON}'><style>{style}</style></head><body>",
+            f"<title>{escape(title)}</title><link rel='icon' href='data:image/svg+xml,{icon}'><style>{style}</style></head><body>",
             f"<header><h1>{escape(title)}</h1>",
             f"<p class='answer'>{escape(answer)}</p>" if answer else "",
             "".join(f"<p>{_words(sentence)}</p>" for sentence in more),
@@ -211,13 +213,6 @@ def render_page(
             "</body></html>",
         ]
     )
-
-
-# A wave that leaves its band once, in the colours of an alarm: the icon of the console and of the site.
-ICON = (
-    "data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 32 32%22%3E%3Cpath d=%22M1 18h8l3-9 4 16 4-22 3 15h8%22 "
-    "fill=%22none%22 stroke=%22%23c0392b%22 stroke-width=%223%22 stroke-linejoin=%22round%22/%3E%3C/svg%3E"
-)
 
 
 def _key(key: Key) -> str:
@@ -298,7 +293,8 @@ def _table(item: Table) -> str:
 
 def _look(value: Any, *, left: bool, best: bool) -> str:
     short = isinstance(value, str) and len(value) <= SHORT
-    return " ".join(name for name, on in (("left", left), ("best", best), ("short", short)) if on)
+    said = _palette.tone(value) if isinstance(value, str) else ""
+    return " ".join(name for name, on in (("left", left), ("best", best), ("short", short), (f"t-{said}", said)) if on)
 
 
 def _dots(item: Dots) -> str:
