@@ -151,17 +151,25 @@ class Service:
         if self._stopping or (self._thread is not None and not self._thread.is_alive()):
             raise BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
         with self._lock:
-            if self.waiting and self.waiting + len(rows) > self.settings.rows_waiting:
-                self.turned_away += len(rows)
-                after = max(1, min(60, round(self.waiting / max(self.rate, 1.0))))
-                raise BusyError(
-                    f"No more than {self.settings.rows_waiting} rows may wait. {self.waiting} do; send again in {after} seconds.",
-                    after,
-                )
+            self._room(len(rows))
             self.waiting += len(rows)
         future: Future[list[Outcome]] = Future()
         self._queue.put((rows, future))
         return future
+
+    def check_room(self, rows: int) -> None:
+        """Refuse so many rows where too many wait already."""
+        with self._lock:
+            self._room(rows)
+
+    def _room(self, rows: int) -> None:
+        if self.waiting and self.waiting + rows > self.settings.rows_waiting:
+            self.turned_away += rows
+            after = max(1, min(60, round(self.waiting / max(self.rate, 1.0))))
+            raise BusyError(
+                f"No more than {self.settings.rows_waiting} rows may wait. {self.waiting} do; send again in {after} seconds.",
+                after,
+            )
 
     def ingest(self, rows: Sequence[Row]) -> list[Outcome]:
         """Like :meth:`submit`, and wait."""

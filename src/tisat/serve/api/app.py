@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from tisat.errors import InputError, TisatError
-from tisat.serve.api.bodies import BodyError, rows_of, unpacked
+from tisat.serve.api.bodies import BodyError, rows_guessed, rows_of, unpacked
 from tisat.serve.api.guard import Guard
 from tisat.serve.api.openapi import description
 from tisat.serve.api.table import ENDPOINTS, Endpoint
@@ -111,6 +111,9 @@ def _rows(service: Service) -> Callable[[Request], Awaitable[Response]]:
         try:
             body = await body_of(request, settings.body_bytes)
             kind = request.headers.get("content-type", "")
+            service.check_room(
+                rows_guessed(body, kind)
+            )  # turned away before it is decoded: overload costs next to nothing
             entity = request.query_params.get("entity", "")
             found, bad = rows_of(body, kind, entity=entity, most=settings.rows_in_request)
             outcomes: list[Outcome] = []

@@ -127,6 +127,12 @@ class Console:
         wanted = USUAL * self._period(group)
         return next((name for name, size in words.RANGES.items() if size >= wanted), "30d")
 
+    def _whole(self, entities: list[EntityInfo]) -> str:
+        """The shortest range that holds the kept history, so that a picture of it is not all at one end."""
+        oldest, newest = self.view.oldest(), self._newest(entities)
+        kept = 0.0 if oldest is None or newest is None else newest - oldest
+        return next((name for name, size in words.RANGES.items() if size >= kept), "30d")
+
     def _span(self, request: Request, newest: float | None, default: str) -> tuple[str, float | None, float | None]:
         """The stretch of time an address speaks of: its name, its start and its stop."""
         start, stop = (_real(request, name) for name in ("start", "stop"))
@@ -226,7 +232,7 @@ class Console:
         if not entity and not group and groups:
             group = groups[0]
         chosen = self.view.entity(entity) if entity else None
-        span, start, stop = self._span(request, self._newest(entities), "30d")
+        span, start, stop = self._span(request, self._newest(entities), self._whole(entities))
         budgets = {one.group: one for one in self.view.budgets()}
         budget = budgets.get(chosen.group if chosen else group)
         threshold = chosen.threshold if chosen else budget.threshold if budget else None

@@ -44,15 +44,18 @@ def number(value: float | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def moment(seconds: float | None) -> Markup:
-    """A moment, in UTC; the browser writes it in the reader's own time."""
+def moment(seconds: float | None, fine: bool = False) -> Markup:  # noqa: FBT001, FBT002 - a filter of templates
+    """A moment, in UTC, to the second where ``fine``; the browser writes it in the reader's own time."""
     if seconds is None:
         return Markup("–")
     if not -62135596800 <= seconds < 253402300800:  # years 1 to 9999
         return Markup("{} s").format(number(seconds))
     said = datetime.fromtimestamp(seconds, tz=UTC)
-    return Markup('<time datetime="{}" data-t="{}">{}</time>').format(
-        said.strftime("%Y-%m-%dT%H:%M:%SZ"), seconds, said.strftime("%Y-%m-%d %H:%M UTC")
+    return Markup('<time datetime="{}" data-t="{}"{}>{}</time>').format(
+        said.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds,
+        Markup(" data-fine") if fine else "",
+        said.strftime("%Y-%m-%d %H:%M:%S UTC" if fine else "%Y-%m-%d %H:%M UTC"),
     )
 
 

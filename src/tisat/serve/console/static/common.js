@@ -8,12 +8,12 @@ export const colour = (name) => getComputedStyle(document.documentElement).getPr
 const two = (n) => String(n).padStart(2, "0");
 
 // The moment in the reader's time; only the clock where long is false, with seconds where it is null.
-export function local(seconds, long = true) {
+export function local(seconds, long = true, fine = false) {
   const t = new Date(1000 * seconds), off = -t.getTimezoneOffset();
   const clock = `${two(t.getHours())}:${two(t.getMinutes())}`;
   if (!long) return long === null ? `${clock}:${two(t.getSeconds())}` : clock;
   const zone = `${off < 0 ? "-" : "+"}${two(Math.floor(Math.abs(off) / 60))}:${two(Math.abs(off) % 60)}`;
-  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock} ${zone}`;
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock}${fine ? `:${two(t.getSeconds())}` : ""} ${zone}`;
 }
 
 export function short(seconds) {
@@ -68,7 +68,7 @@ export function tip(text, x, y) {
 function localise(where = document) {
   for (const one of all("time[data-t]", where)) {
     one.title = one.textContent;
-    one.textContent = local(Number(one.dataset.t));
+    one.textContent = local(Number(one.dataset.t), true, "fine" in one.dataset);
   }
 }
 
