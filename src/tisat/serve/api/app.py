@@ -55,7 +55,8 @@ def refusal(error: Exception) -> Response:
         missing = any(
             word in said["error"] for word in ("must know the entity", "must be in the book", "must be there")
         )
-        return answer(said, 404 if missing else 400)
+        late = any(word in said["error"] for word in ("must be open", "must have been taken", "one at a time"))
+        return answer(said, 404 if missing else 409 if late else 400)
     return answer(said, 400)
 
 
@@ -76,6 +77,9 @@ def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[R
     async def handle(request: Request) -> Response:
         try:
             query = msgspec.convert(dict(request.query_params), one.query, strict=False)
+            for name in request.query_params:
+                if getattr(query, name, 0) is None:
+                    raise msgspec.ValidationError(f"the parameter {name[:40]!r} must be left out instead of null")
             body = None
             if one.body is not None:
                 if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":

@@ -23,6 +23,7 @@ REFUSALS = {
     "401": "A token is needed.",
     "403": "The token does not allow it.",
     "404": "There is no such thing.",
+    "409": "It is too late or too early for that: somebody else was first.",
     "413": "The body is too large.",
     "415": "The kind of body is not known.",
     "422": "A parameter or a field is not what it must be.",

@@ -120,7 +120,7 @@ class PauseBody(Said, kw_only=True):
     stop: Seconds
     silent: bool = True
     unlearned: bool = True
-    every: float | None = None
+    every: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
 
 class RuleBody(Said):
