@@ -20,6 +20,7 @@ Alarms are the business of :mod:`tisat.watch`; this module does not know labels 
 
 from __future__ import annotations
 
+import copy
 import datetime
 import math
 import platform
@@ -268,6 +269,26 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
             "python": platform.python_version(),
         }
         return self
+
+    def adapted_to(self, series: Any) -> Self:
+        """The same model for one machine of many: its nominal points are from this series, what the model learned is not.
+
+        For a model that was fitted on several machines alike; budgets are then kept for each by its own rows.
+        """
+        one = self.check_series(series)
+        mine = copy.copy(self)
+        parts = [values for _, values in usable_parts(one)]
+        mine._look_at(parts)
+        points = [found[~np.isnan(found).any(axis=1)] for found in map(self._points, parts)]
+        mine._keep_nominal(parts, [], points)
+        mine.nominal_source_ = "own rows, shared model"
+        mine.trained_on_ = {
+            **self.trained_on_,
+            "shared_by": self.trained_on_["series"],
+            "series": [one.name],
+            "rows": len(one),
+        }
+        return mine
 
     def decision_function(self, series: Any) -> Array:
         """Scores ``(T,)``: higher = more anomalous, NaN in warm-up and at unusable rows."""

@@ -6,8 +6,9 @@ import ast
 import inspect
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -80,6 +81,13 @@ def fit(
     each_one: Annotated[
         bool, typer.Option("--each", help="One model for each machine, into the folder --out; else one for all.")
     ] = False,
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            help="With --each: machines of a group share a model, and each keeps a threshold of its own. auto (machines alike), a csv file "
+            "with the columns machine and group, or a regular expression that finds the group in a machine's name."
+        ),
+    ] = None,
     jobs: Jobs = 1,
     engine: EngineName = "local",
     address: Address = None,
@@ -133,8 +141,14 @@ def fit(
             "period": period,
         }
         job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how)
-        _fit_each(known_machines, job, out, engine=engine, jobs=jobs, address=address, json=json)
+        _check_folder(known_machines, out)
+        where = Where(engine, jobs, address)
+        if group_by is not None:
+            job = replace(job, shared=_fit_groups(known_machines, job, out, group_by, where))
+        _fit_each(known_machines, job, out, where, json=json)
         return
+    if group_by is not None:
+        raise ParameterError("--group-by is for a model of each machine: it must come with --each.")
     if engine != "local" or address is not None:
         raise ParameterError(
             "--engine is for many models: it must come with --each. One model is fitted in this process."
@@ -178,10 +192,16 @@ def fit(
     typer.echo(f"budget {calibration.budget}{said}: {calibration}")
 
 
-def _fit_each(
-    machines: list[Machine], job: FitEach, out: Path, *, engine: str, jobs: int, address: str | None, json: bool
-) -> None:
-    """A model for each machine, in a folder; what was fitted before the very same way is left as it is."""
+class Where(NamedTuple):
+    """On what the work is done."""
+
+    engine: str
+    jobs: int
+    address: str | None
+
+
+def _check_folder(machines: list[Machine], out: Path) -> None:
+    """Make the folder of models; refuse machines that cannot be files of it."""
     from tisat.errors import InputError
 
     if out.exists() and not out.is_dir():
@@ -193,6 +213,46 @@ def _fit_each(
     wrong = next((name for name in names if Path(name).name != name or name.startswith(".")), None)
     if wrong is not None:
         raise InputError(f"The name of a machine must do as the name of a file with --each. Got {wrong!r} instead.")
+
+
+def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, where: Where) -> dict[str, str]:
+    """A model for each group of machines, in the folder ``groups``; the file each machine shares."""
+    from tisat.many import Describe, FitGroup, Machine, group_machines
+
+    def looked_at() -> list[Any]:
+        found = {one.machine: one for one in work_on(Describe(job.how), machines, **where._asdict())}
+        return [found[machine.name] for machine in machines]
+
+    groups = group_machines(asked, machines, looked_at)
+    members: dict[str, list[Machine]] = {}
+    for machine in machines:
+        if machine.name in groups:
+            members.setdefault(groups[machine.name], []).append(machine)
+    folder = out / "groups"
+    folder.mkdir(exist_ok=True)
+    files = {name: f"group-{number + 1}" for number, name in enumerate(members)}
+    learn = FitGroup(
+        job.detector, str(folder), {files[name]: tuple(many) for name, many in members.items()}, job.settings, job.how
+    )
+    done = work_on(learn, [Machine(files[name], ()) for name in members], **where._asdict())
+    rows = {row["machine"]: row for row in done}
+    for name, many in members.items():
+        trouble = rows[files[name]]["trouble"]
+        typer.echo(
+            f"group {name}: {len(many)} machine{'s' * (len(many) != 1)}"
+            + (f"; its model could not be fitted, each gets one of its own: {trouble}" if trouble else ""),
+            err=True,
+        )
+    return {
+        machine.name: rows[files[name]]["model"]
+        for name, many in members.items()
+        for machine in many
+        if not rows[files[name]]["trouble"]
+    }
+
+
+def _fit_each(machines: list[Machine], job: FitEach, out: Path, where: Where, *, json: bool) -> None:
+    """A model for each machine, in a folder; what was fitted before the very same way is left as it is."""
     before = job.before()
     done = {one.name: before[key] for one in machines if (key := job.key(one)) in before and job.file(one).is_file()}
     left = [one for one in machines if one.name not in done]
@@ -201,7 +261,7 @@ def _fit_each(
             f"{len(done)} of {len(machines)} were fitted before in the same way, and are left as they are", err=True
         )
     fresh = []
-    for row in work_on(job, left, engine=engine, jobs=jobs, address=address):
+    for row in work_on(job, left, **where._asdict()):
         job.keep(row)
         fresh.append(row)
     found = sorted([*done.values(), *fresh], key=lambda row: str(row["machine"]))

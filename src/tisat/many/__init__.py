@@ -3,13 +3,15 @@
 * :func:`find_machines`: the machines that files, folders, patterns, long tables and partitioned data sets mean, without
   reading their rows;
 * :class:`Machine`: one of them; ``read()`` reads its rows alone;
-* :class:`FitEach`, :class:`JudgeEach`: jobs for an engine of :mod:`tisat.engines`; each machine is read where it is worked on, so
+* :func:`group_machines`: which of them share a model;
+* :class:`FitEach`, :class:`FitGroup`, :class:`JudgeEach`: jobs for an engine of :mod:`tisat.engines`; each machine is read where it is worked on, so
   that no row passes through the process that hands out the work.
 """
 
 from __future__ import annotations
 
+from tisat.many.groups import Describe, group_machines
 from tisat.many.machines import Machine, find_machines
-from tisat.many.work import FitEach, Judged, JudgeEach
+from tisat.many.work import FitEach, FitGroup, Judged, JudgeEach
 
-__all__ = ["FitEach", "JudgeEach", "Judged", "Machine", "find_machines"]
+__all__ = ["Describe", "FitEach", "FitGroup", "JudgeEach", "Judged", "Machine", "find_machines", "group_machines"]

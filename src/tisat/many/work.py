@@ -21,6 +21,66 @@ SUFFIX = ".tisat"
 LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit
 
 
+LEARN_FROM = 20  # machines of a group that its shared model is learned from
+
+
+@dataclass(frozen=True)
+class FitGroup:
+    """Fit the model that a group of machines shares, and write it.
+
+    Parameters
+    ----------
+    detector, out, settings, how
+        As of :class:`FitEach`; ``out`` is the folder of shared models.
+    members : mapping from group to machines
+        At most ``LEARN_FROM`` of them are read, spread over the group.
+    """
+
+    detector: str
+    out: str
+    members: Mapping[str, tuple[Machine, ...]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    how: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, group: Machine) -> dict[str, Any]:
+        """Fit it; what came of it. The group goes by the name of a machine without files."""
+        machines = self.members[group.name]
+        said = [
+            self.detector,
+            self.settings,
+            self.how,
+            [(one.name, one.files, one.entity, one.stamp) for one in machines],
+        ]
+        key = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        file = Path(self.out) / f"{group.name}-{key}{SUFFIX}"
+        if file.is_file():  # written before, whole or not at all, from the same files
+            return {"machine": group.name, "model": str(file), "trouble": ""}
+        chosen = [
+            machines[i] for i in sorted({round(i * (len(machines) - 1) / (LEARN_FROM - 1)) for i in range(LEARN_FROM)})
+        ]
+        series, troubles = [], []
+        for machine in chosen:
+            try:
+                series.append(machine.read(self.how))
+            except (TisatError, OSError) as error:
+                troubles.append(f"{machine.name}: {error}")
+        if not series:
+            return self.lost(group, troubles[0])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = registry.resolve(self.detector)(**self.settings)
+                together = getattr(made, "fit_together", None)  # networks scale each machine by its own range
+                (made.fit(series, holdout=0.0) if together is None else together(series)).save(file)
+        except (TisatError, OSError) as error:
+            return self.lost(group, str(error))
+        return {"machine": group.name, "model": str(file), "trouble": ""}
+
+    def lost(self, group: Machine, why: str) -> dict[str, Any]:
+        """The row of a group without a model."""
+        return {"machine": group.name, "trouble": why}
+
+
 @dataclass(frozen=True)
 class FitEach:
     """Fit a model of a machine and write it, unless the very same was written before.
@@ -33,6 +93,8 @@ class FitEach:
         The folder of models; on a cluster one that every node sees.
     settings, watch, fit, how : mappings
         Parameters of the detector, of :class:`tisat.Watch`, of its ``fit``, and how files are read.
+    shared : mapping from machine to file, optional
+        The model a machine shares with others (:class:`FitGroup`): it is not fitted, its threshold is found on its own rows.
     """
 
     detector: str
@@ -41,6 +103,7 @@ class FitEach:
     watch: Mapping[str, Any] = field(default_factory=dict)
     fit: Mapping[str, Any] = field(default_factory=dict)
     how: Mapping[str, Any] = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
 
     def key(self, machine: Machine) -> str:
         """Tells this fit of this machine from any other: settings, files, their sizes and times."""
@@ -53,6 +116,7 @@ class FitEach:
             machine.files,
             machine.entity,
             machine.stamp,
+            self.shared.get(machine.name, ""),  # the name of its file says what it was learned from
         ]
         return hashlib.sha256(json.dumps([machine.name, *said], sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -68,9 +132,12 @@ class FitEach:
             series = machine.read(self.how)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                made = Watch(registry.resolve(self.detector)(**self.settings), **self.watch)
+                detector = registry.resolve(self.detector)(**self.settings)
+                if machine.name in self.shared:
+                    detector = _shared(self.shared[machine.name]).adapted_to(series)
+                made = Watch(detector, **self.watch)
                 made.reading = {**self.how, **({"seen": series.seen} if series.seen else {})}
-                made.fit([series], **self.fit)
+                made = made.calibrate() if machine.name in self.shared else made.fit([series], **self.fit)
                 made.save(self.file(machine))
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
@@ -109,6 +176,18 @@ class FitEach:
             file.write(json.dumps(dict(row), sort_keys=True) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+_SHARED: dict[tuple[str, int], Any] = {}  # the shared models this process has read last
+
+
+def _shared(file: str) -> Any:
+    key = (file, Path(file).stat().st_mtime_ns)
+    if key not in _SHARED:
+        if len(_SHARED) > 4:
+            _SHARED.clear()
+        _SHARED[key] = Watch.load(file).detector
+    return _SHARED[key]
 
 
 @dataclass(frozen=True)
