@@ -17,8 +17,8 @@ from kept import entities
 
 from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
 from tisat.detectors import make
+from tisat.many.fitting import LEARN_FROM
 from tisat.many.groups import Described, _figures, by_likeness
-from tisat.many.work import LEARN_FROM
 from tisat.metrics import spd_score
 from tisat.sequential.rules import make_rule
 

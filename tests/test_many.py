@@ -127,6 +127,41 @@ def test_from_the_command_line_and_again_it_repeats_nothing(layouts, tmp_path, c
     assert all(one["judged"] >= 290 for one in found)
 
 
+@pytest.mark.parametrize("engine", ["inline", "local"])
+def test_a_folder_of_models_scores_and_is_fitted_again(layouts, tmp_path, capsys, engine):
+    models, scores, again = tmp_path / "models", tmp_path / "scores", tmp_path / "again"
+    fit = (
+        "fit",
+        "--train",
+        layouts["own"],
+        "--each",
+        "--out",
+        models,
+        "--detector",
+        "linear-last",
+        "--engine",
+        "inline",
+    )
+    run(*fit, "--budget", "1/200 instants")
+    capsys.readouterr()
+    run("score", layouts["own"], "--model", models, "--out", scores, "--engine", engine, "--json")
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["machine"] for row in rows] == NAMES
+    for row in rows:
+        machine = next(one for one in find_machines([layouts["own"]]) if one.name == row["machine"])
+        expected = Watch.load(models / f"{machine.name}.tisat").detector.decision_function(machine.read())
+        assert row["scored"] == np.isfinite(expected).sum()
+        assert len((scores / f"{machine.name}.csv").read_text().splitlines()) == len(expected) + 1
+    run("update", "--model", models, "--train", layouts["own"], "--out", again, "--engine", engine)
+    assert "4 models of 4 machines fitted again" in capsys.readouterr().out
+    for name in NAMES:  # from the same rows the same model
+        before, after = Watch.load(models / f"{name}.tisat"), Watch.load(again / f"{name}.tisat")
+        assert before.calibration == after.calibration
+    (models / "pump-1.tisat").unlink()
+    run("update", "--model", models, "--train", layouts["own"], "--out", again, "--engine", engine, code=1)
+    assert "must hold a model of 'pump-1'" in " ".join(capsys.readouterr().out.split())
+
+
 def test_engines_by_name():
     with pytest.raises(ParameterError, match="one of local, inline, ray"):
         make_engine("spark")

@@ -66,16 +66,6 @@ def budget_of(budget: str | None, fleet_budget: str | None, machines: int) -> st
     return f"{fleet_budget} over {machines} machines"
 
 
-def model_of(model: Path, machine: str) -> Path:
-    """The file of the model of a machine: the one given, or its own in the folder given."""
-    if not model.is_dir():
-        return model
-    own = model / f"{machine}{SUFFIX}"
-    if not own.is_file():
-        raise DataFileError(f"The folder {str(model)!r} must hold a model of {machine!r}. There is no {own.name!r}.")
-    return own
-
-
 def reading_of(model: Path) -> dict[str, Any]:
     """How files are read, as the model remembers it; of a folder of models, the first."""
     from tisat.watch import Watch

@@ -17,7 +17,6 @@ from tisat.cli._machines import (
     Jobs,
     Outcome,
     budget_of,
-    model_of,
     reading_of,
     work_on,
 )
@@ -70,6 +69,7 @@ def alarm(
     """
     from tisat.errors import CalibrationWarning, ParameterError
     from tisat.many import JudgeEach, find_machines
+    from tisat.many.machines import model_file
     from tisat.sequential.suppression import Suppression
 
     if picture is not None and picture.suffix.lower() not in PICTURES:
@@ -96,7 +96,7 @@ def alarm(
     series = machines[0].read(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        watch = open_watch(model_of(model, series.name), **asked)
+        watch = open_watch(model_file(model, series.name), **asked)
         found = watch.alarms(series, **options)
         if rules:
             found = found.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))

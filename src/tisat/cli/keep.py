@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._machines import read_machines
+from tisat.cli._machines import Address, EngineName, Jobs, read_machines, reading_of, work_on
 from tisat.cli._options import Model, reads_files
-from tisat.cli._output import JsonFlag, print_json
+from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
     from tisat.watch import Watch
@@ -27,28 +27,64 @@ def update(
         typer.Option(help="Files, folders or patterns of nominal rows, the old ones too; give it again for more."),
     ],
     out: Out,
+    jobs: Jobs = 1,
+    engine: EngineName = "local",
+    address: Address = None,
     json: JsonFlag = False,
     how: dict[str, Any] | None = None,
 ) -> None:
     """Fit a model again with the same settings: detector, rule, budget, channels and how files are read.
 
-    A model keeps no rows, so give the files it was fitted on together with the new ones.
+    A model keeps no rows, so give the files it was fitted on together with the new ones. Of a folder of models (tisat fit --each)
+    each machine's is fitted again, into the folder --out.
     """
-    from sklearn.base import clone
-
     from tisat.watch import Watch
 
+    if model.is_dir():
+        _update_each(model, train, out, how or {}, engine=engine, jobs=jobs, address=address, json=json)
+        return
     kept = Watch.load(model)
     reading = {**kept.reading, **(how or {})}
     series = list(read_machines(train, reading).values())
-    own = {"budget": kept.budget, "rule": kept.rule, "method": kept.method, "random_state": kept.random_state}
-    fresh = Watch(clone(kept.detector), **own)
-    fresh.reading = reading
+    kept.reading = reading
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fresh.fit([one.in_order(kept.channels, whose="the old model") for one in series])
+        fresh = kept.refitted(series)
     fresh.save(out)
     _tell(kept, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
+
+
+def _update_each(
+    model: Path,
+    train: list[str],
+    out: Path,
+    how: dict[str, Any],
+    *,
+    engine: str,
+    jobs: int,
+    address: str | None,
+    json: bool,
+) -> None:
+    """Every machine's model again, into a folder."""
+    from tisat.errors import InputError
+    from tisat.many import UpdateEach, find_machines
+
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out must be a folder for the models of a folder. Got the file {str(out)!r}.")
+    out.mkdir(exist_ok=True)
+    machines = find_machines(train, {**reading_of(model), **how})
+    rows = sorted(
+        work_on(UpdateEach(str(model), str(out), how), machines, engine=engine, jobs=jobs, address=address),
+        key=lambda row: str(row["machine"]),
+    )
+    if json:
+        print_json(rows)
+        return
+    failed = [row for row in rows if row["trouble"]]
+    typer.echo(f"{len(rows) - len(failed)} models of {len(rows)} machines fitted again, written to {out}")
+    if failed:
+        print_table("could not be fitted", ["machine", "why"], [[row["machine"], row["trouble"]] for row in failed])
+        raise typer.Exit(1)
 
 
 def recalibrate(

@@ -4,14 +4,26 @@
   reading their rows;
 * :class:`Machine`: one of them; ``read()`` reads its rows alone;
 * :func:`group_machines`: which of them share a model;
-* :class:`FitEach`, :class:`FitGroup`, :class:`JudgeEach`: jobs for an engine of :mod:`tisat.engines`; each machine is read where it is worked on, so
+* :class:`FitEach`, :class:`FitGroup`, :class:`UpdateEach`, :class:`JudgeEach`, :class:`ScoreEach`: jobs for an engine of :mod:`tisat.engines`; each machine is read where it is worked on, so
   that no row passes through the process that hands out the work.
 """
 
 from __future__ import annotations
 
+from tisat.many.fitting import FitEach, FitGroup, UpdateEach
 from tisat.many.groups import Describe, group_machines
+from tisat.many.judging import Judged, JudgeEach, ScoreEach
 from tisat.many.machines import Machine, find_machines
-from tisat.many.work import FitEach, FitGroup, Judged, JudgeEach
 
-__all__ = ["Describe", "FitEach", "FitGroup", "JudgeEach", "Judged", "Machine", "find_machines", "group_machines"]
+__all__ = [
+    "Describe",
+    "FitEach",
+    "FitGroup",
+    "JudgeEach",
+    "Judged",
+    "Machine",
+    "ScoreEach",
+    "UpdateEach",
+    "find_machines",
+    "group_machines",
+]

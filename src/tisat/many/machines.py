@@ -16,6 +16,7 @@ from tisat.datasets.own import files_of
 from tisat.errors import DataFileError
 from tisat.series import Series
 
+SUFFIX = ".tisat"
 ENTITY = "unique_id"  # the column that names the machine of a row in a long table, unless told
 WHOLE = (
     "sort",
@@ -94,6 +95,17 @@ def _filtered(machine: Machine, told: Mapping[str, Any]) -> Series:
         raise
     except Exception as error:
         raise DataFileError(f"{machine.files[0]}: {error}") from None
+
+
+def model_file(model: str | Path, machine: str) -> Path:
+    """The file of the model of a machine: the one given, or its own in the folder given."""
+    path = Path(model)
+    if not path.is_dir():
+        return path
+    own = path / f"{machine}{SUFFIX}"
+    if not own.is_file():
+        raise DataFileError(f"The folder {str(path)!r} must hold a model of {machine!r}. There is no {own.name!r}.")
+    return own
 
 
 def find_machines(paths: Sequence[str | Path], how: Mapping[str, Any] | None = None) -> list[Machine]:

@@ -224,18 +224,7 @@ class Refits:
 
 
 def refitted(watch: Watch, parts: list[Series], budget: str) -> Watch:
-    """The same detector and rule, with their settings, fitted on other rows."""
-    detector = type(watch.detector)(**watch.detector.get_params(deep=False))
-    other = Watch(
-        detector,
-        budget=budget,
-        rule=type(watch.rule)(**watch.rule.params()),
-        method=watch.method,
-        strict=watch.strict,
-        period=watch.period,
-        random_state=watch.random_state,
-    )
-    other.reading = dict(watch.reading)
+    """The same detector and rule, with their settings, fitted on other rows; its notes are in its calibration."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return other.fit(parts if len(parts) > 1 else parts[0])
+        return watch.refitted(parts, budget=budget)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from tisat import registry
 from tisat.artefact import read_artefact, write_artefact
@@ -29,7 +30,7 @@ from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
 from tisat.sequential.record import Proposal
 from tisat.sequential.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
-from tisat.series import Series
+from tisat.series import Series, as_many
 from tisat.watch.clock import wrong_pace
 from tisat.watch.contract import Array, Scorer
 
@@ -156,6 +157,29 @@ class Watch:
         )
         other.reading = self.reading
         return other.calibrate()
+
+    def refitted(self, series: Any, *, budget: Any = None) -> Watch:
+        """The same detector and rule with their settings, fitted on other rows; this one stays as it is.
+
+        Parameters
+        ----------
+        series : Series, array, dataframe, file path, or a list of them
+            Nominal. A model keeps no rows: those it was fitted on must be given again where they are to count.
+        budget : optional
+            Another one.
+        """
+        other = Watch(
+            clone(self.detector),
+            budget=self.budget if budget is None else budget,
+            rule=make_rule(self.rule.name, **self.rule.params()),
+            method=self.method,
+            strict=self.strict,
+            period=self._given_period,
+            random_state=self.random_state,
+        )
+        other.reading = dict(self.reading)
+        many = as_many(series, whose="Watch.refitted")
+        return other.fit([one.in_order(self.channels, whose="the old model") for one in many])
 
     @property
     def calibration(self) -> Calibration:

@@ -1,4 +1,4 @@
-"""What is done with each machine: fit a model of it, or judge it. A machine that cannot be is a result too."""
+"""A model of each machine, shared or its own, made or made again. A machine that cannot be fitted is a result too."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import json
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tisat import registry
-from tisat.errors import DataFileError, TisatError
-from tisat.many.machines import Machine
-from tisat.sequential import Alarm
+from tisat.errors import TisatError
+from tisat.many.machines import SUFFIX, Machine, model_file
 from tisat.watch import Watch
 
-SUFFIX = ".tisat"
 LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit
 
 
@@ -191,69 +189,35 @@ def _shared(file: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What happened to one machine."""
-
-    machine: str
-    alarms: tuple[Alarm, ...] = ()
-    rows: int = 0
-    judged: int = 0
-    silent: tuple[str, ...] = ()
-    trouble: str = ""  # why it could not be judged
-
-
-_LOADED: dict[tuple[Any, ...], Watch] = {}  # models this process has read
-
-
-@dataclass(frozen=True)
-class JudgeEach:
-    """The alarms of a machine, by one model for all or by its own in a folder.
+class UpdateEach:
+    """Fit the model of a machine again with its own settings.
 
     Parameters
     ----------
-    model : str
-        A file, or a folder of ``NAME.tisat``; on a cluster one that every node sees.
-    options : mapping
-        Of :meth:`tisat.Watch.alarms`.
-    asked : mapping
-        Another budget, rule, method or period than the model was made for: of :meth:`tisat.Watch.recalibrated`.
+    model, out : str
+        The folders of the old models and of the new ones.
     how : mapping
         How files are read; what the model remembers where it is empty.
     """
 
     model: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    out: str
     how: Mapping[str, Any] = field(default_factory=dict)
 
-    def _watch(self, machine: Machine) -> Watch:
-        path = Path(self.model)
-        file = path / f"{machine.name}{SUFFIX}" if path.is_dir() else path
-        if not file.is_file():
-            raise DataFileError(
-                f"The folder {str(path)!r} must hold a model of {machine.name!r}. There is no {file.name!r}."
-            )
-        key = (str(file), *sorted(self.asked.items()))
-        if key not in _LOADED:
-            if len(_LOADED) > 4:
-                _LOADED.clear()
-            watch = Watch.load(file)
-            _LOADED[key] = watch.recalibrated(**self.asked) if self.asked else watch
-        return _LOADED[key]
-
-    def __call__(self, machine: Machine) -> Judged:
-        """Its alarms; a machine that cannot be judged is an outcome too."""
+    def __call__(self, machine: Machine) -> dict[str, Any]:
+        """Fit it; the thresholds before and after."""
         try:
+            kept = Watch.load(model_file(self.model, machine.name))
+            kept.reading = {**kept.reading, **self.how}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                watch = self._watch(machine)
-                series = machine.read({**watch.reading, **self.how})
-                found = watch.alarms(series, **self.options)
+                fresh = kept.refitted(machine.read(kept.reading))
+                fresh.save(Path(self.out) / f"{machine.name}{SUFFIX}")
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
-        silent = tuple(one.channel for one in found.silences if one.until is None)
-        return Judged(machine.name, tuple(found), found.tally.rows, found.tally.judged, silent)
+        thresholds = {"before": kept.calibration.threshold, "after": fresh.calibration.threshold}
+        return {"machine": machine.name, "trouble": "", **thresholds}
 
-    def lost(self, machine: Machine, why: str) -> Judged:
-        """A machine that was not judged."""
-        return replace(Judged(machine.name), trouble=why)
+    def lost(self, machine: Machine, why: str) -> dict[str, Any]:
+        """The row of a machine that was not fitted."""
+        return {"machine": machine.name, "trouble": why}
