@@ -21,6 +21,9 @@ from tisat.metrics import best_adjusted_f1, best_random_guess, chance_corrected,
 Floats = npt.NDArray[np.float64]
 
 
+Seeds = tuple[list[float], Floats, list[float], Floats]  # pooled SPD of each seed, resampled; the same of the mean
+
+
 @dataclass(frozen=True)
 class Figure:
     """SPD of one system on one data set under one rule."""
@@ -138,9 +141,7 @@ def _spread(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
 
 
-def _seeds(
-    evaluation: Evaluation, runs: Sequence[Run], entities: Sequence[str], rule: str, delta_max: int
-) -> tuple[list[float], Floats, list[float], Floats]:
+def _seeds(evaluation: Evaluation, runs: Sequence[Run], entities: Sequence[str], rule: str, delta_max: int) -> Seeds:
     """Pooled and mean SPD of each seed, and of each resample averaged over seeds; kept, for figures and differences share them."""
     key = (tuple(run.done[entity] for run in runs for entity in entities), rule, delta_max)
     if key not in evaluation.resampled:
@@ -153,7 +154,7 @@ def _seeds(
             [float(np.nanmean(one)) if not np.isnan(one).all() else math.nan for one in each],
             np.mean([resampled_means(one, weights) for one in each], axis=0),
         )
-    kept: tuple[list[float], Floats, list[float], Floats] = evaluation.resampled[key]
+    kept: Seeds = evaluation.resampled[key]
     return kept
 
 
@@ -219,6 +220,13 @@ def figures(evaluation: Evaluation, *, rules: Iterable[str], deltas: Iterable[in
     return found
 
 
+def _less(one: Seeds, other: Seeds) -> tuple[float, float, float, float, float, float]:
+    """Pooled and mean difference, each with its interval, from the same resamples of both."""
+    pooled = interval_of(float(np.mean(one[0]) - np.mean(other[0])), one[1] - other[1])
+    mean = interval_of(float(np.mean(one[2]) - np.mean(other[2])), one[3] - other[3])
+    return pooled.value, pooled.low, pooled.high, mean.value, mean.low, mean.high
+
+
 def differences(evaluation: Evaluation, *, reference: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
     """Every system against the reference, paired by entity and resample."""
     found = []
@@ -230,16 +238,9 @@ def differences(evaluation: Evaluation, *, reference: str, rules: Iterable[str],
                 common = tuple(entity for entity in our_entities if entity in their_entities)
                 if system.name == reference or not common:
                     continue
-                a, a_draws, am, am_draws = _seeds(evaluation, theirs, common, rule, delta_max)
-                b, b_draws, bm, bm_draws = _seeds(evaluation, ours, common, rule, delta_max)
-                pooled = interval_of(float(np.mean(a) - np.mean(b)), a_draws - b_draws)
-                mean = interval_of(float(np.mean(am) - np.mean(bm)), am_draws - bm_draws)
-                found.append(
-                    Difference(
-                        dataset, system.name, reference, rule, delta_max, len(common),
-                        pooled.value, pooled.low, pooled.high, mean.value, mean.low, mean.high,
-                    )
-                )  # fmt: skip
+                one, other = (_seeds(evaluation, runs, common, rule, delta_max) for runs in (theirs, ours))
+                who = (dataset, system.name, reference, rule, delta_max, len(common))
+                found.append(Difference(*who, *_less(one, other)))
     return found
 
 
@@ -254,16 +255,9 @@ def rule_differences(evaluation: Evaluation, *, against: str, rules: Iterable[st
                 runs, entities = evaluation.finished(system.name, dataset)
                 if not runs:
                     continue
-                a, a_draws, am, am_draws = _seeds(evaluation, runs, entities, rule, delta_max)
-                b, b_draws, bm, bm_draws = _seeds(evaluation, runs, entities, against, delta_max)
-                pooled = interval_of(float(np.mean(a) - np.mean(b)), a_draws - b_draws)
-                mean = interval_of(float(np.mean(am) - np.mean(bm)), am_draws - bm_draws)
-                found.append(
-                    Difference(
-                        dataset, system.name, against, rule, delta_max, len(entities),
-                        pooled.value, pooled.low, pooled.high, mean.value, mean.low, mean.high,
-                    )
-                )  # fmt: skip
+                one, other = (_seeds(evaluation, runs, entities, name, delta_max) for name in (rule, against))
+                who = (dataset, system.name, against, rule, delta_max, len(entities))
+                found.append(Difference(*who, *_less(one, other)))
     return found
 
 

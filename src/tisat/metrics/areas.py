@@ -26,9 +26,7 @@ def ranked(scores: Floats) -> Floats:
 
 
 def _pooled(area: Area, pairs: Sequence[tuple[Flags, Floats]]) -> Score:
-    y, s = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    pooled = area(y, s)
-    return Score.of(pooled, [pooled] if len(pairs) == 1 else [area(*pair) for pair in pairs])
+    return Score.over(pairs, lambda some: area(*(np.concatenate(column) for column in zip(*some, strict=True))))
 
 
 def _roc(y: Flags, s: Floats) -> float:

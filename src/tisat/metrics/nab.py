@@ -102,5 +102,4 @@ def nab_score(y_true: Any, y_score: Any, *, threshold: float | None = None, prof
     level = None if threshold is None else check_real(threshold, "threshold", "nab_score")
     costs = PROFILES[check_choice(profile, "profile", "nab_score", choices=tuple(PROFILES))]
     pairs = label_score_pairs(y_true, y_score, whose="nab_score")
-    pooled = _normalised(pairs, costs, level)
-    return Score.of(pooled, [pooled] if len(pairs) == 1 else [_normalised([pair], costs, level) for pair in pairs])
+    return Score.over(pairs, lambda some: _normalised(some, costs, level))

@@ -116,5 +116,4 @@ def pate(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
     """
     width = check_integer(max_buffer, "max_buffer", "pate", minimum=0)
     pairs = label_score_pairs(y_true, y_score, whose="pate")
-    pooled = _area(pairs, width)
-    return Score.of(pooled, [pooled] if len(pairs) == 1 else [_area([pair], width) for pair in pairs])
+    return Score.over(pairs, lambda some: _area(some, width))

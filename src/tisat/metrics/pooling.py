@@ -7,8 +7,10 @@ series that have events. It does not know what the score measures.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Callable, Sequence
+from typing import Self, TypeVar
+
+_T = TypeVar("_T")
 
 
 class Score(float):
@@ -36,6 +38,12 @@ class Score(float):
         score = cls(pooled)
         score.per_series = tuple(float(value) for value in per_series)
         return score
+
+    @classmethod
+    def over(cls, series: Sequence[_T], measure: Callable[[Sequence[_T]], float]) -> Self:
+        """A score from a measure of any number of series: of all together, and of each alone."""
+        pooled = measure(series)
+        return cls.of(pooled, [pooled] if len(series) == 1 else [measure([one]) for one in series])
 
     @property
     def pooled(self) -> float:

@@ -115,9 +115,7 @@ def vus_roc(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
     """
     width = check_integer(max_buffer, "max_buffer", "vus_roc", minimum=0)
     pairs = label_score_pairs(y_true, y_score, whose="vus_roc")
-    pooled = _volume(pairs, width, roc=True)
-    each = [pooled] if len(pairs) == 1 else [_volume([pair], width, roc=True) for pair in pairs]
-    return Score.of(pooled, each)
+    return Score.over(pairs, lambda some: _volume(some, width, roc=True))
 
 
 def vus_pr(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
@@ -145,5 +143,4 @@ def vus_pr(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
     """
     width = check_integer(max_buffer, "max_buffer", "vus_pr", minimum=0)
     pairs = label_score_pairs(y_true, y_score, whose="vus_pr")
-    pooled = _volume(pairs, width)
-    return Score.of(pooled, [pooled] if len(pairs) == 1 else [_volume([pair], width) for pair in pairs])
+    return Score.over(pairs, lambda some: _volume(some, width))

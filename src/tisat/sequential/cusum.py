@@ -133,7 +133,25 @@ class Cusum:
         self._clock[:] = state["clock"]
 
 
-class WindowSum:
+class _Held:
+    """What a finite memory keeps: the last values, the last sums, and where it is."""
+
+    _recent: npt.NDArray[np.float64]
+    _held: npt.NDArray[np.float64]
+    _clock: npt.NDArray[np.int64]
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart."""
+        return {"recent": self._recent.copy(), "held": self._held.copy(), "clock": self._clock.copy()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+        self._recent[:] = state["recent"]
+        self._held[:] = state["held"]
+        self._clock[:] = state["clock"]
+
+
+class WindowSum(_Held):
     """The sum of the last ``length`` evidence values, held at its maximum for ``hold`` instants: a finite memory.
 
     Parameters
@@ -179,18 +197,8 @@ class WindowSum:
         self._held = np.zeros(self.hold)
         self._clock = _kernels.fresh_clock()
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-        return {"recent": self._recent.copy(), "held": self._held.copy(), "clock": self._clock.copy()}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
-        self._recent[:] = state["recent"]
-        self._held[:] = state["held"]
-        self._clock[:] = state["clock"]
-
-
-class CompressedSum:
+class CompressedSum(_Held):
     """Evidence of several views: each summed over the last ``length`` instants, then added up on a logarithmic scale.
 
     The statistic is the sum over views of ``log(1 + S / unit)``, S a view's sum, held at its maximum for ``hold`` instants.
@@ -255,13 +263,3 @@ class CompressedSum:
         self._recent = np.zeros((self.length, self.views))
         self._held = np.zeros(self.hold)
         self._clock = _kernels.fresh_clock()
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-        return {"recent": self._recent.copy(), "held": self._held.copy(), "clock": self._clock.copy()}
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
-        self._recent[:] = state["recent"]
-        self._held[:] = state["held"]
-        self._clock[:] = state["clock"]
