@@ -1,23 +1,9 @@
-"""The detector of CONTRIBUTING.md: distance from the training mean, in training standard deviations."""
+"""The detector of CONTRIBUTING.md, from its own text."""
 
-from tisat.base import Detector
-from tisat.parameters import real
+import re
+from pathlib import Path
 
-
-class Distance(Detector):
-    """Largest distance from the training mean over the channels."""
-
-    floor: float = real(1e-3, above=0.0, doc="Smallest spread of a channel.")
-
-    def _fit(self, parts):
-        import numpy as np
-
-        rows = np.concatenate(parts)
-        self.mean_ = rows.mean(axis=0)
-        self.spread_ = np.maximum(rows.std(axis=0), self.floor)
-
-    def _points(self, part):
-        return abs((part - self.mean_) / self.spread_).max(axis=1, keepdims=True)
-
-    def _context(self):
-        return 0
+_TEXT = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text()
+_SPACE = {"__name__": __name__}
+exec(re.search(r"`src/tisat/detectors/distance\.py`:\n\n```py\n(.*?)```", _TEXT, flags=re.S)[1], _SPACE)
+Distance = _SPACE["Distance"]

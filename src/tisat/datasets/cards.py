@@ -119,7 +119,11 @@ def card(name: str) -> Card:
     ----------
     name : one of "smd", "msl", "smap", "swat", "psm"
     """
-    raw = _raw(check_choice(name, "name", "card", choices=NAMES))
+    return card_of(_raw(check_choice(name, "name", "card", choices=NAMES)))
+
+
+def card_of(raw: dict[str, Any]) -> Card:
+    """A card from the document that describes it."""
     return Card(
         **{
             **raw,
