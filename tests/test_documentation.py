@@ -14,11 +14,26 @@ ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = ("your-csv", "budget", "explain", "live", "fleet", "evaluate", "your-data")  # prometheus: tests/serve
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("start", "1-series", "2-scores", "3-evidence", "4-alarms", "5-evaluation")),
+    *(
+        f"docs/{name}.md"
+        for name in ("index", "start", "which-score", "1-series", "2-scores", "3-evidence", "4-alarms", "5-evaluation")
+    ),
     "docs/migrating.md",
     "docs/gallery.md",
     *(f"docs/tutorials/{name}.md" for name in TUTORIALS),
 ]
+
+SECTIONS = (
+    "## The idea",
+    "## When to use it",
+    "## When not",
+    "## Example",
+    "## Cost",
+    "## Parameters",
+    "## Where it comes from",
+)
+QUICK = "random-guess last-value ewma linear linear-last linear-mean vector-autoregression pca mahalanobis nearest-neighbors ocsvm ecod adapter combine prism"
+ALL = [name for name, target in registry.DETECTORS.items() if target.startswith("tisat.")]
 
 
 def load(name):
@@ -33,7 +48,7 @@ blocks = load("blocks")
 
 
 def run(page, folder, *, data):
-    if page == "README.md":  # its three lines open the files of docs/start.md
+    if page in ("README.md", "docs/index.md"):  # their three lines open the files of docs/start.md
         list(blocks.run_page(first_python((ROOT / "docs" / "start.md").read_text()), folder))
     return list(blocks.run_page((ROOT / page).read_text(), folder, data=data, page=page))
 
@@ -73,10 +88,52 @@ def test_a_block_in_error_is_an_error(tmp_path):
         list(blocks.run_page("```console\n$ tisat no-such-verb\n```\n", tmp_path))
 
 
-def test_every_python_block_is_run_or_says_why_not():
-    for page in PAGES:
-        for block in blocks.blocks_of((ROOT / page).read_text()):
+def every_page():
+    return sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def test_every_block_is_run_or_says_why_not():
+    """Python and console blocks of every page of both books; those of detectors and of the Prometheus tutorial have tests of their own."""
+    elsewhere = {"docs/tutorials/prometheus.md", "docs/lab/data.md", *(f"docs/detectors/{name}.md" for name in ALL)}
+    for file in every_page():
+        page = str(file.relative_to(ROOT))
+        for block in blocks.blocks_of(file.read_text()):
             assert block.flag in ("", "needs data") or block.flag.startswith("not run: ")
+            if block.language in ("python", "console"):
+                assert page in PAGES or page in elsewhere or block.flag, f"{page}, line {block.line} is not run"
+            if block.language == "console" and not block.flag:
+                assert block.code.startswith("$ "), f"{page}, line {block.line}"
+
+
+def commands():
+    """Every command of ours in a block or a sentence of a page, with the page."""
+    for file in every_page():
+        for line in re.findall(r"`(tisat [^`\n]+)`", file.read_text()):
+            yield file.name, line.partition("|")[0].partition(";")[0].split()[1:]
+        for language, code in re.findall(r"^ *```(\w*)\n(.*?)^ *```", file.read_text(), flags=re.M | re.S):
+            if language in ("", "sh", "bash", "console"):
+                for line in code.replace("\\\n", " ").splitlines():
+                    for part in re.split(r"\||&&|;", line.partition(" #")[0]):
+                        words = part.replace("$ ", "").split()
+                        if "tisat" in words[:2]:
+                            yield file.name, words[words.index("tisat") + 1 :]
+
+
+def test_every_command_on_a_page_has_a_verb_and_options_that_exist():
+    cli = (ROOT / "docs" / "reference" / "cli.md").read_text()
+    reading = cli[cli.index("\n## How files are read") :]  # options of every verb that reads files
+    sections = {text.split()[1]: text + reading for text in cli.split("\n## ")[1:]}
+    found = [(page, words) for page, words in commands() if words and words[0] != "VERB" and page != "cli.md"]
+    assert len(found) > 100
+    for page, words in found:
+        if words[0].startswith("-"):
+            assert words[0] in ("--version", "--help"), (page, words)
+            continue
+        assert words[0] in sections, f"{page}: tisat {words[0]}"
+        for word in words[1:]:
+            option = word.partition("=")[0]
+            if re.match(r"--[a-z]", option) and option not in ("--import", "--help"):
+                assert re.search(rf"`{option}\b", sections[words[0]]), f"{page}: tisat {words[0]} has no {option}"
 
 
 def test_the_navigation_names_every_page_once():
@@ -130,19 +187,6 @@ def test_the_gallery_has_a_picture_for_every_block_that_draws():
     shown = re.findall(r"\]\(pictures/gallery/(\w+\.png)\)", text)
     assert len(drawn) >= 7
     assert shown == [*drawn, "report.png"], "each below the block that made it"
-
-
-SECTIONS = (
-    "## The idea",
-    "## When to use it",
-    "## When not",
-    "## Example",
-    "## Cost",
-    "## Parameters",
-    "## Where it comes from",
-)
-QUICK = "random-guess last-value ewma linear linear-last linear-mean vector-autoregression pca mahalanobis nearest-neighbors ocsvm ecod adapter combine prism"
-ALL = [name for name, target in registry.DETECTORS.items() if target.startswith("tisat.")]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -59,8 +59,8 @@ def test_the_flow_has_a_page_an_arrow():
         assert (ROOT / "docs" / f"{page}.md").is_file()
 
 
-def test_every_room_is_in_the_readme():
-    text = (ROOT / "README.md").read_text()
+def test_every_room_is_on_the_page_of_the_architecture():
+    text = (ROOT / "docs" / "architecture.md").read_text()
     package = ROOT / "src" / "tisat"
     rooms = [path.name for path in package.iterdir() if (path / "__init__.py").is_file()]
     rooms += [path.name for path in package.glob("[a-z]*.py")]
