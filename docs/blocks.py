@@ -4,7 +4,8 @@ python docs/blocks.py                        # run docs/start.md and write what 
 python docs/blocks.py --check docs/4-alarms.md
 
 A ``text`` block right below a python or console block is what it prints. ``<!-- needs data -->`` above a block says that it
-needs the data sets of others (TISAT_DATA); ``<!-- not run: why -->`` that it is to be read only.
+needs the data sets of others (TISAT_DATA); ``<!-- not run: why -->`` that it is to be read only; ``<!-- with messages -->`` that what goes to
+standard error is shown too, and ``<!-- ends with 1 -->`` that the command is refused with this exit code, and its sentence shown.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,10 +29,11 @@ from tisat.errors import CalibrationWarning
 
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = re.compile(
-    r"^(?:<!-- (?P<flag>needs data|not run[^>]*) -->\n+)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+    r"^(?:<!-- (?P<flag>needs data|not run[^>]*|with messages|ends with \d+) -->\n+)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
 )
 FIGURE = re.compile(r"[-+]?\d[\d.,:T-]*(?:e[-+]?\d+)?")
 WIDTH = "120"
+FOLD = 100  # characters of a sentence on a page
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Block:
 
     language: str  # python, console, text, ...
     code: str
-    flag: str  # "", "needs data" or "not run: why"
+    flag: str  # "", "needs data", "not run: why", "with messages" or "ends with 1"
     line: int
     start: int  # of the code, as characters of the page
     stop: int
@@ -108,6 +111,8 @@ def _python(block: Block, session: dict[str, Any], page: str) -> str:
 def _console(block: Block, _session: dict[str, Any], page: str) -> str:
     """Run every line that begins with ``$``; tisat is this one."""
     printed = []
+    ends = re.fullmatch(r"ends with (\d+)", block.flag)
+    told, expected = block.flag == "with messages" or ends is not None, int(ends[1]) if ends else 0
     environment = {**os.environ, "COLUMNS": WIDTH, "TERM": "dumb", "PYTHONPATH": str(ROOT / "src")}
     for line in block.code.splitlines():
         if line.startswith("$ "):
@@ -115,14 +120,25 @@ def _console(block: Block, _session: dict[str, Any], page: str) -> str:
             done = subprocess.run(
                 ["bash", "-c", f"set -o pipefail; {command}"],
                 env=environment,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if told else subprocess.PIPE,
                 text=True,
                 check=False,
             )
-            if done.returncode != 0:
-                raise RuntimeError(f"{page}, line {block.line}: {line!r} ended with {done.returncode}:\n{done.stderr}")
+            if done.returncode != expected:
+                raise RuntimeError(
+                    f"{page}, line {block.line}: {line!r} ended with {done.returncode}:\n{done.stderr or done.stdout}"
+                )
             printed.append(done.stdout)
-    return "".join(printed)
+    return _folded("".join(printed)) if told else "".join(printed)
+
+
+def _folded(text: str) -> str:
+    """Sentences broken as a terminal would; tables and short lines stay."""
+    return "".join(
+        "\n".join(textwrap.wrap(line, FOLD)) + "\n" if len(line) > FOLD and not re.match(r"[┏┃┡│└]", line) else line + "\n"
+        for line in text.splitlines()
+    )
 
 
 def written(text: str, printed: Sequence[Printed]) -> str:

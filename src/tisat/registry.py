@@ -17,7 +17,7 @@ from typing import Any
 
 from tisat.errors import ArtefactError, ParameterError
 
-# One line a detector, in the order of the documentation: the default, floors, simple, classical, forecasters, deep.
+# One line for each detector, in the order of the documentation: the default, floors, simple, classical, forecasters, deep.
 DETECTORS: dict[str, str] = {
     "prism": "tisat.detectors.prism:Prism",
     "random-guess": "tisat.detectors.random_guess:RandomGuess",

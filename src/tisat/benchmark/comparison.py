@@ -89,7 +89,7 @@ class Comparison:
         return text(self)
 
     def to_csv(self) -> str:
-        """A csv table: one row a score and a name, in full precision."""
+        """A csv table: one row for each score and name, in full precision."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(("score", "scores of", "value", "low", "high"))

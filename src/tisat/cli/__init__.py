@@ -1,4 +1,4 @@
-"""The command line: one thin file a verb, in the order of the flow. No mathematics here.
+"""The command line: one thin file for each verb, in the order of the flow. No mathematics here.
 
 Exit codes: 0 done; 1 bad input, said in one sentence; 2 wrong usage; 130 interrupted. Figures go to standard output
 (``--json`` for machines), everything else to standard error, progress bars only to a terminal.
@@ -19,7 +19,7 @@ from tisat.errors import TisatError
 
 ABOUT = "Time-series anomaly detection with an alarm budget, and with scores that a coin cannot win."
 
-# One line a verb, in the order of the flow: "module:attribute" (a function, or an app where the verb has sub-commands) and what it does.
+# One line for each verb, in the order of the flow: "module:attribute" (a function, or an app where the verb has sub-commands) and what it does.
 VERBS = {
     "data": ("data:app", "The five benchmarks of the paper, and your own files: what is there, what is wrong with it."),
     "look": ("look:look", "Look at a file: rows, clock, gaps, and of each channel its range and what it is like."),

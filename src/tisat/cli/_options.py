@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 DeltaMax = Annotated[str, typer.Option(help="Longest tolerable delay: instants, or a duration such as 10min.")]
 Model = Annotated[
-    Path, typer.Option(help="A model, as written by tisat fit; or a folder of them, one a machine (tisat fit --each).")
+    Path,
+    typer.Option(
+        help="A model, as written by tisat fit; or a folder of them, one for each machine (tisat fit --each)."
+    ),
 ]
 Budget = Annotated[
     str | None,

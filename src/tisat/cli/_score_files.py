@@ -1,4 +1,4 @@
-"""Labels and scores from files: csv, txt, parquet, npy or npz, one file or a folder with one file a series.
+"""Labels and scores from files: csv, txt, parquet, npy or npz, one file or a folder with one file for each series.
 
 A table may be long (``unique_id`` names the series). The wanted column is the one asked for, or one with a usual name, or the only one there is.
 This module does not know what is done with the numbers.

@@ -95,7 +95,8 @@ def _print_list(what: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, .
 @app.command("scores", epilog="Also: tisat audit random-guess, what a coin gets on the labels of the benchmarks.")
 def scores(
     labels: Annotated[
-        Path, typer.Argument(help="Labels (0/1): csv, txt, parquet, npy or npz, or a folder with one file a series.")
+        Path,
+        typer.Argument(help="Labels (0/1): csv, txt, parquet, npy or npz, or a folder with one file for each series."),
     ],
     scores: Annotated[
         list[Path],

@@ -206,7 +206,7 @@ def _check_folder(machines: list[Machine], out: Path) -> None:
 
     if out.exists() and not out.is_dir():
         raise InputError(
-            f"--out must be a folder with --each: one model a machine goes there. Got the file {str(out)!r}."
+            f"--out must be a folder with --each: one model for each machine goes there. Got the file {str(out)!r}."
         )
     out.mkdir(exist_ok=True)
     names = (one.name for one in machines)

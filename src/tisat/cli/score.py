@@ -1,4 +1,4 @@
-"""``tisat score``: the scores of a file, one a row."""
+"""``tisat score``: the scores of a file, one for each row."""
 
 from __future__ import annotations
 

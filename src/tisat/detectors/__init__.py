@@ -1,4 +1,4 @@
-"""Series -> scores. One file a detector; :mod:`tisat.registry` is the only list.
+"""Series -> scores. One file for each detector; :mod:`tisat.registry` is the only list.
 
 Every detector is fitted on nominal data and gives, for each instant, a score: higher = more anomalous, NaN while it
 warms up, never depending on later instants. ``from tisat.detectors import RandomGuess`` imports only that one.

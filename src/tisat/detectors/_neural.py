@@ -157,7 +157,7 @@ class NeuralDetector(Detector, Generic[Network]):
     window: int = integer(100, at_least=1, doc="Rows the network sees.")
     stride: int = integer(1, at_least=1, doc="Every how many rows a training window starts.")
     epochs: int = integer(10, at_least=0, doc="Passes over the training windows; 0 gives the untrained network.")
-    batch_size: int = integer(64, at_least=1, doc="Windows a gradient step.")
+    batch_size: int = integer(64, at_least=1, doc="Windows per gradient step.")
     learning_rate: float = real(1e-3, above=0.0, doc="Of the optimiser.")
     validation: float = real(
         0.1,
@@ -167,7 +167,7 @@ class NeuralDetector(Detector, Generic[Network]):
     )
     patience: int = integer(3, at_least=1, doc="Epochs without a better validation loss before training stops.")
     max_windows: int | None = integer(
-        None, at_least=1, none="all of them", doc="Training windows an epoch at most, drawn anew each time."
+        None, at_least=1, none="all of them", doc="Training windows per epoch at most, drawn anew each time."
     )
     gradient_clip: float | None = real(
         1.0, above=0.0, none="not clipped", doc="Largest norm of the gradient of one optimiser's parameters."

@@ -1,4 +1,4 @@
-"""ARIMA: one-step forecast errors of an ARIMA model a channel, its orders chosen by an information criterion.
+"""ARIMA: one-step forecast errors of one ARIMA model for each channel, its orders chosen by an information criterion.
 
 statsforecast chooses the orders on the newest training rows and fits the coefficients on the longest training part. From
 then on nothing is fitted: errors come from the model's own recursion, one multiplication a coefficient and row, so new

@@ -1,7 +1,7 @@
 """PCA: what the leading principal components of nominal windows cannot reproduce.
 
 A window is projected on the few directions that carry most of the nominal variance; the error of that reconstruction is
-the point, one number a channel. It sees broken relations between channels and neighbouring instants; it does not see a
+the point, one number for each channel. It sees broken relations between channels and neighbouring instants; it does not see a
 deviation along the directions it keeps, however large.
 """
 

@@ -90,7 +90,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What scores are worth: one row a score, the curve, and the alarms at a threshold. Prints as a table with the floors."""
+    """What scores are worth: one row for each score, the curve, and the alarms at a threshold. Prints as a table with the floors."""
 
     rows: tuple[Row, ...]
     curve: SPDCurve

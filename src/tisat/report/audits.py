@@ -22,7 +22,7 @@ def _three(value: float) -> str:
 
 
 def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
-    """One row a score, one column a set of scores, the best fool at the end; the best of a row is not marked: intervals say what differs."""
+    """One row for each score, one column for each set of scores, the best fool at the end; the best of a row is not marked: intervals say what differs."""
     first = next(iter(audits.values())).evaluation
     rows = []
     for row in first.rows:
@@ -41,7 +41,7 @@ def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
 
 
 def audit_csv(audits: Mapping[str, Audit], comparison: Comparison) -> str:
-    """A long table in full precision: one row a score and a set of scores."""
+    """A long table in full precision: one row for each score and set of scores."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(

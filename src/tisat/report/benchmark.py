@@ -223,7 +223,7 @@ def report_page(
 def write_report(
     folder: Path, frozen: Frozen, evaluation: Evaluation | None = None, *, entities: bool = True, command: str = ""
 ) -> Path:
-    """Write ``index.html``, one page an entity, and the tables as Markdown, LaTeX and csv; returns the index.
+    """Write ``index.html``, one page for each entity, and the tables as Markdown, LaTeX and csv; returns the index.
 
     Parameters
     ----------
