@@ -29,7 +29,8 @@ from tisat.errors import CalibrationWarning
 
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = re.compile(
-    r"^(?:<!-- (?P<flag>needs data|not run[^>]*|with messages|ends with \d+) -->\n+)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+    r"^(?:<!-- (?P<flag>needs data|not run[^>]*|with messages|ends with \d+) -->\n+)?```(?P<language>\w*)\n(?P<code>.*?)^```$",
+    re.M | re.S,
 )
 FIGURE = re.compile(r"[-+]?\d[\d.,:T-]*(?:e[-+]?\d+)?")
 WIDTH = "120"
@@ -136,7 +137,9 @@ def _console(block: Block, _session: dict[str, Any], page: str) -> str:
 def _folded(text: str) -> str:
     """Sentences broken as a terminal would; tables and short lines stay."""
     return "".join(
-        "\n".join(textwrap.wrap(line, FOLD)) + "\n" if len(line) > FOLD and not re.match(r"[┏┃┡│└]", line) else line + "\n"
+        "\n".join(textwrap.wrap(line, FOLD)) + "\n"
+        if len(line) > FOLD and not re.match(r"[┏┃┡│└]", line)
+        else line + "\n"
         for line in text.splitlines()
     )
 

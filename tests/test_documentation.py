@@ -100,7 +100,9 @@ def test_every_block_is_run_or_says_why_not():
         for block in blocks.blocks_of(file.read_text()):
             assert re.fullmatch(r"|needs data|not run: .+|with messages|ends with \d+", block.flag)
             if block.language in ("python", "console"):
-                assert page in PAGES or page in elsewhere or block.flag.startswith("not run: "), f"{page}, line {block.line} is not run"
+                assert page in PAGES or page in elsewhere or block.flag.startswith("not run: "), (
+                    f"{page}, line {block.line} is not run"
+                )
             if block.language == "console" and not block.flag.startswith("not run"):
                 assert block.code.startswith("$ "), f"{page}, line {block.line}"
 
