@@ -22,6 +22,7 @@ EXTRAS = {
     "cramjam": "prometheus",
     "paho": "mqtt",
     "apprise": "notify",
+    "confluent_kafka": "kafka",
 }
 
 

@@ -54,6 +54,14 @@ def serve(
     detector: Annotated[str | None, typer.Option(help="The detector to fit so.")] = None,
     alertmanager: Annotated[str | None, typer.Option(help="Tell this Alertmanager, such as http://localhost:9093.")] = None,
     webhook: Annotated[str | None, typer.Option(help="Post every alarm here; signed where TISAT_WEBHOOK_SECRET is set.")] = None,
+    source: Annotated[str | None, typer.Option(help="kafka: read rows from a topic, as one of a consumer group.")] = None,
+    brokers: Annotated[str, typer.Option(help="Of --source kafka: host:port, with commas between several.")] = "localhost:9092",
+    topic: Annotated[str, typer.Option(help="Of --source kafka: the topic with rows; the key of a message is the entity.")] = "rows",
+    group: Annotated[str, typer.Option(help="Of --source kafka: the consumer group.")] = "tisat",
+    handover: Annotated[Path | None, typer.Option(help="Of --source kafka: a folder that every service of the group sees, for states of partitions that move.")] = None,
+    alarms_topic: Annotated[str | None, typer.Option(help="Of --source kafka: send alarms to this topic.")] = None,
+    shard: Annotated[str | None, typer.Option(help="Watch only the entities that a stable hash gives to this one of several: 2/8.")] = None,
+    peer: Annotated[list[str] | None, typer.Option(help="The address of another shard, to be shown in this console too. Again for each; a token in TISAT_PEER_TOKEN.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, say what the fleet will need, and stop.")] = False,
     entities: Annotated[int, typer.Option(help="For --dry-run: how many there will be.", min=1)] = 1000,
     demo: Annotated[bool, typer.Option("--demo", help="A generated fleet of 30 pumps with faults that arrive live; needs no files.")] = False,
@@ -75,6 +83,17 @@ def serve(
     else:
         sources = _source(prometheus, query or [], entity=entity, step=step, offset=offset)
         sinks = _sinks(alertmanager, webhook)
+        if source is not None:
+            _kafka(
+                source,
+                sources,
+                sinks,
+                brokers=brokers,
+                topic=topic,
+                group=group,
+                handover=handover,
+                alarms=alarms_topic,
+            )
         told = _of_options(
             model,
             data,
@@ -86,6 +105,8 @@ def serve(
             history=history,
             detector=detector,
         )
+    told.shard = shard or told.shard
+    told.peers = list(peer or told.peers)
     told.listen.host = host or told.listen.host
     told.listen.port = told.listen.port if port is None else port
     if dry_run:
@@ -108,6 +129,31 @@ def _source(prometheus: str | None, queries: list[str], **options: str) -> list[
         )
     found = {name.strip(): asked.strip() for name, _, asked in pairs}
     return [{"kind": "promql", "name": "prometheus", "url": prometheus, "queries": found, **options}]
+
+
+def _kafka(
+    kind: str,
+    sources: list[dict[str, Any]],
+    sinks: list[dict[str, Any]],
+    *,
+    brokers: str,
+    topic: str,
+    group: str,
+    handover: Path | None,
+    alarms: str | None,
+) -> None:
+    from tisat.errors import InputError
+
+    if kind != "kafka":
+        raise InputError(
+            f"--source must be kafka; other sources have options of their own or a --config. Got {kind[:40]!r} instead."
+        )
+    told = {"kind": "kafka", "name": "kafka", "brokers": brokers, "topic": topic, "consumers": group}
+    sources.append({**told, "handover": None if handover is None else str(handover)})
+    if handover is None:
+        _say("without --handover DIR a partition that moves to another service begins again from its first message")
+    if alarms:
+        sinks.append({"kind": "kafka", "name": "alarms", "brokers": brokers, "topic": alarms})
 
 
 def _sinks(alertmanager: str | None, webhook: str | None) -> list[dict[str, Any]]:
@@ -147,17 +193,27 @@ def _run(config: Config, path: Path | None) -> None:
     from tisat.serve.reload import on_hangup
     from tisat.serve.running import check_listening, listen, more_routes, running
     from tisat.serve.security import Tokens
+    from tisat.serve.shards import Shard
 
     settings, limits = settings_of(config)
+    settings.peers = tuple(config.peers)
     parts, routes = parts_of(config)
     groups = groups_of(config, say=_say)
     for group in groups:
         _say(f"{group.name}: {group.watch.calibration}")
     with ExitStack() as stack:
         service = stack.enter_context(
-            running(Path(config.data), groups, settings=settings, limits=limits, parts=parts, routes=routes)
+            running(
+                Path(config.data),
+                groups,
+                settings=settings,
+                limits=limits,
+                parts=parts,
+                routes=routes,
+                shard=Shard.parse(config.shard) if config.shard else None,
+                say=_say,
+            )
         )
-        service.say = _say
         service.fatal = lambda: os.kill(os.getpid(), signal.SIGTERM)  # whoever started us starts us again
         tokens = Tokens(service.engine.store)
         check_listening(config.listen.host, tokens)
@@ -281,4 +337,4 @@ def export(
         typer.echo(f"{name}\t{rows} rows")
 
 
-from tisat.cli import serve_people, serve_replay  # noqa: E402, F401 - more verbs of the same command
+from tisat.cli import serve_move, serve_people, serve_replay  # noqa: E402, F401 - more verbs of the same command

@@ -61,7 +61,7 @@ class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
-    """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``."""
+    """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``, ``kafka``."""
 
     kind: str
     name: str = ""
@@ -83,10 +83,15 @@ class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
     user: str = ""
     password_env: str = ""
     tls: bool = False
+    brokers: str = ""
+    consumers: str = "tisat"  # the consumer group
+    handover: str | None = None  # a folder that every service of the consumer group sees
+    every: str = "30 s"
+    options: dict[str, str] = {}
 
 
 class SinkTable(msgspec.Struct, forbid_unknown_fields=True):
-    """Who is told: ``alertmanager``, ``webhook``, ``apprise`` or ``mqtt``. Secrets come from the environment or a file.
+    """Who is told: ``alertmanager``, ``webhook``, ``apprise``, ``mqtt`` or ``kafka``. Secrets come from the environment or a file.
 
     ``together``: alarms that begin within so long are one message (``apprise`` 10 s, ``webhook`` 0 s unless told).
     """
@@ -106,6 +111,8 @@ class SinkTable(msgspec.Struct, forbid_unknown_fields=True):
     user: str = ""
     password_env: str = ""
     tls: bool = False
+    brokers: str = ""
+    options: dict[str, str] = {}
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):
@@ -113,6 +120,8 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
 
     data: str
     group: list[GroupTable]
+    shard: str = ""  # such as "2/8"
+    peers: list[str] = []  # the addresses of other shards, for one console over all
     listen: Listen = msgspec.field(default_factory=Listen)
     limits: LimitsTable = msgspec.field(default_factory=LimitsTable)
     source: list[SourceTable] = []
@@ -138,6 +147,8 @@ def read_config(path: Path) -> Config:
     config.data = str(home / config.data)
     for group in config.group:
         group.model = str(home / group.model)
+    for source in config.source:
+        source.handover = None if source.handover is None else str(home / source.handover)
     for name in ("certificate", "key"):
         if getattr(config.listen, name):
             setattr(config.listen, name, str(home / getattr(config.listen, name)))
@@ -297,9 +308,13 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
 
             login = {"user": table.user, "password": _password(table)}
             outbox.append(MqttSink(table.name, table.topic, host=table.host, port=table.port, tls=table.tls, **login))
+        elif table.kind == "kafka":
+            from tisat.serve.sources.kafka import KafkaSink
+
+            outbox.append(KafkaSink(table.name, table.brokers, table.topic.replace("/", "."), options=table.options))
         else:
             raise InputError(
-                f"The kind of a sink must be alertmanager, webhook, apprise or mqtt. Got {table.kind!r} instead."
+                f"The kind of a sink must be alertmanager, webhook, apprise, mqtt or kafka. Got {table.kind!r} instead."
             )
     if outbox:
         parts.append(Outbox(outbox))
@@ -324,6 +339,22 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
                     tls=source.tls,
                 )
             )
+        elif source.kind == "kafka":
+            from tisat.serve.sources.kafka import KafkaSource
+
+            parts.append(
+                KafkaSource(
+                    source.name,
+                    source.brokers,
+                    source.topic,
+                    source.consumers,
+                    shelf=source.handover,
+                    every=_seconds(source.every, "every"),
+                    options=source.options,
+                )
+            )
         else:
-            raise InputError(f"The kind of a source must be promql, samples or mqtt. Got {source.kind!r} instead.")
+            raise InputError(
+                f"The kind of a source must be promql, samples, mqtt or kafka. Got {source.kind!r} instead."
+            )
     return parts, tuple(sink.name for sink in outbox)

@@ -25,7 +25,7 @@ from tisat.reading.clock import Moment, read_time
 from tisat.serve.booking import Event, about_channel, about_silence, statistical
 from tisat.serve.cell import Cell
 from tisat.serve.group import Group, Model
-from tisat.serve.keeping import Keeper
+from tisat.serve.keeping import Keeper, Mark
 from tisat.serve.structs import Outcome, Row
 from tisat.serve.succession import succeed
 from tisat.watch.monitor import Monitor
@@ -90,8 +90,11 @@ class Engine(Keeper):
         self.settle()
         return found
 
-    def ingest_many(self, requests: Sequence[Sequence[Row]]) -> list[list[Outcome]]:
-        """The outcomes of the rows of several requests, in one transaction. :meth:`settle` must follow when nothing waits."""
+    def ingest_many(self, requests: Sequence[Sequence[Row]], mark: Mark | None = None) -> list[list[Outcome]]:
+        """The outcomes of the rows of several requests, in one transaction. :meth:`settle` must follow when nothing waits.
+
+        With a ``mark`` the last request is from a source that can be read again: its rows are taken in the order they have there.
+        """
         with self.lock:
             now = self.clock()
             found: list[list[Outcome | None]] = [[None] * len(rows) for rows in requests]
@@ -109,11 +112,12 @@ class Engine(Keeper):
                             self.cells[row.entity].refused += 1
                     else:
                         taken.append((entry, i))
-                taken.sort(key=lambda pair: pair[0][2])  # of one request, in order of time
+                if mark is None or r < len(requests) - 1:
+                    taken.sort(key=lambda pair: pair[0][2])  # of one request, in order of time
                 entries += [entry for entry, _ in taken]
                 places += [(r, i) for _, i in taken]
-            if entries:
-                self._log(entries, fresh, now)
+            if entries or mark is not None:
+                self._log(entries, fresh, now, mark)
                 first = self._seq - len(entries)
                 outcomes = self._apply([(first + k, entry) for k, entry in enumerate(entries)])
                 for k, (r, i) in enumerate(places):
@@ -146,7 +150,7 @@ class Engine(Keeper):
                 f"The times of rows must be all dates or all numbers. Got {str(row.time)[:40]!r} after the other kind."
             )
         if number < 0:
-            number = self._next + len(fresh)
+            number = self._away.get(row.entity, self._next + len(fresh))
             fresh[row.entity] = (number, row.entity, group.name, moment.dates)
         at = int(moment.value) if moment.dates else round(moment.value * 1e9)
         if not -(2**62) < at < 2**63 - 1:
@@ -162,6 +166,8 @@ class Engine(Keeper):
             return f"The entity of a row must be a printable name of 1 to {LONGEST_NAME} characters. Got {name[:40]!r} instead."
         if name in self._resting:
             return f"The entity {name!r} must find its group {self._resting[name]!r} in the configuration. It is not there now."
+        if self.accepts is not None and (why := self.accepts(name)):
+            return why
         if len(self.cells) >= self.limits.entities:
             return f"The service must not watch more than {self.limits.entities} entities (limits.entities). {name!r} would be one more."
         if row.group:

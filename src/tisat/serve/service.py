@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from tisat.errors import TisatError
 from tisat.serve.engine import Engine
+from tisat.serve.keeping import Mark
 from tisat.serve.people import People
 from tisat.serve.schedule import Schedule
 from tisat.serve.store import StoreFullError
@@ -25,6 +26,9 @@ from tisat.serve.view import View
 TEND = 1.0  # seconds between two looks at silent entities, held rows and the log's end
 LEDGER_AGE = 30.0
 FORGET = 600.0  # seconds between two removals of old history
+
+
+Work = tuple[Sequence[Row], "Future[list[Outcome]]", "Mark | None"]
 
 
 class BusyError(TisatError, RuntimeError):
@@ -63,6 +67,7 @@ class Settings:
     body_bytes: int = 16 << 20
     rows_in_request: int = 10_000
     url: str = ""  # where the console is, for links in messages
+    peers: tuple[str, ...] = ()  # other shards that the console shows too
 
 
 class Service:
@@ -88,7 +93,7 @@ class Service:
         self.fatal: Callable[[], None] = lambda: None  # what to do when nothing can be judged any more
         self.say: Callable[[str], None] = lambda sentence: None  # the command line puts itself here
         self.observe: Callable[[str, float], None] = lambda name, value: None  # /metrics puts itself here
-        self._queue: queue.SimpleQueue[tuple[Sequence[Row], Future[list[Outcome]]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopping = False
@@ -146,7 +151,7 @@ class Service:
 
     # ------------------------------------------------------------------ rows in
 
-    def submit(self, rows: Sequence[Row]) -> Future[list[Outcome]]:
+    def submit(self, rows: Sequence[Row], mark: Mark | None = None) -> Future[list[Outcome]]:
         """Rows that are to be judged; the outcomes come when the rows are on the disk and judged."""
         if self._stopping or (self._thread is not None and not self._thread.is_alive()):
             raise BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
@@ -154,7 +159,7 @@ class Service:
             self._room(len(rows))
             self.waiting += len(rows)
         future: Future[list[Outcome]] = Future()
-        self._queue.put((rows, future))
+        self._queue.put((rows, future, mark))
         return future
 
     def check_room(self, rows: int) -> None:
@@ -171,9 +176,9 @@ class Service:
                 after,
             )
 
-    def ingest(self, rows: Sequence[Row]) -> list[Outcome]:
+    def ingest(self, rows: Sequence[Row], mark: Mark | None = None) -> list[Outcome]:
         """Like :meth:`submit`, and wait."""
-        return self.submit(rows).result()
+        return self.submit(rows, mark).result()
 
     def _run(self) -> None:
         tended = forgotten = clocks.monotonic()
@@ -215,7 +220,7 @@ class Service:
                     BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
                 )
 
-    def _gather(self) -> list[tuple[Sequence[Row], Future[list[Outcome]]]]:
+    def _gather(self) -> list[Work]:
         """What waits: at least one request, or nothing after a while; not more rows than are judged at once."""
         found = []
         count = 0
@@ -223,6 +228,8 @@ class Service:
             item = self._queue.get(timeout=TEND / 2)
             while item is not None:
                 found.append(item)
+                if item[2] is not None:
+                    break  # it is the last of its transaction
                 count += len(item[0])
                 if count >= self.settings.rows_at_once:
                     break
@@ -231,18 +238,19 @@ class Service:
             pass
         return found
 
-    def _judge(self, work: list[tuple[Sequence[Row], Future[list[Outcome]]]]) -> None:
+    def _judge(self, work: list[Work]) -> None:
         begin = clocks.perf_counter()
-        rows = sum(len(one) for one, _ in work)
+        rows = sum(len(one) for one, _, _ in work)
         try:
-            answers = self.engine.ingest_many([one for one, _ in work])
+            marked = next((mark for _, _, mark in work if mark is not None), None)
+            answers = self.engine.ingest_many([one for one, _, _ in work], marked)
         except Exception as error:
-            for _, future in work:
+            for _, future, _ in work:
                 future.set_exception(error)
             if not isinstance(error, TisatError):
                 raise
         else:
-            for (_, future), answer in zip(work, answers, strict=True):
+            for (_, future, _), answer in zip(work, answers, strict=True):
                 future.set_result(answer)
         finally:
             with self._lock:

@@ -19,7 +19,7 @@ from tisat._lock import locked
 from tisat.errors import InputError, TisatError
 
 FILE = "tisat-serve.db"
-VERSION = 2  # of the tables
+VERSION = 3  # of the tables
 STEPS = {  # from a version to the next one
     1: """
     CREATE TABLE models (
@@ -27,6 +27,10 @@ STEPS = {  # from a version to the next one
     );
     ALTER TABLE calibrations ADD COLUMN model INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE history ADD COLUMN model INTEGER NOT NULL DEFAULT 0;
+    """,
+    2: """
+    CREATE TABLE marks (source TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, PRIMARY KEY (source, partition));
+    CREATE TABLE owners (entity TEXT PRIMARY KEY, source TEXT NOT NULL, partition INTEGER NOT NULL);
     """,
 }
 

@@ -172,6 +172,8 @@ class View:
             ask("label = ?", label)
         if active is not None:
             where.append("cleared IS NULL" if active else "cleared IS NOT NULL")
+            if active:  # what was handed over is on elsewhere
+                where.append("entity NOT IN (SELECT name FROM entities WHERE retired IS NOT NULL)")
         if suppressed is not None:
             where.append("suppressed != ''" if suppressed else "suppressed = ''")
         if before:

@@ -202,6 +202,10 @@ class Console:
         """One alarm, to decide on."""
         whole = self.view.alarm(request.path_params["id"])
         alarm = whole.alarm
+        if alarm.entity not in self.service.engine.cells:
+            raise InputError(
+                f"The service must know the entity of an alarm to show it. {alarm.entity!r} was handed over to another one."
+            )
         now = self.view.entity(alarm.entity).time
         end = max(alarm.raised, now or 0.0) if alarm.cleared is None else alarm.cleared
         around = max(0.5 * (end - alarm.onset), AROUND * self._period(alarm.group))
