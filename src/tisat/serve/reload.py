@@ -44,7 +44,7 @@ def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:
                     setattr(known, name, getattr(group, name))
                     said.append(f"group {group.name}: {name} is {getattr(group, name)} now")
         engine.routes, engine.limits = routes, limits
-    settings.url = settings.url or service.settings.url
+    settings.url, settings.peers = settings.url or service.settings.url, tuple(config.peers)
     service.settings, service.parts = settings, list(parts)
     for part in service.parts:
         part.start(service)

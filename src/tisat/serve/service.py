@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from tisat.errors import TisatError
 from tisat.serve.engine import Engine
 from tisat.serve.keeping import Mark
+from tisat.serve.peers import Peers
 from tisat.serve.people import People
 from tisat.serve.schedule import Schedule
 from tisat.serve.store import StoreFullError
@@ -86,6 +87,7 @@ class Service:
         self.view = View(engine)
         self.people = People(engine, self.view)
         self.schedule = Schedule()
+        self.peers = Peers(self)
         self.started = engine.clock()
         self.waiting = 0  # rows in the queue
         self.rate = 2000.0  # rows a second, as it went lately

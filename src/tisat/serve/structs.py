@@ -188,6 +188,21 @@ class HeatMap(msgspec.Struct):
     state: list[str]  # a word of letters each: c calm, a alarm, u unusable, w warming up, - nothing came
 
 
+class ShardInfo(msgspec.Struct):
+    """One of several services that share a fleet, as another sees it."""
+
+    address: str  # empty: the one that was asked
+    shard: str  # such as 2/8, where it is one of a fixed number
+    up: bool
+    why: str  # it is down
+    heard: float | None  # when it last answered
+    counts: dict[str, int]  # entities by status
+    rows_per_second: float
+    problems: list[str]
+    entities: list[EntityInfo]  # where it is down: those it had when it last answered
+    alarms: list[AlarmInfo]  # that are on
+
+
 class LedgerLine(msgspec.Struct):
     """The budget of one entity, of a group or of all: what was allowed and what was raised."""
 

@@ -151,6 +151,7 @@ class About(msgspec.Struct):
     store_bytes: int
     ready: bool
     problems: list[str]
+    shard: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,7 @@ def about(service: Service) -> About:
         store_bytes=service.engine.store.bytes,
         ready=service.ready,
         problems=service.problems,
+        shard=service.engine.store.meta("shard"),
     )
 
 
@@ -249,5 +251,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              lambda s, p, q, b, a: s.people.rule(author=_author(b, a), **_fields(b, "author")), body=RuleBody),
     Endpoint("POST", f"{A}/rules/{{number}}/end", "End a suppression rule.", "admin", Done,
              lambda s, p, q, b, a: Done(s.people.end("rules", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
+    Endpoint("GET", f"{A}/shards", "This service and its peers: which answer, what they watch, which alarms are on.", "read", list[structs.ShardInfo],
+             lambda s, p, q, b, a: s.peers.look()),
     Endpoint("GET", f"{A}/journal", "Who changed what, the latest first.", "read", list[dict[str, Any]], lambda s, p, q, b, a: s.view.journal()),
 )  # fmt: skip

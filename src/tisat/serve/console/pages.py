@@ -24,6 +24,7 @@ from tisat.serve.console.bars import bar_of
 from tisat.serve.service import Service
 from tisat.serve.structs import EntityInfo, HeatMap
 
+ALL_ROWS = 120  # entities on the page of all shards
 ROWS = 60  # entities on one page of the heat map
 STEPS = 96  # of the heat map
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -69,6 +70,7 @@ class Console:
             "STATUS": words.STATUS,
             "LABELS": words.LABELS,
             "RANGES": list(words.RANGES),
+            "has_peers": lambda: bool(service.settings.peers),
         }
 
     # ------------------------------------------------------------------ answers
@@ -259,9 +261,57 @@ class Console:
         """Maintenance windows and rules that hold messages back."""
         return self.page("care", request, pauses=self.view.pauses(ended=True), rules=self.view.rules(ended=True))
 
+    def shards(self, request: Request) -> Response:
+        """The fleets of all shards on one page, read from the others; one that is down is said to be."""
+        peers = self.service.peers
+        shards = peers.look()
+        order = {name: place for place, name in enumerate(words.STATUS)}
+        rows = [
+            (f"{one.name} @{shard.address}", shard.address, shard.shard or shard.address or "here", shard.up, one)
+            for shard in shards
+            for one in shard.entities
+        ]
+        rows.sort(key=lambda row: (row[3], order.get(row[4].status, 9), -(row[4].ratio or 0.0), row[4].name))
+        shown = rows[:ALL_ROWS]
+        newest = self._newest([row[4] for row in rows])
+        span, start, stop = self._span(request, newest, self._usual())
+        if start is None or stop is None:
+            stop = newest or self.service.engine.clock()
+            start = stop - DAY
+        maps = peers.heat_maps(shards, start, stop, STEPS)
+        heat = _joined(maps, [row[:2] for row in shown if row[3]], start, stop)
+        return self.page(
+            "shards", request, shards=shards, rows=shown, hidden=len(rows) - len(shown), span=span, heat=heat,
+            down=sum(not shard.up for shard in shards), total=len([row for row in rows if row[3]]),
+            on=sum(shard.counts.get("alarm", 0) for shard in shards),
+            alarms=sorted(
+                ((shard.address, shard.shard or shard.address or "here", one) for shard in shards for one in shard.alarms),
+                key=lambda row: -row[2].raised,
+            )[:20],
+        )  # fmt: skip
+
     def login(self, request: Request) -> Response:
         """Where a token is given."""
         return self.page("login", request, next=request.query_params.get("next", "/"))
+
+
+def _joined(maps: dict[str, HeatMap], wanted: list[tuple[str, str]], start: float, stop: float) -> HeatMap:
+    """Rows of several heat maps over the same stretch as one; ``wanted`` are keys ``name @address`` and addresses."""
+    one = next(iter(maps.values()), None)
+    width = (stop - start) / STEPS
+    times = one.times if one is not None else [start + width * k for k in range(STEPS)]
+    found = HeatMap(start, stop, one.step if one is not None else width, times, [], [], [], [], [])
+    places = {address: {name: k for k, name in enumerate(heat.entities)} for address, heat in maps.items()}
+    for key, address in wanted:
+        k = places.get(address, {}).get(key.rpartition(" @")[0])
+        if k is not None:
+            heat = maps[address]
+            found.entities.append(key)
+            found.groups.append(heat.groups[k])
+            found.status.append(heat.status[k])
+            found.ratio.append(heat.ratio[k])
+            found.state.append(heat.state[k])
+    return found
 
 
 def _only(heat: HeatMap, names: list[str]) -> HeatMap:
@@ -313,6 +363,7 @@ def routes(service: Service) -> list[BaseRoute]:
         ("/whatif", console.whatif),
         ("/proposals", console.proposals),
         ("/care", console.care),
+        ("/shards", console.shards),
         ("/login", console.login),
     ]
     found: list[BaseRoute] = [Route(path, console.guarded(render)) for path, render in table]

@@ -58,12 +58,12 @@ function show() {
     draw(canvas, row);
     canvas.onmousemove = (event) => {
       const [e, t] = cell(canvas, event), ratio = map.ratio[e][t];
-      tip(`${map.entities[e]}, ${local(map.times[t])}: ${ratio === null ? WORDS[map.state[e][t]] || "nothing came" : `${number(ratio)} of the threshold`}`, event.clientX, event.clientY);
+      tip(`${canvas.dataset.name || map.entities[e]}, ${local(map.times[t])}: ${ratio === null ? WORDS[map.state[e][t]] || "nothing came" : `${number(ratio)} of the threshold`}`, event.clientX, event.clientY);
     };
     canvas.onmouseleave = () => tip("");
     canvas.onclick = (event) => {
       const [e, t] = cell(canvas, event), around = 12 * map.step;
-      location.href = `/entity/${encodeURIComponent(map.entities[e])}?start=${map.times[t] - around}&stop=${map.times[t] + around}`;
+      location.href = `${canvas.dataset.home || ""}/entity/${encodeURIComponent(canvas.dataset.name || map.entities[e])}?start=${map.times[t] - around}&stop=${map.times[t] + around}`;
     };
   }
   const axis = $("#heat-axis"), marks = innerWidth < 700 ? 3 : 6;

@@ -1,0 +1,157 @@
+"""One console over several services: what the others say of themselves, asked over their interfaces and only read.
+
+A shard that does not answer is said to be down, with what was last known of it; nothing of it is shown as if it were fresh.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time as clocks
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tisat.errors import InputError
+from tisat.serve.structs import AlarmInfo, EntityInfo, HeatMap, ShardInfo
+
+if TYPE_CHECKING:
+    from tisat.serve.service import Service
+
+TIMEOUT = 4.0
+LARGEST = 64 << 20  # bytes of one answer
+HERE = ""  # the address of this service, in links
+
+
+class _About(msgspec.Struct):
+    shard: str = ""
+    rows_per_second: float = 0.0
+    ready: bool = False
+    problems: list[str] = []
+
+
+class _Known(msgspec.Struct):
+    """What was last heard of a peer."""
+
+    entities: list[EntityInfo] = []
+    shard: str = ""
+    at: float | None = None
+
+
+class Peers:
+    """The shards of a fleet: this service and its peers.
+
+    Parameters
+    ----------
+    service : Service
+        Its settings name the peers.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        for address in service.settings.peers:
+            if not address.startswith(("http://", "https://")):
+                raise InputError(
+                    f"The address of a peer must begin with http:// or https://. Got {address[:80]!r} instead."
+                )
+        self._known: dict[str, _Known] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def addresses(self) -> list[str]:
+        """Of the other shards."""
+        return [address.rstrip("/") for address in self.service.settings.peers]
+
+    def _ask(self, address: str, path: str, kind: Any) -> Any:
+        headers = {"Accept": "application/json", "User-Agent": "tisat"}
+        token = os.environ.get("TISAT_PEER_TOKEN", "")
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        request = urllib.request.Request(address + path, headers=headers)  # noqa: S310 - the scheme was checked
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
+            return msgspec.json.decode(answer.read(LARGEST), type=kind)
+
+    def _each(self, addresses: Sequence[str], call: Any) -> list[Any]:
+        if not addresses:
+            return []
+        with ThreadPoolExecutor(min(16, len(addresses))) as pool:
+            return list(pool.map(call, addresses))
+
+    def look(self) -> list[ShardInfo]:
+        """How every shard stands, this one first."""
+        return [self._own(), *self._each(self.addresses, self._peer)]
+
+    def _own(self) -> ShardInfo:
+        service = self.service
+        view = service.view
+        return ShardInfo(
+            address=HERE,
+            shard=service.engine.store.meta("shard"),
+            up=True,
+            why="",
+            heard=clocks.time(),
+            counts=view.counts(),
+            rows_per_second=service.rate,
+            problems=service.problems,
+            entities=view.entities(),
+            alarms=view.alarms(active=True, limit=200),
+        )
+
+    def _peer(self, address: str) -> ShardInfo:
+        try:
+            about = self._ask(address, "/api/v1/about", _About)
+            entities = self._ask(address, "/api/v1/entities", list[EntityInfo])
+            alarms = self._ask(address, "/api/v1/alarms?active=true", list[AlarmInfo])
+        except (OSError, ValueError, msgspec.DecodeError) as error:
+            known = self._known.get(address, _Known())
+            why = f"it answered {error.code}" if isinstance(error, urllib.error.HTTPError) else str(error)[:200]
+            return ShardInfo(
+                address=address,
+                shard=known.shard,
+                up=False,
+                why=why,
+                heard=known.at,
+                counts={},
+                rows_per_second=0.0,
+                problems=[],
+                entities=known.entities,
+                alarms=[],
+            )
+        now = clocks.time()
+        with self._lock:
+            self._known[address] = _Known(entities, about.shard, now)
+        counts: dict[str, int] = {}
+        for one in entities:
+            counts[one.status] = counts.get(one.status, 0) + 1
+        return ShardInfo(
+            address=address,
+            shard=about.shard,
+            up=True,
+            why="",
+            heard=now,
+            counts=counts,
+            rows_per_second=about.rows_per_second,
+            problems=about.problems if about.ready else [*about.problems, "It takes no rows now."],
+            entities=entities,
+            alarms=alarms,
+        )
+
+    def heat_maps(self, shards: Sequence[ShardInfo], start: float, stop: float, steps: int) -> dict[str, HeatMap]:
+        """The heat maps of the shards that are up, over the same stretch, by address."""
+        path = f"/api/v1/heatmap?start={start}&stop={stop}&steps={steps}"
+
+        def one(address: str) -> HeatMap | None:
+            if address == HERE:
+                return self.service.view.heat_map(start=start, stop=stop, steps=steps)
+            try:
+                found: HeatMap = self._ask(address, path, HeatMap)
+                return found
+            except (OSError, ValueError, msgspec.DecodeError):
+                return None  # it went down in between: its entities have no strip
+
+        addresses = [shard.address for shard in shards if shard.up]
+        return {a: found for a, found in zip(addresses, self._each(addresses, one), strict=True) if found is not None}
