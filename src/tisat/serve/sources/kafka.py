@@ -82,6 +82,7 @@ class KafkaSource:
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "session.timeout.ms": 10_000,
+            "topic.metadata.refresh.interval.ms": 5_000,  # a topic that is made later is found soon
             **(options or {}),
         }
         self.error = ""
