@@ -32,31 +32,38 @@ def scene_of(rows, at):
 def test_the_line_is_that_of_linear_last():
     rng = np.random.default_rng(0)
     rows = np.cumsum(rng.standard_normal((600, 2)), axis=0)
-    rows = (rows - rows.min(axis=0)) / np.ptp(rows, axis=0)  # as a view is shown them
     twin = LinearLast(window=12, ridge=0.5)
     twin._fit_forecaster([rows[:300], rows[300:]])
-    weights, intercepts = fit_line([rows[:300], rows[300:]], lags=12, ridge=0.5)
+    weights, intercepts, _ = fit_line([rows[:300], rows[300:]], lags=12, ridge=0.5)
     at = np.arange(12, 600)
     # The penalty of LinearLast also counts the input that is always 0; ours does not have it.
-    weights_12, intercepts_12 = fit_line([rows[:300], rows[300:]], lags=12, ridge=0.5 * 11 / 12)
-    np.testing.assert_allclose(forecasts(rows, at, weights_12, intercepts_12), twin._forecast(rows)[12:], atol=1e-6)
+    line = fit_line([rows[:300], rows[300:]], lags=12, ridge=0.5 * 11 / 12)
+    inside = np.setdiff1d(at, np.arange(300, 312))  # no window was seen across the two parts
+    np.testing.assert_allclose(forecasts(rows, inside, *line), twin._forecast(rows)[inside], atol=1e-6)
+    apart = [
+        abs(rows[t - k] - rows[t]) for start in (0, 300) for t in range(start + 11, start + 300) for k in range(12)
+    ]
+    np.testing.assert_allclose(line[2], np.max(apart, axis=0))
     assert weights.shape == (11, 2)
     assert intercepts.shape == (2,)
 
 
-def test_a_gross_fault_weighs_no_more_in_later_forecasts_than_one_of_the_training_range():
+def test_a_gross_fault_weighs_no_more_in_later_forecasts_than_the_largest_difference_of_training():
     rng = np.random.default_rng(3)
     rows = rng.random((300, 2))
-    weights, intercepts = fit_line([rows], lags=20, ridge=0.5)
+    weights, intercepts, farthest = fit_line([rows], lags=20, ridge=0.5)
+    assert ((farthest > 0.9) & (farthest < 1)).all()
     found = []
     for size in (2.0, 5.0):
         faulty = rows.copy()
         faulty[100:103] = size  # at least a training range above every other row
-        found.append(forecasts(faulty, np.arange(104, 130), weights, intercepts))
+        found.append(forecasts(faulty, np.arange(104, 130), weights, intercepts, farthest))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
     at, last = 120, rows[119]
-    naive = last + intercepts + sum(weights[j] * np.clip(rows[at - 20 + j] - last, -1, 1) for j in range(19))
-    np.testing.assert_allclose(forecasts(rows, np.array([at]), weights, intercepts)[0], naive, rtol=1e-12)
+    naive = (
+        last + intercepts + sum(weights[j] * np.clip(rows[at - 20 + j] - last, -farthest, farthest) for j in range(19))
+    )
+    np.testing.assert_allclose(forecasts(rows, np.array([at]), weights, intercepts, farthest)[0], naive, rtol=1e-12)
 
 
 def test_the_rhythm_is_made_of_autocorrelations():

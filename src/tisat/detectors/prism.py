@@ -97,6 +97,7 @@ class Prism(Detector):
     span_: Array = learned("C")  # (C,) half the training range
     weights_: Array = learned("lags - 1, C")  # (lags - 1, C) of the forecast
     intercepts_: Array = learned("C")  # (C,)
+    farthest_: Array = learned("C")  # (C,) largest difference the forecast was made from
     middle_: Array = learned("C")  # (C,) mean of the scaled rows
     covariance_: Array = learned("C, C")  # (C, C) of the scaled rows
     ordinary_: Array = learned("V, C")  # (V, C): mean contribution of each channel to each view on training rows
@@ -124,7 +125,7 @@ class Prism(Detector):
     def _errors(self, rows: Array, at: Integers) -> Array:
         if self.forecaster_ is not None:
             return errors_of(self.forecaster_, rows, at)
-        return np.asarray(rows[at] - forecasts(rows, at, self.weights_, self.intercepts_))
+        return np.asarray(rows[at] - forecasts(rows, at, self.weights_, self.intercepts_, self.farthest_))
 
     def _scene(self, rows: Array, at: Integers) -> Scene:
         return Scene(rows, at, self._errors(rows, at))
@@ -186,10 +187,11 @@ class Prism(Detector):
         centred = known - known.mean(axis=0) if len(known) else np.zeros((1, rows.shape[1]))
         self.covariance_ = centred.T @ centred / len(centred) + LEAST_VARIANCE * np.eye(rows.shape[1])
         scaled = [np.ascontiguousarray(self._filled(part)) for part in scaled]
-        self.weights_, self.intercepts_ = np.zeros((self.lags - 1, rows.shape[1])), np.zeros(rows.shape[1])
+        self.weights_ = np.zeros((self.lags - 1, rows.shape[1]))
+        self.intercepts_, self.farthest_ = np.zeros((2, rows.shape[1]))
         self.forecaster_ = None if self.forecaster == LINE else fit_forecaster(self.forecaster, scaled, self.channels_)
         if self.forecaster_ is None:
-            self.weights_, self.intercepts_ = fit_line(scaled, lags=self.lags, ridge=self.ridge)
+            self.weights_, self.intercepts_, self.farthest_ = fit_line(scaled, lags=self.lags, ridge=self.ridge)
         scenes = [self._scene(part, np.arange(context, len(part))) for part in scaled]
         self._views = {name: view() for name, view in VIEWS.items()}
         for view in self._views.values():

@@ -3,8 +3,8 @@
 The same forecaster as :class:`tisat.detectors.LinearLast`, fitted from lagged products in one pass over the rows instead
 of from all windows: its cost grows with ``rows * lags``, not with ``rows * lags ** 2``.
 
-What the line is asked to weigh is cut off at what it can have seen: no two training rows are further apart than the training
-range. So a gross fault is not remembered as gross for as long as it stays among the last rows.
+What the line is asked to weigh is cut off at the largest it saw in training: how far a row lay from one of the last rows
+before it. So a gross fault is not remembered as gross for as long as it stays among the last rows.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from tisat._compiled import compiled
 from tisat.base import Array
 from tisat.detectors.views.base import Integers
-
-LARGEST = 1.0  # training range: a row further from the last one than that counts as so far
 
 
 @compiled(reorder=True)
@@ -45,7 +44,7 @@ def _products(values: Array, lags: int) -> tuple[Array, Array]:  # pragma: no co
 
 @compiled()
 def _forecasts(
-    rows: Array, at: Integers, weights: Array, intercepts: Array, largest: float, out: Array
+    rows: Array, at: Integers, weights: Array, intercepts: Array, farthest: Array, out: Array
 ) -> None:  # pragma: no cover - compiled
     """Forecast of each row asked about, from the rows before it."""
     lags = len(weights) + 1
@@ -56,17 +55,25 @@ def _forecasts(
         for j in range(lags - 1):
             row, weight = rows[at[i] - lags + j], weights[j]
             for c in range(rows.shape[1]):
-                forecast[c] += weight[c] * min(max(row[c] - last[c], -largest), largest)
+                forecast[c] += weight[c] * min(max(row[c] - last[c], -farthest[c]), farthest[c])
 
 
-def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array, Array]:
-    """Weights ``(lags - 1, C)``, oldest row first, and intercepts ``(C,)`` of the line through scaled parts.
+def _farthest(values: Array, lags: int) -> float:
+    """How far a value lies at most from one of the ``lags - 1`` before it."""
+    newest = lags // 2 - (lags % 2 == 0)  # windows end at each value
+    high = maximum_filter1d(values, lags, origin=newest)[lags - 1 :] - values[lags - 1 :]
+    low = values[lags - 1 :] - minimum_filter1d(values, lags, origin=newest)[lags - 1 :]
+    return max(float(high.max()), float(low.max()))
+
+
+def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array, Array, Array]:
+    """Weights ``(lags - 1, C)``, oldest row first, intercepts ``(C,)`` and largest differences ``(C,)`` of scaled parts.
 
     Examples
     --------
     >>> wave = np.sin(np.arange(400.0))[:, None]
-    >>> weights, intercepts = fit_line([wave], lags=10, ridge=1e-9)
-    >>> bool(np.abs(forecasts(wave, np.arange(10, 400), weights, intercepts) - wave[10:]).max() < 1e-3)
+    >>> line = fit_line([wave], lags=10, ridge=1e-9)
+    >>> bool(np.abs(forecasts(wave, np.arange(10, 400), *line) - wave[10:]).max() < 1e-3)
     True
     """
     channels = parts[0].shape[1]
@@ -75,13 +82,15 @@ def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array,
     from_last[: lags - 1, : lags - 1] = np.eye(lags - 1)
     from_last[lags - 1, lags] = 1.0
     from_last[:, lags - 1] -= 1.0
-    weights, intercepts = np.zeros((lags - 1, channels)), np.zeros(channels)
+    weights, intercepts, farthest = np.zeros((lags - 1, channels)), np.zeros(channels), np.zeros(channels)
     long = [part for part in parts if len(part) > lags]
     n = sum(len(part) - lags for part in long)
     for c in range(channels):
         products, sums = np.zeros((lags + 1, lags + 1)), np.zeros(lags + 1)
         for part in long:
-            some, few = _products(np.ascontiguousarray(part[:, c] - centre[c]), lags)
+            values = np.ascontiguousarray(part[:, c] - centre[c])
+            some, few = _products(values, lags)
+            farthest[c] = max(farthest[c], _farthest(values, lags))
             products += some
             sums += few
         mean = from_last @ sums / n
@@ -90,11 +99,11 @@ def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array,
         gram[np.diag_indices_from(gram)] += ridge * np.trace(gram) / len(gram) + 1e-12
         weights[:, c] = np.linalg.solve(gram, covariance[:-1, -1])
         intercepts[c] = mean[-1] - mean[:-1] @ weights[:, c]
-    return weights, intercepts
+    return weights, intercepts, farthest
 
 
-def forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array) -> Array:
+def forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array, farthest: Array) -> Array:
     """Forecasts ``(n, C)`` of the rows ``at``, each at least ``lags`` rows after the first."""
     out = np.empty((len(at), rows.shape[1]))
-    _forecasts(rows, at, weights, intercepts, LARGEST, out)
+    _forecasts(rows, at, weights, intercepts, farthest, out)
     return out
