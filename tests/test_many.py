@@ -184,3 +184,39 @@ def test_ray_gives_the_same_bits_too(layouts, tmp_path):
         found[name] = models(out)
     assert found["ray"] == found["inline"]
     assert Watch.load(tmp_path / "ray" / "pump-0.tisat").channels == ("flow", "heat")
+
+
+@pytest.mark.cluster
+def test_a_node_that_is_killed_half_way_changes_no_bit(layouts, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster as Nodes
+
+    from tisat.engines.cluster import Cluster
+
+    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    machines = find_machines([layouts["long"]], {"entity": "id"})
+    found = {}
+    inline = tmp_path / "inline"
+    inline.mkdir()
+    job = FitEach("linear-last", str(inline), watch={"budget": "1/200 instants"}, how=HOW["long"])
+    list(Inline().each(job, machines))
+    found["inline"] = models(inline)
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    doomed = nodes.add_node(num_cpus=1)
+    try:
+        ray.init(address=nodes.address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        out = tmp_path / "ray"
+        out.mkdir()
+        job = FitEach("linear-last", str(out), watch={"budget": "1/200 instants"}, how=HOW["long"])
+        rows = []
+        for row in Cluster(address=nodes.address).each(job, machines):
+            rows.append(row)
+            if len(rows) == 1:
+                nodes.remove_node(doomed, allow_graceful=False)
+        assert sorted(row["machine"] for row in rows) == NAMES
+        assert [row["trouble"] for row in rows] == [""] * 4
+        found["ray"] = models(out)
+    finally:
+        ray.shutdown()
+        nodes.shutdown()
+    assert found["ray"] == found["inline"]
