@@ -33,20 +33,19 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from tisat import registry
 from tisat._manners import OutlierManners
 from tisat._validation import check_real
 from tisat._version import __version__
-from tisat.artefact import read_artefact, write_artefact
-from tisat.errors import ArtefactError, SeriesError
+from tisat.errors import SeriesError
 from tisat.explanation import Explanation, shares
-from tisat.learned import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values, learned
+from tisat.learned import learned
 from tisat.missing import HUGE, finite, usable_parts
 from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
 from tisat.nominal import Piece, blocks, join, score_pieces, split_tail, spread_stretches
-from tisat.parameters import FROM_PRESET, Parametrized, rebuild
+from tisat.onefile import OneFile
 from tisat.series import Series, as_many, as_series
+from tisat.streaming import WindowStream as WindowStream
 from tisat.watch.contract import Stream as Stream
 
 if TYPE_CHECKING:
@@ -64,53 +63,10 @@ NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across e
 REACH = 1e6  # training ranges beyond the training values; further out one fault is as gross as another
 
 
-class WindowStream:
-    """The stream of a detector whose points depend on a bounded number of rows: a buffer of exactly those."""
-
-    one_at_a_time: ClassVar[bool] = False  # True: the answer about a row must be taken in before the next row is
-
-    def __init__(self, detector: Detector, context: int) -> None:
-        self._detector = detector
-        self._buffer = np.full((context + 1, detector.n_channels_), np.nan)
-        self._filled = 0
-
-    def window(self, row: Array) -> Array | None:
-        """Take in a row; what the detector is asked about it, the full buffer ``(context + 1, C)``, or None while it fills."""
-        self._buffer[:-1] = self._buffer[1:]
-        self._buffer[-1] = row
-        self._filled = min(self._filled + 1, len(self._buffer))
-        return self._buffer if self._filled == len(self._buffer) else None
-
-    def point(self, answer: Array) -> Array:
-        """The point ``(m,)`` of the row just taken in, from the detector's answer."""
-        return answer
-
-    def push(self, row: Array) -> Array:
-        """The point ``(m,)`` of the next row; NaN while the buffer fills."""
-        window = self.window(row)
-        if window is None:
-            return np.full(self._detector.n_points_, np.nan)
-        return self.point(self._detector._answers(window[None])[0])
-
-    def reset(self) -> None:
-        """Start a new warm-up."""
-        self._filled = 0
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The buffer."""
-        return {"buffer": self._buffer.copy(), "filled": np.array(self._filled)}
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from a buffer."""
-        self._buffer[:] = state["buffer"]
-        self._filled = min(max(int(state["filled"]), 0), len(self._buffer))
-
-
-class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
+class Detector(OneFile, OutlierManners, BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
-    _restored_apart: ClassVar[frozenset[str]] = frozenset()  # learned attributes that a subclass keeps in its own way
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
     partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
     fault_kind: ClassVar[str] = "unusual"  # what an alarm of this detector is about, in one or two words
@@ -126,6 +82,7 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
     nominal_breaks_: npt.NDArray[np.int64] = learned(
         "B", kind="i", low=0, high="N + 1"
     )  # rows of nominal_ that do not follow from the one before
+    usual_squares_: Array = learned("m")  # mean square of each coordinate of the nominal points
     nominal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
     usual_: Array = learned("2, C")  # median and spread of each channel in training, in the user's units
     trained_on_: dict[str, Any] = learned()  # what fit saw, for people
@@ -185,17 +142,8 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
         if not self.partial or not math.isnan(scores.sum()):
             return scores
         known = ~np.isnan(points)
-        filled = np.where(known, points**2, self._usual_squares()).mean(axis=1)
+        filled = np.where(known, points**2, self.usual_squares_).mean(axis=1)
         return np.where(known.any(axis=1), filled, np.nan)
-
-    def _usual_squares(self) -> Array:
-        """Mean square ``(m,)`` of each nominal point."""
-        kept: tuple[Array, Array] | None = self.__dict__.get("_squares_of")
-        if kept is None or kept[0] is not self.nominal_:
-            known = ~np.isnan(self.nominal_)
-            squares = np.where(known, self.nominal_**2, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-            kept = self._squares_of = (self.nominal_, squares)
-        return kept[1]
 
     @property
     def n_views(self) -> int:
@@ -466,93 +414,7 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
             return np.concatenate([self._answers(window[None]) for window in windows])
         return self._answers(windows)
 
-    # ------------------------------------------------------------------ one file
-
-    def document(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """What is kept on disk, as plain values and arrays."""
-        self._check_fitted()
-        plain, tensors = self._state()
-        given = self.get_params(deep=False)
-        return {
-            "kind": "detector",
-            "detector": registry.name_of(type(self)),
-            "params": {k: v for k, v in given.items() if v is not FROM_PRESET},
-            "presets": {k: getattr(self, k) for k, v in given.items() if v is FROM_PRESET},
-            "state": plain,
-        }, tensors
-
-    @classmethod
-    def from_document(
-        cls, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], *, path: object
-    ) -> Self:
-        """The fitted detector whose file holds these."""
-        try:
-            said, presets = _from_json(document["params"]), _from_json(document.get("presets", {}))
-            check_sizes({**said, **presets}, whose=cls.__name__)
-            detector: Self = rebuild(cls, said, presets)
-            detector._restore(_from_json(document["state"]), tensors)
-        except Exception as error:  # whatever a stranger's file makes of our code, one sentence comes out of it
-            said_so = str(error)[:300] or type(error).__name__
-            raise ArtefactError(
-                f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {said_so} "
-                "If tisat 0.1 wrote it, fit the model again."
-            ) from None
-        return detector
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted detector to one file, atomically; see :mod:`tisat.artefact`."""
-        write_artefact(path, *self.document())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a fitted detector back, also from the file of a watch; on a subclass, refuse a file of another one."""
-        document, tensors = read_artefact(path)
-        if document.get("kind") not in ("detector", "watch"):
-            raise ArtefactError(
-                f"The model file {str(path)!r} must hold a detector. Got {document.get('kind')!r} instead."
-            )
-        found = registry.from_document(document, tensors, path=path)
-        if not isinstance(found, cls):
-            raise ArtefactError(
-                f"The model file {str(path)!r} must hold a {cls.__name__}. Got {type(found).__name__} instead."
-            )
-        return found
-
-    # ------------------------------------------------------------------ what both share
-
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Learned attributes (their names end in one underscore), split into plain values and arrays."""
-        plain: dict[str, Any] = {}
-        tensors: dict[str, npt.NDArray[Any]] = {}
-        for name, value in vars(self).items():
-            if name.endswith("_") and not name.startswith("_"):
-                if isinstance(value, np.ndarray):
-                    tensors[name] = value
-                else:
-                    plain[name] = value.item() if isinstance(value, np.generic) else value
-        return plain, tensors
-
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Set what :meth:`_state` returned, after it was checked against what the class declares to learn."""
-        whose, table = type(self).__name__, dict(type(self).learns)
-        if not type(self).__module__.startswith("tisat."):  # a class of a user's own need not declare what it learns
-            table |= {name: Learned(", ".join("abcdefgh"[: a.ndim]), a.dtype.kind) for name, a in tensors.items() if name not in table}  # fmt: skip
-            table |= {name: Learned() for name in plain if name not in table}
-        table = {name: one for name, one in table.items() if name.endswith("_") and name not in self._restored_apart}
-        hints = {name: str(kind) for cls in reversed(type(self).__mro__) for name, kind in vars(cls).get("__annotations__", {}).items()}  # fmt: skip
-        check_values(table, hints, plain, whose=whose)
-        sizes = {"C": _channels_of(plain, whose), "m": plain["n_points_"]}
-        sizes |= {name: value for name, value in self.settings().items() if type(value) is int}
-        check_arrays(table, tensors, sizes, whose=whose)
-        for name, value in {**plain, **tensors}.items():
-            setattr(self, name, value)
-        context = self._context() or 0
-        if (context + 1) * self.n_channels_ > MOST_NUMBERS:
-            raise ArtefactError(f"The windows of {whose} must be at most {MOST_NUMBERS} numbers large.")
-        self._check_learned()
-
-    def _check_learned(self) -> None:
-        """Refuse what was read from a file and fits its declared shape but not its meaning: indices, orders."""
+    # ------------------------------------------------------------------ learning
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
         """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
@@ -584,6 +446,9 @@ class Detector(Parametrized, OutlierManners, BaseEstimator, ABC):
                 f"The series given to {type(self).__name__}.fit must be longer than its warm-up. "
                 f"Got {sum(map(len, parts))} usable rows in {len(parts)} parts, none of which got a score."
             )
+        known = ~np.isnan(self.nominal_)
+        squares = np.where(known, self.nominal_, 0.0) ** 2
+        self.usual_squares_ = squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
 
     def _look_at(self, parts: Sequence[Array]) -> None:
         """What is usual in each channel, and beyond which values one is as gross as another."""
@@ -625,27 +490,6 @@ def _bounds(parts: Sequence[Array]) -> Array:
     )
     span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
     return np.stack([np.maximum(low - REACH * span, -HUGE), np.minimum(high + REACH * span, HUGE)])
-
-
-def _channels_of(plain: Mapping[str, Any], whose: str) -> int:
-    """The number of channels a file speaks of, once its names were looked at."""
-    names, count, points = plain["channels_"], plain["n_channels_"], plain["n_points_"]
-    good = isinstance(names, tuple) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
-    if not good or not 1 <= count == len(names) <= MOST_CHANNELS or not 1 <= points <= MOST_NUMBERS:
-        raise ArtefactError(f"The channels of {whose} must be distinct names, and as many as it says.")
-    period = plain["trained_on_"].get("period_seconds") if isinstance(plain["trained_on_"], dict) else -1.0
-    if period is not None and not (isinstance(period, int | float) and 0 < period < float("inf")):
-        raise ArtefactError(f"The sampling period of {whose} must be a number of seconds, or none.")
-    return int(count)
-
-
-def _from_json(value: Any) -> Any:
-    """JSON has lists where Python had tuples; the package uses only tuples."""
-    if isinstance(value, list):
-        return tuple(_from_json(item) for item in value)
-    if isinstance(value, dict):
-        return {key: _from_json(item) for key, item in value.items()}
-    return value
 
 
 def load(path: str | Path) -> Detector:
