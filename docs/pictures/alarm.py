@@ -12,10 +12,11 @@ from matplotlib.dates import ConciseDateFormatter
 from matplotlib.figure import Figure
 
 import tisat
+from tisat._palette import ALARM, FAULT, FOUND, INK
 from tisat.datasets.synthetic import make_pump
 
 HERE = Path(__file__).parent
-INK, RED, GREEN, GREY = "#3b4252", "#c0392b", "#1e8449", "#7f8fa6"
+RED, GREEN, GREY = ALARM, FOUND, FAULT
 MINUTES = 240  # shown before the alarm, and as many after it
 
 

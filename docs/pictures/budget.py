@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from tisat._palette import ALARM, EXPECTED, FOUND, INK, LINE, SOFT
 from tisat.datasets.synthetic import make_pump
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
@@ -18,7 +19,7 @@ from tisat.sequential import EpisodeRecord, propose
 from tisat.watch.watch import Watch
 
 HERE = Path(__file__).parent
-INK, BLUE, RED, GREEN, GREY = "#3b4252", "#2471a3", "#c0392b", "#1e8449", "#e9ecf1"
+BLUE, RED, GREEN, GREY = EXPECTED, ALARM, FOUND, LINE
 DAY = 1440
 
 
@@ -64,8 +65,8 @@ def main() -> None:
     axis.plot(periods[~inside], h[~inside], color=BLUE, linewidth=2.2, linestyle="--")
     levels = nominal.pooled
     axis.plot(nominal.length / (np.arange(len(levels)) + 1.0), levels, ".", color=INK, markersize=5)
-    axis.text(nominal.vouched * 1.1, 0.25, "extrapolated: nobody has seen such an alarm", fontsize=9, color="#5d6675")
-    axis.text(110, 0.25, "vouched for: counted", fontsize=9, color="#5d6675")
+    axis.text(nominal.vouched * 1.1, 0.25, "extrapolated: nobody has seen such an alarm", fontsize=9, color=SOFT)
+    axis.text(110, 0.25, "vouched for: counted", fontsize=9, color=SOFT)
     for budget in ("1/8h", "1/day", "1/week", "1/month", "1/year"):
         one = known.recalibrated(budget)
         axis.annotate(budget, (one.target, one.threshold), (0, 7), textcoords="offset points", ha="center", fontsize=9)

@@ -19,12 +19,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from tisat import datasets, metrics
+from tisat._palette import ALARM, EXPECTED, FAULT, FLOOR, FOUND
 from tisat.events import events_from_labels
 from tisat.metrics.evaluation import fool_scores
 from tisat.metrics.windows import all_windows
 
 HERE = Path(__file__).parent
-BLUE, GREY, YELLOW, RED, GREEN = "#1f6fb2", "#8a8f98", "#f2c14e", "#c8413b", "#3a8f5c"
+BLUE, GREY, SHADE, RED, GREEN = EXPECTED, FLOOR, FAULT, ALARM, FOUND
 DELTA_MAX, P = 100, 0.01
 plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
 
@@ -44,12 +45,14 @@ def inflation(labels: np.ndarray, start: int, stop: int) -> None:
     figure, axes = plt.subplots(3, 1, figsize=(8.4, 3.9), sharex=True, gridspec_kw={"hspace": 0.75})
     for ax in axes:
         for a, b in events_from_labels(y):
-            ax.axvspan(a, b, color=YELLOW, alpha=0.45, linewidth=0)
+            ax.axvspan(a, b, color=SHADE, alpha=0.45, linewidth=0)
         ax.set(ylim=(0, 1), xlim=(0, len(y)))
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
     axes[0].vlines(np.flatnonzero(alarms), 0, 0.8, color="black", linewidth=0.8)
-    axes[0].set_title(f"the coin: an alarm at each instant with probability {P}; labelled events in yellow", loc="left")
+    axes[0].set_title(
+        f"the coin: an alarm at each instant with probability {P}; labelled events in grey-blue", loc="left"
+    )
     for ax, marked, name in ((axes[1], alarms, "instant by instant"), (axes[2], adjusted, "point-adjusted")):
         tp, fp = int((marked & y).sum()), int((marked & ~y).sum())
         precision, recall = tp / max(tp + fp, 1), tp / int(y.sum())
@@ -77,7 +80,7 @@ def timeline() -> None:
     counts = metrics.count_alarms(y, active, delta_max=delta)
     figure, ax = plt.subplots(figsize=(10, 2.9))
     for (a, b), stop in zip(windows.events, windows.stops, strict=True):
-        ax.axvspan(a, b, ymin=0.30, ymax=0.50, color=YELLOW, alpha=0.8, linewidth=0)
+        ax.axvspan(a, b, ymin=0.30, ymax=0.50, color=SHADE, alpha=0.8, linewidth=0)
         ax.axvspan(a, stop, ymin=0.52, ymax=0.62, color=GREEN, alpha=0.35, linewidth=0)
         ax.plot([a, a], [0.52, 0.66], color=GREEN, linewidth=1.2)
     for a, b in events_from_labels(active):
