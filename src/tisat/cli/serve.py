@@ -54,9 +54,9 @@ def serve(
     detector: Annotated[str | None, typer.Option(help="The detector to fit so.")] = None,
     alertmanager: Annotated[str | None, typer.Option(help="Tell this Alertmanager, such as http://localhost:9093.")] = None,
     webhook: Annotated[str | None, typer.Option(help="Post every alarm here; signed where TISAT_WEBHOOK_SECRET is set.")] = None,
-    source: Annotated[str | None, typer.Option(help="kafka: read rows from a topic, as one of a consumer group.")] = None,
-    brokers: Annotated[str, typer.Option(help="Of --source kafka: host:port, with commas between several.")] = "localhost:9092",
-    topic: Annotated[str, typer.Option(help="Of --source kafka: the topic with rows; the key of a message is the entity.")] = "rows",
+    source: Annotated[str | None, typer.Option(help="kafka: read rows from a topic, as one of a consumer group; nats: from a stream of JetStream.")] = None,
+    brokers: Annotated[str, typer.Option(help="Of --source: host:port, with commas between several; localhost unless given.")] = "",
+    topic: Annotated[str, typer.Option(help="Of --source: the topic with rows, whose key is the entity; for nats the stream, with subjects TOPIC.ENTITY.")] = "rows",
     group: Annotated[str, typer.Option(help="Of --source kafka: the consumer group.")] = "tisat",
     handover: Annotated[Path | None, typer.Option(help="Of --source kafka: a folder that every service of the group sees, for states of partitions that move.")] = None,
     alarms_topic: Annotated[str | None, typer.Option(help="Of --source kafka: send alarms to this topic.")] = None,
@@ -84,7 +84,7 @@ def serve(
         sources = _source(prometheus, query or [], entity=entity, step=step, offset=offset)
         sinks = _sinks(alertmanager, webhook)
         if source is not None:
-            _kafka(
+            _streamed(
                 source,
                 sources,
                 sinks,
@@ -131,7 +131,7 @@ def _source(prometheus: str | None, queries: list[str], **options: str) -> list[
     return [{"kind": "promql", "name": "prometheus", "url": prometheus, "queries": found, **options}]
 
 
-def _kafka(
+def _streamed(
     kind: str,
     sources: list[dict[str, Any]],
     sinks: list[dict[str, Any]],
@@ -144,10 +144,14 @@ def _kafka(
 ) -> None:
     from tisat.errors import InputError
 
+    if kind == "nats":
+        sources.append({"kind": "nats", "name": "nats", "brokers": brokers or "nats://localhost:4222", "topic": topic})
+        return
     if kind != "kafka":
         raise InputError(
-            f"--source must be kafka; other sources have options of their own or a --config. Got {kind[:40]!r} instead."
+            f"--source must be kafka or nats; other sources have options of their own or a --config. Got {kind[:40]!r} instead."
         )
+    brokers = brokers or "localhost:9092"
     told = {"kind": "kafka", "name": "kafka", "brokers": brokers, "topic": topic, "consumers": group}
     sources.append({**told, "handover": None if handover is None else str(handover)})
     if handover is None:

@@ -61,7 +61,7 @@ class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
-    """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``, ``kafka``."""
+    """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``, ``kafka``, ``nats``."""
 
     kind: str
     name: str = ""
@@ -353,8 +353,12 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
                     options=source.options,
                 )
             )
+        elif source.kind == "nats":
+            from tisat.serve.sources.nats import NatsSource
+
+            parts.append(NatsSource(source.name, source.brokers, source.topic))
         else:
             raise InputError(
-                f"The kind of a source must be promql, samples, mqtt or kafka. Got {source.kind!r} instead."
+                f"The kind of a source must be promql, samples, mqtt, kafka or nats. Got {source.kind!r} instead."
             )
     return parts, tuple(sink.name for sink in outbox)

@@ -41,6 +41,21 @@ class _Value(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Value).decode
 
 
+def row_of(content: bytes, entity: str, stamp: int | None) -> Row:
+    """A message as a row; the message's own time where the row has none, so that reading it again gives the same.
+
+    Examples
+    --------
+    >>> row_of(b'{"values": [1.5], "time": 1770000000}', "pump-1", None)
+    Row(entity='pump-1', values=[1.5], time=1770000000, group='')
+    """
+    value = _decode(content)
+    name = value.entity or entity
+    if not name:
+        raise ValueError("a row must say its entity, or its message must have it as key")
+    return Row(name, value.values, stamp if value.time is None else value.time, value.group)
+
+
 class KafkaSource:
     """A :class:`tisat.serve.service.Part` that reads a topic as one of a consumer group.
 
@@ -178,17 +193,11 @@ class KafkaSource:
         self.error = ""
 
     def _row(self, message: Any) -> Row | None:
-        """A message as a row; its own time where the row has none, so that reading it again gives the same."""
+        kind, stamp = message.timestamp()
         try:
-            value = _decode(message.value() or b"")
-            entity = value.entity or (message.key() or b"").decode()
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            return row_of(message.value() or b"", (message.key() or b"").decode(), stamp if kind else None)
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
             return None
-        time = value.time
-        if time is None:
-            kind, stamp = message.timestamp()
-            time = stamp if kind else None
-        return Row(entity, value.values, time, value.group) if entity else None
 
     # ------------------------------------------------------------------ partitions come and go
 
