@@ -108,7 +108,9 @@ class Peers:
             alarms = self._ask(address, "/api/v1/alarms?active=true", list[AlarmInfo])
         except (OSError, ValueError, msgspec.DecodeError) as error:
             known = self._known.get(address, _Known())
-            why = f"it answered {error.code}" if isinstance(error, urllib.error.HTTPError) else str(error)[:200]
+            why = str(getattr(error, "reason", error))[:200]
+            if isinstance(error, urllib.error.HTTPError):
+                why = f"it answered {error.code}"
             return ShardInfo(
                 address=address,
                 shard=known.shard,

@@ -79,7 +79,6 @@ class NatsSource:
                 self._end.wait(AGAIN)
 
     async def _read(self) -> None:
-        from nats.errors import TimeoutError as NothingCame
         from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
         connection = await self._nats.connect(self._servers, connect_timeout=5, max_reconnect_attempts=1)
@@ -95,8 +94,8 @@ class NatsSource:
             while not self._end.is_set():
                 try:
                     messages = await asked.fetch(TOGETHER, timeout=WAIT)
-                except NothingCame:
-                    continue
+                except TimeoutError:
+                    continue  # nothing came
                 await asyncio.to_thread(self._take, messages)
         finally:
             await connection.close()
