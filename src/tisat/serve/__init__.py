@@ -7,5 +7,5 @@
 * :mod:`tisat.serve.service`: the engine in a thread of its own, with sources and sinks;
 * :mod:`tisat.serve.api`: the HTTP interface.
 
-Needs ``pip install 'tisat[serve]'``; nothing else in the package imports this room but the command line.
+Needs ``pip install '.[serve]'`` in the folder of tisat's source; nothing else in the package imports this room but the command line.
 """
