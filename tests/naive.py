@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+Labels: TypeAlias = Sequence[Any]  # 0 and 1, or False and True
+Scores: TypeAlias = Sequence[float]
+Times: TypeAlias = Sequence[float] | None
 
 
-def events(labels):
+def events(labels: Labels) -> list[tuple[int, int]]:
     """Maximal runs of ones, half-open."""
     found, start = [], None
     for t, y in enumerate([*labels, 0]):
@@ -21,7 +27,7 @@ def events(labels):
     return found
 
 
-def windows(labels, delta_max, times=None):
+def windows(labels: Labels, delta_max: float, times: Times = None) -> list[list[int]]:
     """For each event the instants of its window: delays 0..delta_max, up to the next onset or the end."""
     found = events(labels)
     result = []
@@ -32,11 +38,11 @@ def windows(labels, delta_max, times=None):
     return result
 
 
-def active(scores, threshold):
+def active(scores: Scores, threshold: float) -> list[bool]:
     return [not math.isnan(s) and s >= threshold for s in scores]
 
 
-def raises(on, delta_max, times=None):
+def raises(on: Labels, delta_max: float, times: Times = None) -> list[int]:
     """The first instant of every run, and again whenever delta_max has passed since the last raise of the run."""
     raised, last = [], None
     for t, is_on in enumerate(on):
@@ -48,7 +54,7 @@ def raises(on, delta_max, times=None):
     return raised
 
 
-def count(labels, on, raised, delta_max, times=None):
+def count(labels: Labels, on: Labels, raised: Labels, delta_max: float, times: Times = None) -> Any:
     """(delays, detected, false alarms) of one series."""
     delays, detected = [], 0
     covered = {t for t, y in enumerate(labels) if y}
@@ -63,14 +69,20 @@ def count(labels, on, raised, delta_max, times=None):
     return delays, detected, [t for t in raised if t not in covered]
 
 
-def count_instances(labels, on, delta_max, times=None):
+def count_instances(labels: Labels, on: Labels, delta_max: float, times: Times = None) -> Any:
     inside = {t for window in windows(labels, delta_max, times) for t in window}
     alarms = [t for t in range(len(labels)) if on[t]]
     hits = [t for t in alarms if t in inside]
     return len(hits), len(alarms) - len(hits)
 
 
-def curve(many_labels, many_scores, delta_max, counting="event", many_times=None):
+def curve(
+    many_labels: Sequence[Labels],
+    many_scores: Sequence[Scores],
+    delta_max: float,
+    counting: str = "event",
+    many_times: Any = None,
+) -> Any:
     """[(threshold, NADD, TP, FP)] at every distinct score, descending, pooled over the series."""
     many_times = many_times or [None] * len(many_labels)
     thresholds = sorted({s for scores in many_scores for s in scores if not math.isnan(s)}, reverse=True)
@@ -91,7 +103,7 @@ def curve(many_labels, many_scores, delta_max, counting="event", many_times=None
     return points
 
 
-def area(points):
+def area(points: Any) -> float:
     """sum (NADD_{n-1} - NADD_n) precision_n from NADD_0 = 1; a point that does not lower NADD adds nothing."""
     total, before = 0.0, 1.0
     for _, nadd, tp, fp in points:
@@ -103,20 +115,26 @@ def area(points):
     return total
 
 
-def spd(many_labels, many_scores, delta_max, counting="event", many_times=None):
+def spd(
+    many_labels: Sequence[Labels],
+    many_scores: Sequence[Scores],
+    delta_max: float,
+    counting: str = "event",
+    many_times: Any = None,
+) -> float:
     if not any(1 in list(labels) for labels in many_labels):
         return math.nan
     return area(curve(many_labels, many_scores, delta_max, counting, many_times))
 
 
-def instance_counts(labels, on):
+def instance_counts(labels: Labels, on: Labels) -> Any:
     """TP, FP, FN on instants."""
     tp = sum(1 for y, a in zip(labels, on, strict=True) if y and a)
     fp = sum(1 for y, a in zip(labels, on, strict=True) if not y and a)
     return tp, fp, sum(labels) - tp
 
 
-def adjust(labels, on, k=0.0):
+def adjust(labels: Labels, on: Labels, k: float = 0.0) -> list[bool]:
     """Point adjustment: an event more than k percent of which is active becomes active throughout."""
     adjusted = list(on)
     for start, stop in events(labels):
@@ -125,11 +143,11 @@ def adjust(labels, on, k=0.0):
     return adjusted
 
 
-def f1(tp, fp, fn):
+def f1(tp: float, fp: float, fn: float) -> float:
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else math.nan
 
 
-def best_f1(many_labels, many_scores, adjusting=None):
+def best_f1(many_labels: Sequence[Labels], many_scores: Sequence[Scores], adjusting: Any = None) -> Any:
     """The best F1 over every distinct score, pooled; ``adjusting`` is the K of PA%K or None."""
     best = 0.0 if any(sum(labels) for labels in many_labels) else math.nan
     for h in sorted({s for scores in many_scores for s in scores if not math.isnan(s)}, reverse=True):
@@ -145,7 +163,7 @@ def best_f1(many_labels, many_scores, adjusting=None):
     return best
 
 
-def best_event_f1(many_labels, many_scores, delta_max):
+def best_event_f1(many_labels: Sequence[Labels], many_scores: Sequence[Scores], delta_max: float) -> float:
     n_events = sum(len(events(labels)) for labels in many_labels)
     if not n_events:
         return math.nan
@@ -154,7 +172,7 @@ def best_event_f1(many_labels, many_scores, delta_max):
     )
 
 
-def _position_weight(i, length, bias):
+def _position_weight(i: int, length: int, bias: str) -> float:
     """delta(i, length) of Tatbul et al., i from 1."""
     if bias == "flat":
         return 1
@@ -165,11 +183,11 @@ def _position_weight(i, length, bias):
     return i if i <= length / 2 else length - i + 1
 
 
-def _range_reward(one, others, bias, cardinality):
+def _range_reward(one: Any, others: Any, bias: str, cardinality: str) -> tuple[float, bool]:
     start, stop = one
     length = stop - start
     whole = sum(_position_weight(i, length, bias) for i in range(1, length + 1))
-    overlaps, part = 0, 0
+    overlaps, part = 0, 0.0
     for left, right in others:
         common = [t for t in range(start, stop) if left <= t < right]
         overlaps += bool(common)
@@ -178,7 +196,7 @@ def _range_reward(one, others, bias, cardinality):
     return factor * part / whole, overlaps > 0
 
 
-def range_precision_recall(labels, on, existence, cardinality, bias):
+def range_precision_recall(labels: Labels, on: Labels, existence: float, cardinality: str, bias: str) -> Any:
     real, predicted = events(labels), events(on)
     precision = [_range_reward(p, real, "flat", cardinality)[0] for p in predicted]
     recall = []
@@ -188,7 +206,7 @@ def range_precision_recall(labels, on, existence, cardinality, bias):
     return tuple(sum(values) / len(values) if values else math.nan for values in (precision, recall))
 
 
-def affiliation(labels, on, grid=200):
+def affiliation(labels: Labels, on: Labels, grid: int = 200) -> Any:
     """Affiliation precision and recall by sums over a fine grid instead of integrals; good to about 1 / grid."""
     found = events(labels)
     edges = [0.0] + [(found[i][1] + found[i + 1][0]) / 2 for i in range(len(found) - 1)] + [float(len(labels))]
@@ -197,7 +215,7 @@ def affiliation(labels, on, grid=200):
     for (a, b), low, high in zip(found, edges[:-1], edges[1:], strict=True):
         points = [low + (i + 0.5) * step for i in range(round((high - low) / step))]
 
-        def to_event(x, a=a, b=b):
+        def to_event(x: float, a: float = a, b: float = b) -> float:
             return max(a - x, x - b, 0)
 
         distances = sorted(to_event(x) for x in points)
@@ -206,7 +224,7 @@ def affiliation(labels, on, grid=200):
             recalls.append(0.0)
             continue
 
-        def at_least(d, distances=distances):
+        def at_least(d: float, distances: list[float] = distances) -> float:
             return sum(1 for e in distances if e >= d - 1e-9) / len(distances)
 
         thin = slice(grid // 16, None, max(grid // 8, 1))  # the middles of eighths: from their left ends would lean
@@ -220,7 +238,7 @@ def affiliation(labels, on, grid=200):
     return (sum(precisions) / len(precisions) if precisions else math.nan), sum(recalls) / len(recalls)
 
 
-def vus_pr(labels, scores, max_buffer):
+def vus_pr(labels: Labels, scores: Scores, max_buffer: int) -> float:
     """VUS-PR over every distinct score, one buffer at a time."""
     found = events(labels)
     total = 0.0
@@ -247,7 +265,7 @@ def vus_pr(labels, scores, max_buffer):
     return total / (max_buffer + 1)
 
 
-def vus_roc(labels, scores, max_buffer):
+def vus_roc(labels: Labels, scores: Scores, max_buffer: int) -> float:
     """VUS-ROC over every distinct score, one buffer at a time, by trapezoids."""
     found = events(labels)
     total = 0.0
@@ -274,7 +292,7 @@ def vus_roc(labels, scores, max_buffer):
     return total / (max_buffer + 1)
 
 
-def pate(labels, scores, max_buffer):
+def pate(labels: Labels, scores: Scores, max_buffer: int) -> float:
     """PATE, threshold by threshold and instant by instant, as the paper words it."""
     found = events(labels)
     areas = []
@@ -326,10 +344,10 @@ def pate(labels, scores, max_buffer):
     return sum(areas) / len(areas)
 
 
-def nab(labels, scores, threshold, false=0.11, missed=1.0):
+def nab(labels: Labels, scores: Scores, threshold: float, false: float = 0.11, missed: float = 1.0) -> float:
     """The NAB score at a threshold: windows one by one, then every instant outside them."""
 
-    def worth(x):
+    def worth(x: float) -> float:
         return -1.0 if x > 3 else 2 / (1 + math.exp(5 * x)) - 1
 
     on, found, raw = active(scores, threshold), events(labels), 0.0
@@ -346,7 +364,7 @@ def nab(labels, scores, threshold, false=0.11, missed=1.0):
     return (raw - null) / (len(found) - null)
 
 
-def expected_false_alarms(labels, delta_max, p, times=None):
+def expected_false_alarms(labels: Labels, delta_max: float, p: float, times: Times = None) -> float:
     """E[FP] of independent alarms with probability p, by summing over where a run began and where it is raised again."""
     covered = {t for t, y in enumerate(labels) if y} | {
         t for window in windows(labels, delta_max, times) for t in window

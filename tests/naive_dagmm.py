@@ -1,12 +1,13 @@
 """DAGMM from its formulas, with loops and SciPy densities: eqs. (2), (5) and (6) of Zong et al. 2018."""
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.stats import multivariate_normal
 
 
-def features(window, rebuilt):
+def features(window: Any, rebuilt: Any) -> Any:
     """Relative Euclidean distance and cosine similarity of two flat windows that are not near zero."""
     difference = math.sqrt(sum((a - b) ** 2 for a, b in zip(window, rebuilt, strict=True)))
     length = math.sqrt(sum(a * a for a in window))
@@ -15,7 +16,7 @@ def features(window, rebuilt):
     return difference / length, dot / (length * other)
 
 
-def mixture(z, gamma):
+def mixture(z: Any, gamma: Any) -> Any:
     """Shares, means and covariances of eq. (5)."""
     n, k = gamma.shape
     shares, means, covariances = [], [], []
@@ -29,7 +30,7 @@ def mixture(z, gamma):
     return shares, means, covariances
 
 
-def energy(z, shares, means, covariances):
+def energy(z: Any, shares: Any, means: Any, covariances: Any) -> Any:
     """Eq. (6) by densities."""
     density = sum(
         share * multivariate_normal(mean, covariance).pdf(z)
@@ -38,7 +39,7 @@ def energy(z, shares, means, covariances):
     return -np.log(density)
 
 
-def least(shares, covariances):
+def least(shares: Any, covariances: Any) -> Any:
     """Minus the log of the sum of the components' highest densities."""
     dimension = len(covariances[0])
     peaks = [

@@ -1,9 +1,11 @@
 """Slow twins of what makes the deep detectors themselves: loops from the definitions, in numpy."""
 
+from typing import Any
+
 import numpy as np
 
 
-def kalman_log_density(z, transition, observation, state_noise, observation_noise):
+def kalman_log_density(z: Any, transition: Any, observation: Any, state_noise: Any, observation_noise: Any) -> float:
     """log p(z) of one sequence (T, d) under a linear Gaussian state-space model, by the Kalman filter."""
     size = z.shape[1]
     mean, covariance, total = np.zeros(size), np.eye(size), 0.0
@@ -18,16 +20,16 @@ def kalman_log_density(z, transition, observation, state_noise, observation_nois
     return total
 
 
-def _sigmoid(x):
+def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def dilated_gru(rows, weights, dilation):
+def dilated_gru(rows: Any, weights: Any, dilation: int) -> Any:
     """States (T, h) of a GRU whose state at t is updated from the one at t - dilation; ``weights`` as torch names them."""
     input_weight, state_weight = weights["weight_ih_l0"], weights["weight_hh_l0"]
     input_bias, state_bias = weights["bias_ih_l0"], weights["bias_hh_l0"]
     hidden = state_weight.shape[1]
-    states = []
+    states: list[Any] = []
     for t, row in enumerate(rows):
         before = states[t - dilation] if t >= dilation else np.zeros(hidden)
         from_row = np.split(input_weight @ row + input_bias, 3)
@@ -39,20 +41,21 @@ def dilated_gru(rows, weights, dilation):
     return np.array(states)
 
 
-def _cosine(a, b):
+def _cosine(a: Any, b: Any) -> Any:
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def hierarchical_distance(features, centres, transforms, joins, temperature):
+def hierarchical_distance(features: Any, centres: Any, transforms: Any, joins: Any, temperature: float) -> Any:
     """THOC's score of one instant from its features of every scale: assignment, update, join, cluster by cluster.
 
     ``transforms`` and ``joins`` are (weight, bias) pairs, one a scale and one between two scales.
     """
     inputs, shares = [features[0]], [1.0]
+    received: list[Any] = []
     for level, level_centres in enumerate(centres):
         if level:
             weight, bias = joins[level - 1]
-            inputs = [weight @ np.concatenate([value, features[level]]) + bias for value in received]  # noqa: F821
+            inputs = [weight @ np.concatenate([value, features[level]]) + bias for value in received]
         weight, bias = transforms[level]
         received = [np.zeros(len(bias)) for _ in level_centres]
         new_shares = [0.0 for _ in level_centres]
@@ -66,12 +69,12 @@ def hierarchical_distance(features, centres, transforms, joins, temperature):
     return float(np.dot(shares, distances)), shares
 
 
-def kl(p, q):
+def kl(p: Any, q: Any) -> Any:
     """KL(p || q) of two distributions over the same few outcomes."""
     return sum(a * np.log(a / b) for a, b in zip(p, q, strict=True) if a > 0)
 
 
-def gaussian_prior(sigma, length, row):
+def gaussian_prior(sigma: float, length: int, row: int) -> Any:
     """The prior association of one row: a Gaussian of the distance in time, rescaled to add up to 1."""
     density = [np.exp(-((j - row) ** 2) / (2 * sigma**2)) / (np.sqrt(2 * np.pi) * sigma) for j in range(length)]
     return np.array(density) / sum(density)

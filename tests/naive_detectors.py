@@ -1,11 +1,15 @@
 """Slow twins of the classical detectors: loops over instants and channels, straight from the definitions."""
 
 import math
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
 
 
-def spread(residuals, train):
+def spread(residuals: Array, train: Array) -> Array:
     """Standard deviation of each channel's residuals, at least a hundredth of its training range."""
     out = []
     for c in range(train.shape[1]):
@@ -15,14 +19,14 @@ def spread(residuals, train):
     return np.array(out)
 
 
-def residual_spread(residuals, train):
+def residual_spread(residuals: Array, train: Array) -> Array:
     """The same, or where the residuals' 99.9 % quantile would be 3.29 spreads if they were normal."""
     plain = spread(residuals, train)
     rare = [np.percentile([abs(value) for value in residuals[:, c]], 99.9) / 3.29 for c in range(train.shape[1])]
     return np.maximum(plain, rare)
 
 
-def ewma_residuals(values, smoothing):
+def ewma_residuals(values: Array, smoothing: float) -> Array:
     out = np.full(values.shape, np.nan)
     for c in range(values.shape[1]):
         level = values[0, c]
@@ -32,21 +36,21 @@ def ewma_residuals(values, smoothing):
     return out
 
 
-def linear_residuals(train, values, *, window, ridge, anchor):
+def linear_residuals(train: Array, values: Array, *, window: int, ridge: float, anchor: str) -> Any:
     """One channel at a time: stack windows, solve the penalised normal equations, forecast row by row."""
     out = np.full(values.shape, np.nan)
     level = train.mean(axis=0)
 
-    def base(past, c):
+    def base(past: Any, c: int) -> Any:
         return {"train": level[c], "last": past[-1], "mean": sum(past) / len(past)}[anchor]
 
     for c in range(train.shape[1]):
-        rows, targets = [], []
+        inputs, outputs = [], []
         for t in range(window, len(train)):
             past = list(train[t - window : t, c])
-            rows.append([value - base(past, c) for value in past])
-            targets.append(train[t, c] - base(past, c))
-        rows, targets = np.array(rows), np.array(targets)
+            inputs.append([value - base(past, c) for value in past])
+            outputs.append(train[t, c] - base(past, c))
+        rows, targets = np.array(inputs), np.array(outputs)
         centred = rows - rows.mean(axis=0)
         gram = centred.T @ centred / len(rows)
         penalty = ridge * np.trace(gram) / window
@@ -59,7 +63,7 @@ def linear_residuals(train, values, *, window, ridge, anchor):
     return out
 
 
-def var_forecast(train, values, *, order, ridge, center, scale):
+def var_forecast(train: Array, values: Array, *, order: int, ridge: float, center: Array, scale: Array) -> Any:
     """Least squares with the penalty written as extra rows."""
     x = (train - center) / scale
     rows = np.array([x[t - order : t].ravel() for t in range(order, len(x))])
@@ -76,15 +80,15 @@ def var_forecast(train, values, *, order, ridge, center, scale):
     return out
 
 
-def flat_windows(values, window):
+def flat_windows(values: Array, window: int) -> Array:
     return np.array([values[t - window + 1 : t + 1].ravel() for t in range(window - 1, len(values))])
 
 
-def nearest_distances(row, stored, *, allowed):
+def nearest_distances(row: Array, stored: Array, *, allowed: Any) -> Any:
     return sorted(math.dist(row, other) for other, good in zip(stored, allowed, strict=True) if good)
 
 
-def arima_errors(values, *, ar, d, ma, mean):
+def arima_errors(values: Any, *, ar: Any, d: int, ma: Any, mean: float) -> Any:
     """Difference d times, subtract the mean, unroll the recursion; errors before the model's reach are 0."""
     w = values.copy()
     for _ in range(d):
@@ -103,7 +107,7 @@ def arima_errors(values, *, ar, d, ma, mean):
     return out
 
 
-def ecod_scores(train, values):
+def ecod_scores(train: Array, values: Array) -> Any:
     """Sums of minus log tail probabilities, the row itself counted among n + 1."""
     n = len(train)
     out = []
@@ -119,7 +123,7 @@ def ecod_scores(train, values):
     return np.array(out)
 
 
-def spectral_contrast(window):
+def spectral_contrast(window: Any) -> Any:
     """One channel's contrast at the newest instant, with the transform written out."""
     size = len(window)
     x = window - window.mean()

@@ -1,9 +1,11 @@
 """Slow twins of the alarm layer, from the definitions: loops allowed, numpy tricks forbidden."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 
-def kth_distance(query, points, k):
+def kth_distance(query: Sequence[float], points: Sequence[Sequence[float]], k: int) -> float:
     distances = []
     for point in points:
         total = 0.0
@@ -13,9 +15,9 @@ def kth_distance(query, points, k):
     return sorted(distances)[k - 1]
 
 
-def cusum(evidence, threshold, end, cooldown):
+def cusum(evidence: Sequence[float], threshold: float, end: str, cooldown: int) -> list[tuple[float | None, bool, int]]:
     """(statistic, active, onset) instant by instant; None for an unknown statistic."""
-    out = []
+    out: list[tuple[float | None, bool, int]] = []
     s, quiet, on, left = 0.0, 0, False, 0
     for t, e in enumerate(evidence):
         if math.isnan(e):
@@ -45,10 +47,10 @@ def cusum(evidence, threshold, end, cooldown):
     return out
 
 
-def window_sum(evidence, threshold, length, hold):
+def window_sum(evidence: Sequence[float], threshold: float, length: int, hold: int) -> list[tuple[float | None, bool]]:
     """(statistic, active); None for an unknown statistic. Sums are exact, so compare with a tolerance."""
-    out = []
-    since = []
+    out: list[tuple[float | None, bool]] = []
+    since: list[float] = []
     for e in evidence:
         if math.isnan(e):
             since = []
@@ -61,12 +63,25 @@ def window_sum(evidence, threshold, length, hold):
     return out
 
 
-def excess(scores, *, level, centre, quantile, clip, lag, window, warm, enter, gap, lasting):
+def excess(
+    scores: Sequence[float],
+    *,
+    level: float,
+    centre: float,
+    quantile: float,
+    clip: float,
+    lag: int,
+    window: int,
+    warm: int,
+    enter: int,
+    gap: int,
+    lasting: int,
+) -> Any:
     """Evidence of each score, from the definition."""
-    past = []
-    raw = []
+    past: list[float] = []
+    raw: list[float] = []
     out = []
-    above = []  # places, among the known scores, of this excess's scores above the reference
+    above: list[int] = []  # places, among the known scores, of this excess's scores above the reference
     changed = None
     for score in scores:
         if math.isnan(score):
@@ -97,7 +112,7 @@ def excess(scores, *, level, centre, quantile, clip, lag, window, warm, enter, g
     return out
 
 
-def compressed_sum(rows, *, length, hold, unit):
+def compressed_sum(rows: Sequence[Sequence[float]], *, length: int, hold: int, unit: float) -> Any:
     """The statistic of rows of evidence, one number a view, none unknown."""
     totals = []
     for i in range(len(rows)):

@@ -4,6 +4,7 @@ No test may rest on last bits. torch and numpy are told to leave out the newest 
 has them, else AVX2), and every library gets one thread; the order of sums is then another one than in ``make test``.
 """
 
+import importlib
 import os
 import sys
 
@@ -11,7 +12,8 @@ import sys
 def lesser() -> dict[str, str]:
     """Environment variables that take the newest instruction set away."""
     import torch
-    from numpy._core import _multiarray_umath as numpy_core
+
+    numpy_core = importlib.import_module("numpy._core._multiarray_umath")
 
     newest = "AVX512" in torch.backends.cpu.get_cpu_capability()
     there = [name for name in numpy_core.__cpu_dispatch__ if numpy_core.__cpu_features__.get(name)]
