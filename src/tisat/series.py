@@ -35,12 +35,12 @@ from tisat.reading.columns import Roles, clock_like, meant, order_of
 from tisat.reading.files import Columns, Reading, check_file, parts_of, read_columns, stem_of
 from tisat.reading.times import arrow_times, in_time_order
 
-Floats: TypeAlias = npt.NDArray[np.floating[Any]]
+AnyFloats: TypeAlias = npt.NDArray[np.floating[Any]]
 
 GAP_FACTOR = 1.5  # a step longer than this many sampling periods is a gap: a row is missing once it reaches 2
 
 
-def _check_values(values: object) -> Floats:
+def _check_values(values: object) -> AnyFloats:
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing
     array = np.asarray(values)
@@ -117,7 +117,7 @@ class Series:
     Parameters
     ----------
     values : array of shape (T, C) or (T,)
-        Floats; NaN is a missing value. float32 stays float32, everything else becomes float64. Not copied, and marked
+        AnyFloats; NaN is a missing value. float32 stays float32, everything else becomes float64. Not copied, and marked
         read-only in the series' own view.
     timestamps : array of shape (T,), optional
         Dates (kept as ``datetime64[ns]`` in UTC) or numbers in seconds, strictly increasing. Numbers as large as dates
@@ -143,7 +143,7 @@ class Series:
     [[3.0, 4.0], [5.0, 6.0]]
     """
 
-    values: Floats  # (T, C)
+    values: AnyFloats  # (T, C)
     timestamps: npt.NDArray[Any] | None = None  # (T,), datetime64[ns] or float64 seconds
     channels: tuple[str, ...] = ()  # C names
     labels: npt.NDArray[np.bool_] | None = None  # (T,)
@@ -424,7 +424,7 @@ class Series:
         )
 
 
-def _range(values: Floats) -> tuple[float, float, float, float]:
+def _range(values: AnyFloats) -> tuple[float, float, float, float]:
     known = values[~np.isnan(values)]
     if not len(known):
         return (np.nan, np.nan, np.nan, 1.0)

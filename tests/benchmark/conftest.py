@@ -6,7 +6,7 @@ import pytest
 
 from tisat.benchmark.drive import drive
 from tisat.benchmark.engine import InlineEngine
-from tisat.benchmark.evaluation import Evaluation
+from tisat.benchmark.evaluation import Results
 from tisat.benchmark.experiment import read_experiment
 from tisat.benchmark.frozen import Frozen, gather
 from tisat.benchmark.sources import Source
@@ -38,11 +38,11 @@ def task_of(plants):
 
 
 @pytest.fixture(scope="session")
-def smoke(tmp_path_factory) -> tuple[Frozen, Evaluation]:
+def smoke(tmp_path_factory) -> tuple[Frozen, Results]:
     folder = tmp_path_factory.mktemp("smoke")
     plan = read_experiment(ROOT / "experiments" / "smoke.toml")
     store = Store(folder)
     progress = drive(list(plan.tasks()), plan.sources, store, InlineEngine())
     assert not progress.failed
-    evaluation = Evaluation(plan, store)
+    evaluation = Results(plan, store)
     return gather(evaluation), evaluation

@@ -11,7 +11,7 @@ import pytest
 from tisat import registry
 from tisat.benchmark.drive import drive
 from tisat.benchmark.engine import InlineEngine
-from tisat.benchmark.evaluation import Evaluation
+from tisat.benchmark.evaluation import Results
 from tisat.benchmark.frozen import FILES, gather, read_frozen, write_frozen
 from tisat.benchmark.layout import Layout
 from tisat.benchmark.printed import read_printed
@@ -79,7 +79,7 @@ def test_the_seed_that_is_not_done_and_the_entity_that_failed_are_said(tmp_path,
         t for t in plan.tasks() if not (t.detector == "last-value" and t.entity == "plant-2") and t.seed in (None, 0)
     ]
     drive(tasks, plan.sources, store, InlineEngine())
-    frozen = gather(Evaluation(plan, store))
+    frozen = gather(Results(plan, store))
     figure = next(f for f in frozen.figures if f.system == "last value")
     assert (figure.entities, figure.of) == (2, 3)
     assert "last value on plants: 1 tasks" in frozen.about["not_run"]

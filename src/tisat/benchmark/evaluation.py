@@ -85,7 +85,7 @@ def statistic_of(arrays: dict[str, Floats], rule: AlarmRule) -> Floats:
     return rule.accumulate(evidence_of(arrays, rule), threshold=NEVER).statistic
 
 
-class Evaluation:
+class Results:
     """An experiment's stored results, ready to be counted.
 
     Parameters

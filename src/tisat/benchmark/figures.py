@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat.benchmark.evaluation import Evaluation, Run, nominal_unit
+from tisat.benchmark.evaluation import Results, Run, nominal_unit
 from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
 from tisat.metrics import best_adjusted_f1, best_random_guess, chance_corrected, random_guess
 
@@ -130,7 +130,7 @@ class Coin:
     best_f1: float
 
 
-def _weights(evaluation: Evaluation, dataset: str, entities: Sequence[str]) -> Floats:
+def _weights(evaluation: Results, dataset: str, entities: Sequence[str]) -> Floats:
     """Resamples of the data set's entities, the same for every system; those a system lacks are left out."""
     everyone = evaluation.entities[dataset]
     columns = [everyone.index(entity) for entity in entities]
@@ -141,7 +141,7 @@ def _spread(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
 
 
-def _seeds(evaluation: Evaluation, runs: Sequence[Run], entities: Sequence[str], rule: str, delta_max: int) -> Seeds:
+def _seeds(evaluation: Results, runs: Sequence[Run], entities: Sequence[str], rule: str, delta_max: int) -> Seeds:
     """Pooled and mean SPD of each seed, and of each resample averaged over seeds; kept, for figures and differences share them."""
     key = (tuple(run.done[entity] for run in runs for entity in entities), rule, delta_max)
     if key not in evaluation.resampled:
@@ -159,7 +159,7 @@ def _seeds(evaluation: Evaluation, runs: Sequence[Run], entities: Sequence[str],
 
 
 def floor_of(
-    evaluation: Evaluation, dataset: str, entities: Sequence[str], rule: str, delta_max: int
+    evaluation: Results, dataset: str, entities: Sequence[str], rule: str, delta_max: int
 ) -> tuple[float, float]:
     """The best fool, pooled and mean: those of the labels alone, and coins that get the rule's post-processing."""
     plain = evaluation.floors(dataset, entities, delta_max)
@@ -169,7 +169,7 @@ def floor_of(
     return max(plain.best, pooled), max(plain.best_per_series_mean, mean)
 
 
-def figures(evaluation: Evaluation, *, rules: Iterable[str], deltas: Iterable[int]) -> list[Figure]:
+def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int]) -> list[Figure]:
     """A figure for every system and data set that has results."""
     found = []
     cells = [(rule, delta) for delta in deltas for rule in rules]
@@ -227,7 +227,7 @@ def _less(one: Seeds, other: Seeds) -> tuple[float, float, float, float, float, 
     return pooled.value, pooled.low, pooled.high, mean.value, mean.low, mean.high
 
 
-def differences(evaluation: Evaluation, *, reference: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
+def differences(evaluation: Results, *, reference: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
     """Every system against the reference, paired by entity and resample."""
     found = []
     for rule in rules:
@@ -244,7 +244,7 @@ def differences(evaluation: Evaluation, *, reference: str, rules: Iterable[str],
     return found
 
 
-def rule_differences(evaluation: Evaluation, *, against: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
+def rule_differences(evaluation: Results, *, against: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
     """The same system under another rule less under ``against``: what the rule is worth, whatever the model."""
     found = []
     for rule in rules:
@@ -261,7 +261,7 @@ def rule_differences(evaluation: Evaluation, *, against: str, rules: Iterable[st
     return found
 
 
-def entity_figures(evaluation: Evaluation, *, rules: Iterable[str], delta_max: int) -> list[EntityFigure]:
+def entity_figures(evaluation: Results, *, rules: Iterable[str], delta_max: int) -> list[EntityFigure]:
     """SPD of every system on every entity."""
     found = []
     for dataset in evaluation.entities:
@@ -277,7 +277,7 @@ def entity_figures(evaluation: Evaluation, *, rules: Iterable[str], delta_max: i
     return found
 
 
-def adjusted_figures(evaluation: Evaluation) -> list[Adjusted]:
+def adjusted_figures(evaluation: Results) -> list[Adjusted]:
     """Point-adjusted precision, recall and F1 of every system, pooled, at the threshold an oracle chooses."""
     found = []
     for dataset, everyone in evaluation.entities.items():

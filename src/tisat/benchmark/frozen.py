@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_type_hints
 from tisat import registry
 from tisat._version import __version__
 from tisat.artefact import write_bytes
-from tisat.benchmark.evaluation import Evaluation
+from tisat.benchmark.evaluation import Results
 from tisat.benchmark.experiment import Experiment, System
 from tisat.benchmark.figures import (
     Adjusted,
@@ -118,7 +118,7 @@ def _settings(system: System) -> dict[str, Any]:
     return {name: in_use[name] for name in ("preset", "anchor") if in_use.get(name) is not None}
 
 
-def gather(evaluation: Evaluation) -> Frozen:
+def gather(evaluation: Results) -> Frozen:
     """Every figure that an experiment of this kind shows."""
     plan = evaluation.experiment
     kind = plan.kind

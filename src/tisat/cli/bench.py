@@ -173,11 +173,11 @@ def bench(
 def _show(plan: Any, results: Any, *, report: Path | None, freeze: Path | None, json: bool) -> None:
     from dataclasses import asdict
 
-    from tisat.benchmark.evaluation import Evaluation
+    from tisat.benchmark.evaluation import Results
     from tisat.benchmark.frozen import FILES, gather, write_frozen
     from tisat.benchmark.tables import tables_of
 
-    evaluation = Evaluation(plan, results)
+    evaluation = Results(plan, results)
     frozen = gather(evaluation)
     if freeze is not None:
         typer.echo(f"frozen: {write_frozen(freeze, frozen)}", err=True)

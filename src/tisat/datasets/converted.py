@@ -26,7 +26,7 @@ from tisat.errors import DataFileError
 from tisat.events import events_from_labels, labels_from_events
 from tisat.reading.packing import problem
 from tisat.reading.tables import parquet_batches
-from tisat.series import Floats, Series
+from tisat.series import AnyFloats, Series
 
 FORMAT = 1  # raised when an older reader could misread the folder
 FOLDER = "converted"  # under the data root
@@ -145,7 +145,7 @@ def read_document(root: Path, card: Card) -> dict[str, Any]:
     return document
 
 
-def _values(folder: Path, entity: str, split: str, shape: tuple[int, int]) -> Floats:
+def _values(folder: Path, entity: str, split: str, shape: tuple[int, int]) -> AnyFloats:
     file = folder / f"{entity}.{split}.npy"
     try:
         values = np.load(file, mmap_mode="r", allow_pickle=False)

@@ -11,10 +11,10 @@ import numpy as np
 
 from tisat._validation import check_integer, check_real
 from tisat.errors import ParameterError, SeriesError
-from tisat.series import Floats, Series, as_series
+from tisat.series import AnyFloats, Series, as_series
 
 
-def windows(series: Any, *, length: int, step: int = 1) -> Floats:
+def windows(series: Any, *, length: int, step: int = 1) -> AnyFloats:
     """All windows of ``length`` consecutive instants, as a read-only view that shares the series' memory.
 
     Parameters

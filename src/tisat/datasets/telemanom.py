@@ -21,7 +21,7 @@ from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock
 from tisat.events import labels_from_events
 from tisat.reading.packing import problem
-from tisat.series import Floats, Series
+from tisat.series import AnyFloats, Series
 
 LABELS = "labeled_anomalies.csv"
 COLUMNS = ("chan_id", "spacecraft", "anomaly_sequences", "class", "num_values")
@@ -83,7 +83,7 @@ def read_channels(folder: Path, card: Card) -> dict[str, Channel]:
     return found
 
 
-def read_array(folder: Path, card: Card, channel: str, split: str, *, telemetry_only: bool, strict: bool) -> Floats:
+def read_array(folder: Path, card: Card, channel: str, split: str, *, telemetry_only: bool, strict: bool) -> AnyFloats:
     """One array, memory-mapped; or the telemetry column alone, copied out."""
     file = folder / split / f"{channel}.npy"
     if not file.is_file():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tisat.base import Array
-from tisat.detectors._windows import blocks_of, windows_of
+from tisat.detectors._windows import blocks_of, sliding_windows
 
 
 def window_moments(parts: Sequence[Array], *, window: int) -> tuple[Array, Array]:
@@ -25,7 +25,7 @@ def window_moments(parts: Sequence[Array], *, window: int) -> tuple[Array, Array
     size = window * parts[0].shape[1]
     n, total, products = 0, np.zeros(size), np.zeros((size, size))
     for part in parts:
-        for _, block in blocks_of(windows_of(part, window=window)):
+        for _, block in blocks_of(sliding_windows(part, window=window)):
             flat = block.reshape(len(block), -1)
             n += len(flat)
             total += flat.sum(axis=0)

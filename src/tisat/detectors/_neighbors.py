@@ -19,7 +19,7 @@ from tisat._compiled import compiled
 from tisat._nearest import insert
 from tisat._validation import check_integer
 from tisat.base import Array
-from tisat.detectors._windows import StandardWindowDetector, blocks_of, training_windows, windows_of
+from tisat.detectors._windows import StandardWindowDetector, blocks_of, sliding_windows, training_windows
 from tisat.errors import SeriesError
 from tisat.parameters import integer, learned
 
@@ -249,7 +249,7 @@ class NeighborDetector(StandardWindowDetector):
     def _nominal_points(self, parts: Sequence[Array]) -> list[Array]:
         scored = []
         for numbers, part in self._numbered([part for part in parts if len(part) >= self.window]):
-            for block, windows in blocks_of(windows_of(part, window=self.window)):
+            for block, windows in blocks_of(sliding_windows(part, window=self.window)):
                 flat = self._standardise(windows).reshape(len(windows), -1)
                 first = np.searchsorted(self.when_, numbers[block] - self.window + 1, side="left")
                 last = np.searchsorted(self.when_, numbers[block] + self.window - 1, side="right")

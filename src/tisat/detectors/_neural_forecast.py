@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 else:
     torch = require("torch", whose="A neural detector")
 
-Floats: TypeAlias = npt.NDArray[np.float32]
+Singles: TypeAlias = npt.NDArray[np.float32]
 
 ANCHORS = ("mean", "last", "none")
 AGGREGATIONS: dict[str, Callable[[Array], Array]] = {
@@ -203,11 +203,11 @@ class NeuralForecaster(NeuralDetector[Network]):
 
     # ------------------------------------------------------------------ scoring
 
-    def _live_session(self) -> Callable[[Floats], Floats] | None:
+    def _live_session(self) -> Callable[[Singles], Singles] | None:
         """A quicker way for the network to answer one window, prepared once; None: there is none."""
         return None
 
-    def _network_forecast(self, deviations: Floats, *, live: bool = False) -> Floats:
+    def _network_forecast(self, deviations: Singles, *, live: bool = False) -> Singles:
         """What the network says ``(b, leads, C)`` to deviations from the anchor ``(b, L, C)``."""
         session = self._live_session() if live and len(deviations) == 1 else None
         if session is not None:

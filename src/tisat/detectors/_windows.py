@@ -21,7 +21,7 @@ from tisat.parameters import integer, learned
 BLOCK_VALUES = 4_000_000  # values copied at a time: 32 MB
 
 
-def windows_of(part: Array, *, window: int) -> Array:
+def sliding_windows(part: Array, *, window: int) -> Array:
     """All windows of one array as a view ``(T - window + 1, window, C)``; none where it is shorter than a window."""
     if len(part) < window:
         return np.empty((0, window, part.shape[1]))
@@ -49,7 +49,7 @@ def parts_longer_than(length: int, parts: Sequence[Array], *, whose: str) -> lis
 
 def training_windows(parts: Sequence[Array], *, window: int, stride: int = 1, limit: int | None = None) -> Array:
     """Windows of all parts ``(n, window, C)``, every ``stride``-th, thinned evenly to at most ``limit``."""
-    views = [windows_of(part, window=window)[::stride] for part in parts]
+    views = [sliding_windows(part, window=window)[::stride] for part in parts]
     total = sum(map(len, views))
     if limit is None or total <= limit:
         return np.concatenate(views)
@@ -75,7 +75,7 @@ class WindowedDetector(Detector):
         return self.window - 1
 
     def _points(self, part: Array) -> Array:
-        windows = windows_of(part, window=self.window)
+        windows = sliding_windows(part, window=self.window)
         blocks = [self._window_points(block) for _, block in blocks_of(windows)]
         if not blocks:
             return np.full((len(part), getattr(self, "n_points_", 1)), np.nan)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.base import Array, Detector, Stream
-from tisat.detectors._windows import windows_of
+from tisat.detectors._windows import sliding_windows
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.parameters import integer, value
 
@@ -78,7 +78,7 @@ class FunctionDetector(Detector):
     def _points(self, part: Array) -> Array:
         if self.context is None:
             return self._call(part)
-        windows = windows_of(part, window=self.context + 1)
+        windows = sliding_windows(part, window=self.context + 1)
         if len(windows) == 0:
             return np.full((len(part), getattr(self, "n_points_", 1)), np.nan)
         points = np.stack([self._call(window)[-1] for window in windows])

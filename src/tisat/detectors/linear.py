@@ -21,7 +21,7 @@ import numpy as np
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector
 from tisat.detectors._ridge import RidgeMoments
-from tisat.detectors._windows import blocks_of, parts_longer_than, windows_of
+from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows
 from tisat.parameters import integer, learned, real
 
 
@@ -75,7 +75,7 @@ class Linear(ForecastDetector):
         for c in range(channels):
             moments = RidgeMoments(window, 1)
             for part, anchor in zip(parts, anchors, strict=True):
-                for rows, block in blocks_of(windows_of(part[:-1, c : c + 1], window=window)):
+                for rows, block in blocks_of(sliding_windows(part[:-1, c : c + 1], window=window)):
                     base = anchor[rows, c : c + 1]  # (n, 1)
                     moments.add((block[:, :, 0] - base) / scale[c], (part[window:, c : c + 1][rows] - base) / scale[c])
             weights, intercepts = moments.solve(ridge=ridge)

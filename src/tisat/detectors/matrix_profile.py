@@ -14,7 +14,7 @@ import numpy as np
 
 from tisat.base import Array, Detector
 from tisat.detectors._neighbors import nearest
-from tisat.detectors._windows import blocks_of, parts_longer_than, training_windows, windows_of
+from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows, training_windows
 from tisat.parameters import integer, learned
 
 
@@ -86,7 +86,7 @@ class MatrixProfile(Detector):
     def _points(self, part: Array) -> Array:
         points = np.full_like(part, np.nan)
         for c in range(part.shape[1]):
-            for rows, block in blocks_of(windows_of(part[:, c : c + 1], window=self.window)):
+            for rows, block in blocks_of(sliding_windows(part[:, c : c + 1], window=self.window)):
                 distances, _ = nearest(z_normalised(block[:, :, 0]), self.stored_[c], k=1)
                 points[self.window - 1 :, c][rows] = distances[:, 0]
         return points
@@ -100,7 +100,7 @@ class MatrixProfile(Detector):
             last = np.searchsorted(self.when_, numbers + self.window - 1, side="right")
             points = np.full((len(numbers), part.shape[1]), np.nan)
             for c in range(part.shape[1]):
-                windows = windows_of(part[:, c : c + 1], window=self.window)[:, :, 0]
+                windows = sliding_windows(part[:, c : c + 1], window=self.window)[:, :, 0]
                 points[:, c] = nearest(z_normalised(windows), self.stored_[c], k=1, skip=(first, last))[0][:, 0]
             scored.append(points[np.isfinite(points).all(axis=1)])
         return scored

@@ -16,7 +16,7 @@ from tisat.base import Array
 from tisat.detectors._checkpoint import Progress
 from tisat.detectors._forecast import SPREAD_FLOOR
 from tisat.detectors._neural import Batches, Optimizers
-from tisat.detectors._neural_forecast import Floats, NeuralForecaster
+from tisat.detectors._neural_forecast import NeuralForecaster, Singles
 from tisat.errors import ParameterError
 from tisat.nn.forecaster import SparseTransformer
 from tisat.nn.onnx_session import one_window_session
@@ -104,7 +104,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
     max_windows: int | None = integer(compact=4_000, paper=None, released=None, none="all of them")
     gradient_clip: float | None = real(compact=1.0, paper=None, released=None, none="not clipped")
 
-    _session: Callable[[Floats], Floats] | None = learned()  # made when the first row arrives
+    _session: Callable[[Singles], Singles] | None = learned()  # made when the first row arrives
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -142,7 +142,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
         self.__dict__.pop("_session", None)
         super()._fit(parts, checkpoint=checkpoint, resume=resume)
 
-    def _live_session(self) -> Callable[[Floats], Floats] | None:
+    def _live_session(self) -> Callable[[Singles], Singles] | None:
         if "_session" not in vars(self):
             self._session = one_window_session(self.network_, (self.window, self.n_channels_))
         return self._session

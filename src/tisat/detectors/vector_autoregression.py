@@ -13,7 +13,7 @@ import numpy as np
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector, nominal_spread
 from tisat.detectors._ridge import RidgeMoments
-from tisat.detectors._windows import blocks_of, parts_longer_than, windows_of
+from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows
 from tisat.parameters import integer, learned, real
 
 
@@ -55,14 +55,14 @@ class VectorAutoregression(ForecastDetector):
         moments = RidgeMoments(order * channels, channels)
         for part in parts:
             scaled = (part - self.center_) / self.scale_
-            for where, block in blocks_of(windows_of(scaled[:-1], window=order)):
+            for where, block in blocks_of(sliding_windows(scaled[:-1], window=order)):
                 moments.add(block.reshape(len(block), -1), scaled[order:][where])
         self.weights_, self.intercepts_ = moments.solve(ridge=ridge)
 
     def _forecast(self, part: Array) -> Array:
         forecast = np.full_like(part, np.nan)
         scaled = (part - self.center_) / self.scale_
-        for where, block in blocks_of(windows_of(scaled[:-1], window=self.order)):
+        for where, block in blocks_of(sliding_windows(scaled[:-1], window=self.order)):
             standard = block.reshape(len(block), -1) @ self.weights_ + self.intercepts_
             forecast[self.order :][where] = standard * self.scale_ + self.center_
         return forecast

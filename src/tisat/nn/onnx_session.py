@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-Floats: TypeAlias = npt.NDArray[np.float32]
+Singles: TypeAlias = npt.NDArray[np.float32]
 
 
 def session_available() -> bool:
@@ -26,7 +26,7 @@ def session_available() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in ("onnx", "onnxruntime"))
 
 
-def one_window_session(network: torch.nn.Module, shape: tuple[int, int]) -> Callable[[Floats], Floats] | None:
+def one_window_session(network: torch.nn.Module, shape: tuple[int, int]) -> Callable[[Singles], Singles] | None:
     """A function from one window ``(1, L, C)`` to the network's output, or None where there can be no session.
 
     Parameters
@@ -65,7 +65,7 @@ def one_window_session(network: torch.nn.Module, shape: tuple[int, int]) -> Call
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(graph.getvalue(), options, providers=["CPUExecutionProvider"])
 
-    def run(window: Floats) -> Floats:
+    def run(window: Singles) -> Singles:
         return np.asarray(session.run(None, {"window": window})[0])
 
     return run

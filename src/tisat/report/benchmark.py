@@ -13,7 +13,7 @@ import numpy as np
 
 from tisat.artefact import write_bytes
 from tisat.benchmark.captions import TITLES, rule_title, where_from
-from tisat.benchmark.evaluation import Evaluation
+from tisat.benchmark.evaluation import Results
 from tisat.benchmark.figures import floor_of
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.layout import Layout
@@ -73,7 +73,7 @@ def curve_systems(frozen: Frozen, rule: str) -> list[str]:
     return fixed + rest[: SHOWN_CURVES - len(fixed)]
 
 
-def _curves(frozen: Frozen, evaluation: Evaluation, rule: str) -> Group | None:
+def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
     delta = frozen.about["delta_max"]
     drawn, floors = {}, {}
     for dataset, everyone in evaluation.entities.items():
@@ -88,7 +88,7 @@ def _curves(frozen: Frozen, evaluation: Evaluation, rule: str) -> Group | None:
     return curves_group(drawn, floors) if drawn else None
 
 
-def _pictures(frozen: Frozen, evaluation: Evaluation | None) -> list[Section]:
+def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
     """Pictures before tables; what holds for all of them is said once, in the section that comes first."""
     delta, rules = frozen.about["delta_max"], frozen.about["rules"]
     sections = []
@@ -148,7 +148,7 @@ def _answer(frozen: Frozen) -> tuple[str, list[str]]:
     return (sentences[0] if sentences else ""), sentences[1:]
 
 
-def _entity_pages(folder: Path, frozen: Frozen, evaluation: Evaluation, command: str) -> Section:
+def _entity_pages(folder: Path, frozen: Frozen, evaluation: Results, command: str) -> Section:
     """A page for every entity, and the section that links to them."""
     (folder / "entities").mkdir(parents=True, exist_ok=True)
     systems = curve_systems(frozen, frozen.about["rules"][-1])
@@ -174,7 +174,7 @@ def _entity_pages(folder: Path, frozen: Frozen, evaluation: Evaluation, command:
 
 
 def report_page(
-    frozen: Frozen, evaluation: Evaluation | None = None, *, extra: Sequence[Section] = (), command: str = ""
+    frozen: Frozen, evaluation: Results | None = None, *, extra: Sequence[Section] = (), command: str = ""
 ) -> str:
     """The report as one HTML text."""
     about = frozen.about
@@ -221,7 +221,7 @@ def report_page(
 
 
 def write_report(
-    folder: Path, frozen: Frozen, evaluation: Evaluation | None = None, *, entities: bool = True, command: str = ""
+    folder: Path, frozen: Frozen, evaluation: Results | None = None, *, entities: bool = True, command: str = ""
 ) -> Path:
     """Write ``index.html``, one page for each entity, and the tables as Markdown, LaTeX and csv; returns the index.
 
@@ -230,7 +230,7 @@ def write_report(
     folder : path
     frozen : Frozen
         The figures.
-    evaluation : Evaluation, optional
+    evaluation : Results, optional
         The stored scores, for curves and pages of single entities; without it the report has neither.
     entities : bool
         Whether to write the pages of single entities.

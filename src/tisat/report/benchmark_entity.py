@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tisat.benchmark.captions import TITLES, rule_title
-from tisat.benchmark.evaluation import Evaluation, statistic_of
+from tisat.benchmark.evaluation import Results, statistic_of
 from tisat.benchmark.frozen import Frozen
 from tisat.metrics import count_alarms
 from tisat.report.charts import Group, Mark, channel_panel, evidence_panel, lanes, places, span, thinned
@@ -23,7 +23,7 @@ POINTS = 3000  # of one curve; the least and the greatest value of each stretch 
 RULE = "excess"
 
 
-def nominal_threshold(evaluation: Evaluation, identifier: str, rule: str) -> float:
+def nominal_threshold(evaluation: Results, identifier: str, rule: str) -> float:
     """The highest value the rule's statistic reached on nominal rows; the next float above it is the threshold."""
     arrays = evaluation.store.arrays(identifier)
     made = evaluation.rule(rule)
@@ -35,7 +35,7 @@ def nominal_threshold(evaluation: Evaluation, identifier: str, rule: str) -> flo
 
 
 def entity_page(
-    frozen: Frozen, evaluation: Evaluation, *, dataset: str, entity: str, systems: Sequence[str], command: str = ""
+    frozen: Frozen, evaluation: Results, *, dataset: str, entity: str, systems: Sequence[str], command: str = ""
 ) -> str | None:
     """The page as HTML, or None where no system has this entity."""
     train, test = evaluation.experiment.sources[dataset].pair(entity)
