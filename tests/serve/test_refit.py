@@ -154,6 +154,10 @@ def test_the_shadow_judges_what_came_since_and_raises_nothing(engine):
     assert {one.entity for one in shadow.alarms if one.was} == {"e1"}
     raised = [one for one in people.view.alarms() if one.raised >= shadow.since]
     assert len(people.view.alarms()) == before + len(raised), "the book has those of the model in force alone"
+    people.decide(made.id, take=False, author="eva")
+    assert engine.store.read("SELECT count(*) FROM models") == [(0,)], "what nobody took is not kept"
+    with pytest.raises(InputError, match="may still be taken"):
+        people.refits.shadow(made.id)
     with pytest.raises(InputError, match="about a threshold"):
         people.refits.shadow(people.propose(entity="e1", author="eva").id)
 
@@ -181,7 +185,7 @@ def test_a_store_of_the_first_version_is_taken_along(engine, engine_in, tmp_path
     path = tmp_path / "watch" / "tisat-serve.db"
     with sqlite3.connect(path) as old:
         old.executescript(
-            "DROP TABLE models; ALTER TABLE calibrations DROP COLUMN model; ALTER TABLE history DROP COLUMN model; PRAGMA user_version=1;"
+            "DROP TABLE models; DROP TABLE marks; DROP TABLE owners; ALTER TABLE calibrations DROP COLUMN model; ALTER TABLE history DROP COLUMN model; PRAGMA user_version=1;"
         )
     old.close()
     again = engine_in(tmp_path / "watch")

@@ -200,8 +200,10 @@ class People:
             raise InputError(f"The proposal must be open. Number {number} is {proposal.state}.")
         if not take:
             self._state(number, "left", author, reason)
-            return self.view.proposal(number)
         document = json.loads(self.store.read("SELECT document FROM proposals WHERE id = ?", (number,))[0][0])
+        if not take:
+            self.refits.forget(document.get("model", 0))
+            return self.view.proposal(number)
         model = document.get("model", self._model_of(proposal))
         calibration = Calibration.from_json(document["calibration"])
         self._adopt(number, proposal, calibration, model, author, reason, state="taken")

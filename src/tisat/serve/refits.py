@@ -62,7 +62,7 @@ class Refits:
         if not self._busy.acquire(blocking=False):
             raise InputError("A refit must be made one at a time. Another one is being made; ask again later.")
         try:
-            names = [name for name, cell in self.engine.cells.items() if cell.group == home.name]
+            names = [name for name, cell in list(self.engine.cells.items()) if cell.group == home.name]
             parts, said = self.nominal(home, names)
             calibration = home.watches[home.calibration].calibration
             watch = refitted(home.watch, parts, budget or calibration.budget)
@@ -195,11 +195,15 @@ class Refits:
             raise InputError(f"The proposal must be there. Got {number}, which is not.")
         group, text, _ = found[0]
         document = json.loads(text)
+        if document.get("kind") == "refit" and not self.store.read(
+            "SELECT 1 FROM models WHERE id = ?", (document["model"],)
+        ):
+            raise InputError(f"A shadow must be that of a refit that may still be taken. Proposal {number} was left.")
         if document.get("kind") != "refit" or group not in self.engine.groups:
             raise InputError(f"A shadow must be that of a refit. Proposal {number} is about a threshold; see /whatif.")
         home = self.engine.groups[group]
         watch = self.model(int(document["model"]))
-        names = [name for name, cell in self.engine.cells.items() if cell.group == group]
+        names = [name for name, cell in list(self.engine.cells.items()) if cell.group == group]
         seen = self.judged(home, watch, names, int(document["since"]), FOREVER)
         return Shadow(
             proposal=number,
@@ -218,9 +222,15 @@ class Refits:
             self._models[number] = watch_from(self.store.read("SELECT body FROM models WHERE id = ?", (number,))[0][0])
         return self._models[number]
 
+    def forget(self, number: int) -> None:
+        """A model that nobody took is not kept."""
+        self._models.pop(number, None)
+        with self.store.writing() as write:
+            write.execute("DELETE FROM models WHERE id = ? AND id NOT IN (SELECT model FROM calibrations)", (number,))
+
     def newest(self, group: str) -> int:
         """The time of the latest row of a group."""
-        return max((cell.newest for cell in self.engine.cells.values() if cell.group == group), default=0)
+        return max((cell.newest for cell in list(self.engine.cells.values()) if cell.group == group), default=0)
 
 
 def refitted(watch: Watch, parts: list[Series], budget: str) -> Watch:

@@ -40,7 +40,7 @@ class Schedule:
         made = []
         engine = service.engine
         for group in list(engine.groups.values()):
-            if group.refit is None or not any(cell.group == group.name for cell in engine.cells.values()):
+            if group.refit is None or not any(cell.group == group.name for cell in list(engine.cells.values())):
                 continue
             query = "SELECT coalesce(max(at), 0), coalesce(sum(state = 'open'), 0) FROM proposals WHERE grp = ? AND document LIKE '%\"kind\": \"refit\"%'"
             last, waiting = engine.store.read(query, (group.name,))[0]

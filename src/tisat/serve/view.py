@@ -114,7 +114,7 @@ class View:
     def oldest(self) -> float | None:
         """The time of the oldest row that is kept."""
         kept = self.store.read("SELECT min(first) FROM history")[0][0]
-        rest = [cell.times[0] for cell in self.engine.cells.values() if cell.times]
+        rest = [cell.times[0] for cell in list(self.engine.cells.values()) if cell.times]
         found = [one for one in (kept, *rest) if one is not None]
         return min(found) * NS if found else None
 

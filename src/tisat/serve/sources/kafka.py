@@ -202,7 +202,7 @@ class KafkaSource:
     # ------------------------------------------------------------------ partitions come and go
 
     def _entities(self, partition: int) -> list[str]:
-        return [name for name in self._service.engine.cells if self._owner.get(name) == partition]
+        return [name for name in list(self._service.engine.cells) if self._owner.get(name) == partition]
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
         engine = self._service.engine
