@@ -207,7 +207,7 @@ def test_a_judge_that_cannot_go_on_is_said_and_nothing_hangs(engine_in, tmp_path
     said = []
     service.say, service.fatal = said.append, lambda: said.append("end")
     monkeypatch.setattr(threading, "excepthook", lambda args: None)
-    monkeypatch.setattr(service.engine, "ingest_many", lambda rows: 1 / 0)
+    monkeypatch.setattr(service.engine, "ingest_many", lambda *_: 1 / 0)
     service.start()
     with pytest.raises(ZeroDivisionError):
         service.ingest(requests_of()[0])
