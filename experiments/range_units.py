@@ -52,7 +52,8 @@ def main() -> None:
             labels = []
             for _, train, test, truth in entities(which):
                 low, high = np.nanmin(train, axis=0), np.nanmax(train, axis=0)
-                cut = np.clip(test, low - 4 * (high - low), high + 4 * (high - low))
+                span = np.where(high > low, high - low, np.inf)  # a channel that never moved is left as it is
+                cut = np.clip(test, low - 4 * span, high + 4 * span)
                 try:
                     plain, second = statistic(name, train, test), statistic(name, train, cut)
                     with patch(SPREADS[0], ranges), patch(SPREADS[1], ranges):
