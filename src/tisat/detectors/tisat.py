@@ -50,7 +50,8 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
     ----------
     Doshi, Abudalou, Yilmaz: Reward Once, Penalize Once: Rectifying Time Series Anomaly Detection, section IV-B; the
     architecture is that of Zhou et al.: Informer, AAAI 2021. We differ: windows are anchored, residuals are scaled per
-    channel, no calendar features, no batch normalisation, zero padding of convolutions (theirs is circular).
+    channel, no calendar features, no batch normalisation, zero padding of convolutions (theirs is circular), no shuffling of
+    the decoder's heads; a point is the larger of two absolute errors where ``lookahead`` is above 1.
     """
 
     preset: str = choice(
