@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tisat._extras import require
 from tisat.detectors._neural import Batches, Losses, Network, NeuralDetector, Optimizers
 from tisat.errors import TrainingError
+from tisat.parameters import choice, integer, real
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +47,22 @@ def check_divergence(estimates: torch.Tensor, *, whose: str) -> None:
 
 class VariationalDetector(NeuralDetector[Network]):
     """A neural detector that maximises an evidence bound; a subclass writes its two halves."""
+
+    preset: str = choice(
+        "compact",
+        of=("compact", "paper"),
+        doc="Where the numbers come from: sizes for two CPU cores, or the authors' configuration.",
+    )
+    dense: int = integer(compact=32, paper=500, at_least=1, doc="Units of the dense layers.")
+    weight_decay: float = 1e-4
+    learning_rate: float = real(compact=3e-3, paper=1e-3)
+    stride: int = integer(compact=2, paper=1)
+    validation: float = real(compact=0.1, paper=0.3)
+    patience: int = 5
+    gradient_clip: float | None = 10.0
+
+    points_are_channels: ClassVar[bool] = True
+    rounding: ClassVar[float] = 1e-3
 
     @abstractmethod
     def _halves(

@@ -1,7 +1,7 @@
 """InterFusion: two views of a window, one short in time and one narrow in channels; the score is how improbable they find the newest row.
 
 Li, Zhao, Han, Su, Jiao, Wen, Pei, "Multivariate Time Series Anomaly Detection and Interpretation using Hierarchical
-Inter-Metric and Temporal Embedding", KDD 2021. The network is in :mod:`tisat.nn.interfusion`. Section numbers are the paper's.
+Inter-Metric and Temporal Embedding", KDD 2021. The network is in :mod:`tisat.nn.interfusion`.
 
 An anomalous row spoils the embedding that should have told it from a nominal one. So before a window is scored its last row
 is taken out and imputed by MCMC, and the row as it was is compared with what the embedding of the
@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tisat._extras import require
 from tisat.detectors._neural import Batches, Losses, Optimizers, Stage
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.nn.interfusion import SMALLEST, InterFusionNetwork, impute
 from tisat.nn.omni_anomaly import gaussian_log_density
-from tisat.parameters import choice, integer, real
+from tisat.parameters import integer
 
 if TYPE_CHECKING:
     import torch
@@ -46,15 +46,8 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
     ['divergence', 'epoch', 'likelihood', 'loss', 'validation']
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: sizes for two CPU cores, or the authors' configuration.",
-    )
-
     window: int = integer(compact=40, paper=100, at_least=8)
     hidden: int = integer(compact=32, paper=500, at_least=1, doc="Units of the GRU.")
-    dense: int = integer(compact=32, paper=500, at_least=1, doc="Units of the dense layers.")
     latent: int = integer(3, at_least=2, doc="Latent variables of an instant in z1.")
     n_flows: int = integer(compact=4, paper=20, at_least=1, doc="RealNVP layers of the posterior of z1.")
     coupling: int = integer(compact=32, paper=100, at_least=1, doc="Units of the network inside each RealNVP layer.")
@@ -72,17 +65,8 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
         compact=10, paper=20, at_least=0, doc="Epochs of the first stage, which trains z2 alone (prefiltering)."
     )
     halve_every: int = integer(10, at_least=1, doc="Epochs after which the learning rate is halved, in both stages.")
-    weight_decay: float = 1e-4
     epochs: int = integer(compact=20, paper=20, doc="Epochs of the second stage; 0 gives the untrained network.")
     batch_size: int = integer(compact=64, paper=100)
-    learning_rate: float = real(compact=3e-3, paper=1e-3)
-    stride: int = integer(compact=2, paper=1)
-    validation: float = real(compact=0.1, paper=0.3)
-    patience: int = 5
-    gradient_clip: float | None = 10.0
-
-    points_are_channels: ClassVar[bool] = True
-    rounding: ClassVar[float] = 1e-3
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

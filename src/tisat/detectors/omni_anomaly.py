@@ -2,8 +2,7 @@
 
 Su, Zhao, Niu, Liu, Sun, Pei, "Robust Anomaly Detection for Multivariate Time Series through Stochastic Recurrent Neural
 Network", KDD 2019. The parts that make it itself are in :mod:`tisat.nn.omni_anomaly`: GRUs on both sides, latent variables
-that are told their predecessor, planar flows in the posterior, a linear Gaussian state-space model as prior. Equation and
-section numbers are the paper's.
+that are told their predecessor, planar flows in the posterior, a linear Gaussian state-space model as prior.
 
 The paper's threshold, peaks over threshold fitted to the scores, is no part of this detector: any
 detector's scores get their threshold from the alarm layer.
@@ -11,12 +10,12 @@ detector's scores get their threshold from the alarm layer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tisat._extras import require
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.nn.omni_anomaly import OmniAnomalyNetwork, gaussian_log_density
-from tisat.parameters import choice, integer, real
+from tisat.parameters import integer, real
 
 if TYPE_CHECKING:
     import torch
@@ -43,15 +42,8 @@ class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
     ['divergence', 'epoch', 'likelihood', 'loss', 'validation']
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: sizes for two CPU cores, or the authors' configuration.",
-    )
-
     window: int = integer(compact=40, paper=100, doc="Rows the network sees: T + 1 in the paper.")
     hidden: int = integer(compact=32, paper=500, at_least=1, doc="Units of the GRUs.")
-    dense: int = integer(compact=32, paper=500, at_least=1, doc="Units of the dense layers.")
     latent: int = integer(3, at_least=1, doc="Latent variables of an instant.")
     n_flows: int = integer(compact=8, paper=20, at_least=1, doc="Planar flows of the posterior.")
     floor: float = real(
@@ -62,17 +54,8 @@ class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
         doc="epsilon: the smallest standard deviation, in units of a channel's training range.",
     )
     n_samples: int = integer(compact=4, paper=1, at_least=1, doc="Latent samples a window is scored with.")
-    weight_decay: float = 1e-4
     epochs: int = integer(compact=12, paper=20)
     batch_size: int = integer(compact=64, paper=50)
-    learning_rate: float = real(compact=3e-3, paper=1e-3)
-    stride: int = integer(compact=2, paper=1)
-    validation: float = real(compact=0.1, paper=0.3)
-    patience: int = 5
-    gradient_clip: float | None = 10.0
-
-    points_are_channels: ClassVar[bool] = True
-    rounding: ClassVar[float] = 1e-3
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
