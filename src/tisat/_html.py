@@ -1,11 +1,19 @@
-"""Tables for notebooks: plain HTML, every cell escaped."""
+"""Tables for notebooks: plain HTML, every cell escaped; found, missed and false in the colours of every page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from tisat._palette import FALSE, FLOOR, FOUND, tone
+
 STYLE = "text-align:left;white-space:pre-wrap;vertical-align:top;padding:2px 10px 2px 0"
+LOOKS = {
+    "found": f";color:{FOUND}",
+    "missed": ";font-weight:700",
+    "false": f";color:{FALSE}",
+    "floor": f";color:{FLOOR}",
+}
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
@@ -18,7 +26,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     """
     head = "".join(f'<th style="{STYLE}">{escape(column)}</th>' for column in columns)
     body = "".join(
-        "<tr>" + "".join(f'<td style="{STYLE}">{escape(str(cell))}</td>' for cell in row) + "</tr>" for row in rows
+        "<tr>"
+        + "".join(f'<td style="{STYLE}{LOOKS.get(tone(str(cell)), "")}">{escape(str(cell))}</td>' for cell in row)
+        + "</tr>"
+        for row in rows
     )
     below = f"<div><small>{escape(note)}</small></div>" if note else ""
     return f"<div><strong>{escape(title)}</strong></div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tisat import _palette
+from tisat._html import table
 from tisat.benchmark.comparison import compare
 from tisat.metrics import audit
 from tisat.report.audit import audit_page
@@ -213,3 +214,6 @@ def test_terminal_and_page_say_found_missed_and_false_alike(capsys, monkeypatch)
     assert "\x1b[1mmissed: no alarm" in printed
     assert "\x1b[31mfalse alarm" in printed
     assert set(_palette.TERMINAL) <= set(_palette.WORDS)
+    notebook = table("t", ("what", "n"), rows)
+    assert f'color:{_palette.FOUND}">found at once' in notebook
+    assert f'color:{_palette.FALSE}">false alarm' in notebook
