@@ -117,21 +117,49 @@ def _console(block: Block, _session: dict[str, Any], page: str) -> str:
     environment = {**os.environ, "COLUMNS": WIDTH, "TERM": "dumb", "PYTHONPATH": str(ROOT / "src")}
     for line in block.code.splitlines():
         if line.startswith("$ "):
-            command = re.sub(r"(^|\| )tisat ", rf"\1{sys.executable} -m tisat ", line[2:])
-            done = subprocess.run(
-                ["bash", "-c", f"set -o pipefail; {command}"],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT if told else subprocess.PIPE,
-                text=True,
-                check=False,
+            ours = line[2:].split() if line.startswith("$ tisat ") and not re.search(r"[|<>;&'\"*]", line) else []
+            code, output, errors = (
+                _here(ours[1:], environment, told=told) if ours else _shell(line[2:], environment, told=told)
             )
-            if done.returncode != expected:
-                raise RuntimeError(
-                    f"{page}, line {block.line}: {line!r} ended with {done.returncode}:\n{done.stderr or done.stdout}"
-                )
-            printed.append(done.stdout)
+            if code != expected:
+                raise RuntimeError(f"{page}, line {block.line}: {line!r} ended with {code}:\n{errors or output}")
+            printed.append(output)
     return _folded("".join(printed)) if told else "".join(printed)
+
+
+def _here(words: list[str], environment: dict[str, str], *, told: bool) -> tuple[int, str, str]:
+    """A command of ours without a shell's signs, in this process: it need not start and import everything again."""
+    from unittest import mock
+
+    from tisat.cli import main as tisat
+
+    out, errors, code = io.StringIO(), io.StringIO(), 0
+    with (
+        mock.patch.dict(os.environ, environment),
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(out if told else errors),
+    ):
+        warnings.simplefilter("ignore")
+        try:
+            tisat(words)
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return code, out.getvalue(), errors.getvalue()
+
+
+def _shell(line: str, environment: dict[str, str], *, told: bool) -> tuple[int, str, str]:
+    """Any other command, by the shell; tisat is this one."""
+    command = re.sub(r"(^|\| )tisat ", rf"\1{sys.executable} -m tisat ", line)
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if told else subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr or ""
 
 
 def _folded(text: str) -> str:
