@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,14 +31,24 @@ def span_of(view: View, start: float | None, stop: float | None) -> tuple[float,
     return (first, last) if last > first else (first, first + 1.0)
 
 
-def heat_map(view: View, *, start: float | None, stop: float | None, steps: int, group: str) -> HeatMap:
+def heat_map(
+    view: View,
+    *,
+    start: float | None,
+    stop: float | None,
+    steps: int,
+    group: str,
+    only: Collection[str] | None = None,
+) -> HeatMap:
     """See :meth:`tisat.serve.view.View.heat_map`."""
     engine = view.engine
     begin, end = span_of(view, start, stop)
     steps = max(1, min(int(steps), MOST_STEPS))
     first, width = int(begin * 1e9), max(int((end - begin) * 1e9 / steps), 1)
     last = first + width * steps
-    infos = [info for info in view.entities() if not group or info.group == group]
+    infos = [
+        info for info in view.entities() if (not group or info.group == group) and (only is None or info.name in only)
+    ]
     infos.sort(key=lambda info: info.name)
     place = {info.name: k for k, info in enumerate(infos)}
     ratio = np.full((len(infos), steps), np.nan)
@@ -49,8 +60,9 @@ def heat_map(view: View, *, start: float | None, stop: float | None, steps: int,
             for name, cell in engine.cells.items()
             if name in place and cell.times
         ]
+        some = "" if only is None else f" AND entity IN ({', '.join(map(str, numbers))})"  # numbers of our own
         pieces = view.store.read(
-            "SELECT entity, rows, threshold, brief FROM history WHERE last >= ? AND first < ?", (first, last)
+            f"SELECT entity, rows, threshold, brief FROM history WHERE last >= ? AND first < ?{some}", (first, last)
         )
     parts = [
         (numbers[number], unpack_brief(content, rows), threshold)

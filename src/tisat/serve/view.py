@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -132,10 +133,16 @@ class View:
         return stretch(self, name, start=start, stop=stop, points=points, channels=channels)
 
     def heat_map(
-        self, *, start: float | None = None, stop: float | None = None, steps: int = 96, group: str = ""
+        self,
+        *,
+        start: float | None = None,
+        stop: float | None = None,
+        steps: int = 96,
+        group: str = "",
+        only: Collection[str] | None = None,
     ) -> HeatMap:
-        """Entities x time: the largest statistic / threshold of each cell; the last day unless told."""
-        return heat_map(self, start=start, stop=stop, steps=steps, group=group)
+        """Entities x time: the largest statistic / threshold of each cell; the last day unless told; of some entities ``only``."""
+        return heat_map(self, start=start, stop=stop, steps=steps, group=group, only=only)
 
     # ------------------------------------------------------------------ alarms
 

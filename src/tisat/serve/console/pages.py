@@ -163,7 +163,7 @@ class Console:
         number = min(max(_whole(request, "page", 1), 1), pages)
         visible = shown[(number - 1) * ROWS : number * ROWS]
         span, start, stop = self._span(request, self._newest(every), self._usual(group))
-        heat = self.view.heat_map(start=start, stop=stop, steps=STEPS, group=group)
+        heat = self.view.heat_map(start=start, stop=stop, steps=STEPS, only={one.name for one in visible})
         return self.page(
             "fleet", request, entities=visible, heat=_only(heat, [one.name for one in visible]), span=span,
             counts=self.view.counts(), total=len(every), found=len(shown), number=number, pages=pages, search=search,
