@@ -234,6 +234,11 @@ def test_site_pages_and_console_have_one_icon_and_the_site_names_the_version():
     assert f"copyright: tisat {tisat.__version__}, " in (ROOT / "mkdocs.yml").read_text()
 
 
+def test_nobody_is_told_to_install_what_is_not_published():
+    for file in [*every_page(), ROOT / "CONTRIBUTING.md", *(ROOT / "src").rglob("*.py")]:
+        assert not re.search(r"pip install '?tisat|tisat\[[a-z]", file.read_text()), file
+
+
 def test_the_picture_of_the_rooms_is_the_one_that_is_checked():
     import tomllib
 

@@ -77,7 +77,7 @@ class SPDCurve:
         return text(self)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the curve and its area, and beside it the fools' areas as bars; returns the matplotlib axes of the curve (needs ``tisat[report]``)."""
+        """Draw the curve and its area, and beside it the fools' areas as bars; returns the matplotlib axes of the curve (needs matplotlib: the extra ``report``)."""
         if ax is None:
             ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(6, 4))[1]
         steps = np.append(1.0, self.nadd)
