@@ -67,6 +67,7 @@ class Detector(OneFile, OutlierManners, BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
+    learns_unseen: ClassVar[bool] = False  # True: what it makes of points depends on rows the model has not seen
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
     partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
     fault_kind: ClassVar[str] = "unusual"  # what an alarm of this detector is about, in one or two words

@@ -127,7 +127,8 @@ def _compute(
             detector = shared.adapted_to(train.without_labels())
         else:
             started = time.perf_counter()
-            detector.fit(train.without_labels(), holdout=0.0)
+            # Every row is for the model, and nominal points are its own; but a detector that learns from unseen rows is fitted as users fit it.
+            detector.fit(train.without_labels(), holdout=None if detector.learns_unseen else 0.0)
         fitted = time.perf_counter()
         points = detector.points(test.without_labels())
         scores = detector.aggregate(points)

@@ -81,6 +81,7 @@ class Prism(Detector):
     """
 
     crossfit: ClassVar[int] = 5
+    learns_unseen: ClassVar[bool] = True  # how restless its slow views are
     partial: ClassVar[bool] = True
     _restored_apart: ClassVar[frozenset[str]] = frozenset({"forecaster_"})
 
