@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -204,13 +205,14 @@ def test_three_consumers_one_killed_one_added(model, watch, tmp_path):
     pytest.importorskip("confluent_kafka", reason="pip install '.[kafka]'")
     rows = stream_rows(12, 0, 300, faulty=("e1", "e5", "e8"))
     folders = [tmp_path / name for name in "abcd"]
-    with Broker() as broker:
+    with Broker() as broker, ExitStack() as stack:
 
         def begin(folder):
-            return Process(
+            process = Process(
                 "--model", model, "--data", folder, "--silent-after", "1 day", "--source", "kafka", "--topic", "rows", "--group", "watch",
                 "--brokers", broker.address, "--handover", tmp_path / "shelf", "--alarms-topic", "alarms",
             )  # fmt: skip
+            return stack.enter_context(process)  # nothing is left running where the test fails
 
         def figures(process):
             import urllib.request
