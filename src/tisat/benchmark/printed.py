@@ -48,6 +48,10 @@ class Printed:
     def __bool__(self) -> bool:
         return bool(self.name)
 
+    def covers(self, dataset: str) -> bool:
+        """Whether anything was printed of a data set."""
+        return dataset in self._datasets
+
     def value(self, system: str, dataset: str) -> Any:
         """The figure or figures in percent; None where there is none."""
         if system not in self._systems or dataset not in self._datasets:

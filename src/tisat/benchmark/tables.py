@@ -41,7 +41,7 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
     columns = [("", "System")]
     for dataset in datasets:
         columns += [(TITLES[dataset], "pooled"), (TITLES[dataset], "mean")]
-        columns += [(TITLES[dataset], printed.name)] if printed else []
+        columns += [(TITLES[dataset], printed.name)] if printed.covers(dataset) else []
     columns += [(TITLES[name], printed.name) for name in absent]
 
     def row(system: str) -> list[str]:
@@ -50,7 +50,7 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
             figure = cells.get((system, dataset))
             mark = FEWER if figure is not None and figure.entities < figure.of else ""
             found += [percent(figure.pooled) + mark, percent(figure.mean) + mark] if figure else [DASH, DASH]
-            found += [printed.cell(system, dataset)] if printed else []
+            found += [printed.cell(system, dataset)] if printed.covers(dataset) else []
         return found + [printed.cell(system, name) for name in absent]
 
     rows = [row(system) for system in (*theirs, *others)]
@@ -58,7 +58,7 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
     for dataset in datasets:
         whole = [f for f in shown if f.dataset == dataset and f.entities == f.of]
         floor += [percent(whole[0].floor), percent(whole[0].floor_mean)] if whole else [DASH, DASH]
-        floor += [DASH] if printed else []
+        floor += [DASH] if printed.covers(dataset) else []
     rows.append(floor + [DASH] * len(absent))
     below = caption(
         frozen,
@@ -66,7 +66,11 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
         f"SPD in percent, alarm rule: {rule_title(rule)}; delta_max = {delta} instants; exact over all thresholds"
         + (" of a grid." if rule in RULES and RULES[rule].feeds_back else ".")
         + " Pooled: one threshold for all entities; mean: over entities."
-        + (f" Column '{printed.name}': {frozen.about['printed']['spd']['caption']}." if printed else ""),
+        + (
+            f" Column '{printed.name}': {frozen.about['printed']['spd']['caption']}."
+            if any(map(printed.covers, datasets))
+            else ""
+        ),
     )
     figures = [j for j, (_, header) in enumerate(columns) if header in ("pooled", "mean")]
     return Layout(
@@ -162,7 +166,7 @@ def adjusted_table(frozen: Frozen) -> Layout:
     columns = [("", "System")]
     for dataset in datasets:
         columns += [(TITLES[dataset], "P"), (TITLES[dataset], "R"), (TITLES[dataset], "F1")]
-        columns += [(TITLES[dataset], beside)] if printed else []
+        columns += [(TITLES[dataset], beside)] if printed.covers(dataset) else []
     columns += [(TITLES[name], beside) for name in absent]
 
     def row(system: str) -> list[str]:
@@ -175,7 +179,7 @@ def adjusted_table(frozen: Frozen) -> Layout:
                 if a
                 else [DASH] * 3
             )
-            found += [printed.cell(system, dataset)] if printed else []
+            found += [printed.cell(system, dataset)] if printed.covers(dataset) else []
         return found + [printed.cell(system, name) for name in absent]
 
     rows = [row(system) for system in (*theirs, *others)]
@@ -187,7 +191,7 @@ def adjusted_table(frozen: Frozen) -> Layout:
         if not short:
             guess += [percent(coin.precision), percent(coin.recall), percent(coin.f1)] if coin else [DASH] * 3
             best += [DASH, DASH, percent(coin.best_f1) if coin else DASH]
-        if printed:
+        if printed.covers(dataset):
             ours = f" (ours {percent(coin.f1)})" if short and coin else ""
             guess.append(printed.cell("Random Guess", dataset) + ours)
             best.append(f"(ours {percent(coin.best_f1)})" if short and coin else DASH)
@@ -394,7 +398,13 @@ def markdown_page(frozen: Frozen) -> str:
     if about["note"]:
         lines += [about["note"], ""]
     if about["not_run"]:
-        lines += ["Not run: " + "; ".join(about["not_run"]) + ".", ""]
+        fill = f"tisat bench experiments/{about['experiment']}.toml --only NAME"
+        lines += [
+            f"Not run, for their cost on two cores; `{fill}` fills a gap and goes on where it stopped: "
+            + "; ".join(about["not_run"])
+            + ".",
+            "",
+        ]
     if about["failures"]:
         lines += ["Failed:", "", *(f"* {failure}" for failure in about["failures"]), ""]
     return "\n".join([*lines, *(table.markdown() for table in tables_of(frozen))])
