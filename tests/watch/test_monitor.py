@@ -323,6 +323,7 @@ class TestFleet:
         blob = fleet.retire("a")
         assert len(fleet) == 0
         assert fleet.judge([("b", rows[0], None)])[0].status == "warming up"
+        fleet.retire("b")  # else it would be said to be silent
         fleet.enrol("a", blob)
         found += [fleet.update({"a": row})["a"] for row in rows[30:]]
         assert_same_verdicts(found, expected)
