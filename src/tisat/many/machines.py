@@ -93,7 +93,7 @@ def _filtered(machine: Machine, told: Mapping[str, Any]) -> Series:
         return Series.from_table(table, name=machine.name, **options)
     except DataFileError:
         raise
-    except Exception as error:
+    except Exception as error:  # pyarrow and pandas have a dozen of their own
         raise DataFileError(f"{machine.files[0]}: {error}") from None
 
 

@@ -189,7 +189,7 @@ class Shelf:
             return None
         try:
             parcel = msgspec.msgpack.decode(unsqueeze(path.read_bytes()), type=Parcel)
-        except Exception as error:
+        except Exception as error:  # whatever a damaged parcel makes of our code, one sentence comes out of it
             raise InputError(
                 f"The parcel {str(path)!r} must be whole. It is not: {str(error)[:200]}. Remove it to begin the part again."
             ) from None
