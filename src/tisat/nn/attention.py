@@ -148,7 +148,8 @@ def informer_attention(query: Tensor, key: Tensor, value: Tensor, *, factor: int
     keys, chosen = int(key.shape[2]), n_chosen(int(queries), factor=factor)
     with torch.no_grad():
         sample = keys_per_query(int(queries), keys, factor=factor).to(key.device)  # (l, U)
-        products = torch.einsum("bhld,bhlud->bhlu", query, key[:, :, sample])
+        # All products and then a choice among them: up to a few hundred keys quicker than to gather the sampled keys first.
+        products = (query @ key.mT).gather(-1, sample.expand(batch, heads, *sample.shape))  # (b, h, l, U)
         measure = products.amax(dim=-1) - products.sum(dim=-1) / keys  # (b, h, l)
         top = measure.topk(chosen, dim=-1, sorted=False).indices
     where = top[..., None].expand(batch, heads, chosen, width)
