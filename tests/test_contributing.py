@@ -94,17 +94,19 @@ def run(folder, *words):
     executable = shutil.which(words[0], path=str(Path(sys.executable).parent)) or shutil.which(words[0])
     if executable is None:
         pytest.skip(f"{words[0]} is not installed")
-    found = subprocess.run([executable, *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout + found.stderr
+    return subprocess.run([executable, *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("command", ["ruff check", "ruff format --check"])
 def test_what_is_pasted_passes_the_quick_tools(pasted, command):
-    run(pasted, *command.split(), *(path for path in FILES if path.endswith(".py")))
+    found = run(pasted, *command.split(), *(path for path in FILES if path.endswith(".py")))
+    assert found.returncode == 0, found.stdout + found.stderr
 
 
 @pytest.mark.slow
 def test_what_is_pasted_passes_the_types_and_the_layers(pasted, monkeypatch):
-    run(pasted, "mypy")
+    types = run(pasted, "mypy")
+    assert types.returncode == 0, types.stdout + types.stderr
     monkeypatch.setenv("PYTHONPATH", str(pasted / "src"))
-    run(pasted, "lint-imports")
+    layers = run(pasted, "lint-imports")
+    assert layers.returncode == 0, layers.stdout + layers.stderr

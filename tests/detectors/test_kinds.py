@@ -35,8 +35,8 @@ SEES_ALONE = {  # in a single channel with four weeks of training, far out of it
 PARAMS = {"arima": {"n_jobs": 1}, "lstm": {"device": "cpu"}}
 
 
-def beats_the_coin(name, kinds, **plant_params):
-    detector = None
+def above_the_coin(name, kinds, **plant_params):
+    detector, margins = None, {}
     for kind in kinds:
         plant = make_plant(kinds=(kind,), random_state=11, **plant_params)  # not a seed of the published table
         detector = detector or make(name, **PARAMS.get(name, {})).fit(plant.train)
@@ -45,19 +45,22 @@ def beats_the_coin(name, kinds, **plant_params):
         coin = chance_corrected(
             max(fools.random, fools.random_simulated), fools.best
         )  # the closed form is low for few events
-        assert chance_corrected(spd, fools.best) > coin + 0.05, kind
+        margins[kind] = chance_corrected(spd, fools.best) - coin
+    return margins
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEES)
 def test_beats_the_coin_on_what_it_should_see(name):
-    beats_the_coin(name, SEES[name])
+    margins = above_the_coin(name, SEES[name])
+    assert min(margins.values()) > 0.05, margins
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEES_ALONE)
 def test_beats_the_coin_on_a_single_channel(name):
-    beats_the_coin(name, SEES_ALONE[name], n_train=40_000, n_channels=1, size=100)
+    margins = above_the_coin(name, SEES_ALONE[name], n_train=40_000, n_channels=1, size=100)
+    assert min(margins.values()) > 0.05, margins
 
 
 def test_the_frozen_table_covers_every_kind():

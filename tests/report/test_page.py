@@ -1,5 +1,6 @@
 """Pages as products: nothing a name says becomes code, one palette for all of them, and pictures that follow light and dark."""
 
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -81,10 +82,14 @@ def test_hostile_names_in_audits():
     scores = [rng.random(400), rng.random(400)]
     names = [EVIL, "b"]
     one = audit(labels, scores, delta_max=20, names=names)
-    harmless(audit_page(one, names=names, scores=scores, command=EVIL))
+    page = audit_page(one, names=names, scores=scores, command=EVIL)
+    assert "table" in harmless(page).tags
+    assert html.escape(EVIL) in page  # shown, as text
     several = {EVIL: scores, "other": [1 - s for s in scores]}
     audits = {name: audit(labels, each, delta_max=20, names=names) for name, each in several.items()}
-    harmless(comparison_page(audits, compare(labels, several, delta_max=20, resamples=100), command=EVIL))
+    page = comparison_page(audits, compare(labels, several, delta_max=20, resamples=100), command=EVIL)
+    assert "table" in harmless(page).tags
+    assert html.escape(EVIL) in page
 
 
 def test_a_page_without_charts_has_no_script():

@@ -1,6 +1,5 @@
 """Lines in, verdicts out: every line judged once, whenever the process is killed."""
 
-import contextlib
 import io
 import json
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tisat
@@ -126,12 +125,24 @@ def test_a_line_that_cannot_be_read_is_refused_and_changes_nothing(monitor, line
     assert monitor.tally.refused == 1
 
 
-@given(st.text(max_size=40))
-@settings(max_examples=200, deadline=None)
+OBJECTS = st.dictionaries(
+    st.sampled_from(["cpu", "disk", "time", "gpu"]), st.none() | st.floats() | st.text(max_size=4)
+)
+
+
+@given(st.text(max_size=40) | OBJECTS.map(json.dumps))
+@example('{"time": 60, "cpu": 1}')
 def test_no_text_makes_the_reader_fall_over(text):
     reader = LineReader(CHANNELS, header=["cpu", "disk"])
-    with contextlib.suppress(SeriesError):
-        reader(text)
+    good = ({"cpu": 0.5, "disk": -2.0}, None)
+    assert reader("0.5,-2") == good
+    try:
+        read = reader(text)
+    except SeriesError:
+        pass  # refused in a sentence
+    else:
+        assert (read is None) == (not text.strip().lstrip("\ufeff"))
+    assert reader("0.5,-2") == good  # whatever was there before
 
 
 def test_a_header_without_the_channels_is_refused():

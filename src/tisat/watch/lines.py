@@ -112,20 +112,20 @@ class LineReader:
         """What the lines are encoded in."""
         return self._writing.encoding
 
-    def _is_other(self, name: str) -> bool:
+    def _is_other(self, name: str, times: Sequence[str]) -> bool:
         """Whether a name is the time's, the labels' or one to leave out, and not a channel's."""
         if name in self.channels:
             return False
         if name in (self._time, self._entity) or name in self._ignore or name == self._writing.how.label:
             return True
-        return name in self._times or name.lower() in (*TIME_NAMES, *DATE_NAMES, *LABEL_NAMES)
+        return name in times or name.lower() in (*TIME_NAMES, *DATE_NAMES, *LABEL_NAMES)
 
     def _check_names(self, header: list[str]) -> list[str]:
         try:
             self._times = time_columns(header, self._time, self.channels)
             for name in (*self._times, *(() if self._entity is None else (self._entity,))):
                 choose(header, name, ())
-            names = [name for name in header if not self._is_other(name)]
+            names = [name for name in header if not self._is_other(name, self._times)]
             order_of(
                 names, self.channels, whose="this model", what="header of the rows", ignore_extra=self._ignore_extra
             )
@@ -178,8 +178,8 @@ class LineReader:
             ) from None
         if isinstance(row, list):
             return row, None
-        self._times = time_columns(row, self._time, self.channels)
-        values = {name: value for name, value in row.items() if not self._is_other(name)}
+        times = time_columns(row, self._time, self.channels)  # this line's: the next may be csv again
+        values = {name: value for name, value in row.items() if not self._is_other(name, times)}
         unknown = [name for name in values if name not in self.channels]
         if self._ignore_extra:
             values = {name: value for name, value in values.items() if name in self.channels}
@@ -189,7 +189,7 @@ class LineReader:
                 f"{meant(unknown[0], self.channels)} Extra columns can be left out: --ignore-extra."
             )
         self._begun = True
-        moments = [row.get(name) for name in self._times]
+        moments = [row.get(name) for name in times]
         time = moments[0] if len(moments) == 1 else " ".join(map(str, moments)) or None
         return self._of_machine(row, values), self._writing.time(time)
 
