@@ -52,7 +52,7 @@ class Combine(Detector):
     Examples
     --------
     >>> rows = np.random.default_rng(0).normal(size=(800, 2))
-    >>> detector = combine("last-value", make_member("mahalanobis", window=2)).fit(rows)
+    >>> detector = combine("last-value", ("mahalanobis", {"window": 2})).fit(rows)
     >>> detector
     Combine(members=('last-value', ('mahalanobis', {'window': 2})))
     >>> rows[500] += 20.0
@@ -239,11 +239,6 @@ def _level(scores: Array) -> tuple[float, float]:
     median, level = float(np.median(known)), float(np.quantile(known, NOMINAL_QUANTILE))
     level = max(level, float(known.mean()))
     return (median, level) if level - median > LEAST_LEVEL * max(abs(median), 1.0) else (median, median + 1.0)
-
-
-def make_member(name: str, **params: Any) -> tuple[str, dict[str, Any]]:
-    """A member with parameters of its own, as ``Combine(members=...)`` takes it."""
-    return name, params
 
 
 def combine(*members: Any, how: str = "sum") -> Combine:

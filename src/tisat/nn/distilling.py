@@ -17,17 +17,6 @@ from torch import Tensor, nn
 from tisat.nn.embedding import TimeConvolution
 
 
-def distilled_length(length: int) -> int:
-    """Rows left of ``length``: half, rounded up.
-
-    Examples
-    --------
-    >>> [distilled_length(n) for n in (100, 50, 25, 1)]
-    [50, 25, 13, 1]
-    """
-    return (length + 1) // 2
-
-
 def halve(x: Tensor) -> Tensor:
     """The maximum over rows ``2 i - 1, 2 i, 2 i + 1``: ``(b, t, D)`` to ``(b, ceil(t / 2), D)``."""
     middle = x[:, 0::2]  # rows 2 i
