@@ -5,6 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DATA   ?= $(TISAT_DATA)
+# Tests write many small files and sync them: in memory where there is such a folder. Workers and children share compiled files.
+TESTED := TMPDIR=$(firstword $(TMPDIR) $(wildcard /dev/shm) /tmp) PYTHONDONTWRITEBYTECODE= $(BIN)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-other test-all test-service check format bench soak docs tables clean
@@ -25,13 +27,13 @@ demo: $(STAMP)  ## Generate a plant, train, set an alarm budget, raise alarms, e
 	$(BIN)/tisat demo --out demo
 
 test: $(STAMP)  ## The quick suite and the doctests: under 10 minutes on two cores
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules src tests
+	$(TESTED) -m pytest --numprocesses 2 --dist worksteal --doctest-modules src tests
 
 test-other: $(STAMP)  ## The numeric tests again on another instruction set and one thread
-	$(BIN)/python tests/other_processor.py tests/detectors tests/nn tests/sequential tests/metrics tests/golden
+	$(TESTED) tests/other_processor.py tests/detectors tests/nn tests/sequential tests/metrics tests/golden
 
 test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=folder) and the local cluster
-	TISAT_DATA="$(DATA)" $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
+	TISAT_DATA="$(DATA)" $(TESTED) -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
 
 # Debian: apt-get install prometheus prometheus-alertmanager victoria-metrics mosquitto mosquitto-clients chromium
 test-service: $(STAMP)  ## The service with real programs: a browser, Prometheus, Alertmanager, brokers (skipped where they are not installed)

@@ -27,7 +27,7 @@ import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ from tisat._manners import OutlierManners
 from tisat._validation import check_real
 from tisat._version import __version__
 from tisat.errors import SeriesError
-from tisat.explanation import Explanation, shares
+from tisat.explaining import Explaining
 from tisat.learned import learned
 from tisat.missing import HUGE, finite, usable_parts
 from tisat.missing import MAX_GAP as MAX_GAP
@@ -47,11 +47,7 @@ from tisat.onefile import OneFile
 from tisat.series import Series, as_many, as_series
 from tisat.streaming import WindowStream as WindowStream
 from tisat.watch.contract import Stream as Stream
-
-if TYPE_CHECKING:
-    from tisat.sequential.alarms import Alarms
-    from tisat.sequential.rules import AlarmRule
-    from tisat.watch.monitor import Monitor
+from tisat.watch.short import InOneStep
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -63,7 +59,7 @@ NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across e
 REACH = 1e6  # training ranges beyond the training values; further out one fault is as gross as another
 
 
-class Detector(OneFile, OutlierManners, BaseEstimator, ABC):
+class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, ABC):
     """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
 
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
@@ -264,63 +260,6 @@ class Detector(OneFile, OutlierManners, BaseEstimator, ABC):
         """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
         return np.asarray(np.maximum(np.minimum(rows, self.bounds_[1]), self.bounds_[0]))
 
-    def explain(self, row: Array, point: Array) -> Explanation:
-        """Why a row is unusual: kind of fault, channels, what was seen and expected in the user's units.
-
-        Parameters
-        ----------
-        row : array of shape (C,)
-            The values, as the detector got them.
-        point : array of shape (m,)
-            The point it made of them.
-        """
-        self._check_fitted()
-        return self._explain(np.asarray(row, dtype=np.float64), np.asarray(point, dtype=np.float64))
-
-    def expected(self, series: Any) -> tuple[Array, Array]:
-        """What is expected of each channel at each row and the usual spread, ``(T, C)`` each, in the user's units.
-
-        It is what :meth:`explain` says of the rows: a forecast where the detector makes one, else the usual value. NaN where there is no score.
-        """
-        checked = self.check_series(series)
-        rows, points = self.bounded(carry_forward(checked.values)), self.points(checked)
-        expected, spread = np.full((2, *rows.shape), np.nan)
-        known = ~np.isnan(self.aggregate(points))
-        if type(self)._explain is Detector._explain:
-            expected[known], spread[known] = self.usual_
-            return expected, spread
-        for t in np.flatnonzero(known):
-            why = self._explain(rows[t], points[t])
-            expected[t], spread[t] = why.expected, why.spread
-        return expected, spread
-
-    def _explain(self, row: Array, point: Array) -> Explanation:
-        """Override where a detector knows better than to look at contributions or to leave channels out."""
-        median, spread = self.usual_
-        if self.points_are_channels:
-            return Explanation(self.fault_kind, shares(point**2), row, median, spread, "contribution")
-        left_out = self._left_out(row)
-        if left_out is not None and (left_out > 0).any():
-            how = "leaving channels out of the newest row, held for a window"
-            return Explanation(self.fault_kind, shares(left_out), row, median, spread, how)
-        with np.errstate(over="ignore"):
-            distance = ((row - median) / spread) ** 2
-        return Explanation(self.fault_kind, shares(distance), row, median, spread, "distance from the usual value")
-
-    def _left_out(self, row: Array) -> Array | None:
-        """By how much the score falls when each channel is put back to its usual value ``(C,)``; None where that has no meaning.
-
-        A row has no past here, so it is held for as many rows as the detector looks at.
-        """
-        context = self._context()
-        if context is None or np.isnan(row).any():
-            return None
-        rows = np.repeat(row[None], len(row) + 1, axis=0)
-        np.fill_diagonal(rows[1:], self.usual_[0])
-        windows = np.repeat(rows[:, None, :], context + 1, axis=1)
-        scores = self.aggregate(self._points_of_windows(windows))
-        return np.asarray(scores[0] - scores[1:])
-
     def predict(self, series: Any, *, quantile: float = NOMINAL_QUANTILE) -> npt.NDArray[np.int8]:
         """1 where the score exceeds this quantile of the nominal scores, else 0; warm-up is 0.
 
@@ -335,63 +274,6 @@ class Detector(OneFile, OutlierManners, BaseEstimator, ABC):
         self._check_fitted()
         share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
         return float(np.quantile(self.aggregate(self.nominal_), share))
-
-    def alarms(
-        self,
-        series: Any,
-        *,
-        false_alarms: Any,
-        rule: str | AlarmRule = "excess",
-        method: str = "auto",
-        period: Any = None,
-        random_state: int = 0,
-    ) -> Alarms:
-        """The alarms of a series within a false-alarm budget: short for ``Watch(self, budget=...).alarms(series)``.
-
-        Parameters
-        ----------
-        series : Series, array, dataframe or file path
-        false_alarms : str, float or timedelta
-            The budget: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per instant, or the time between two.
-        rule, method, period, random_state
-            Of :class:`tisat.watch.Watch`.
-
-        Examples
-        --------
-        >>> import tisat
-        >>> detector = tisat.registry.resolve("random-guess")().fit(np.zeros((5000, 1)))
-        >>> detector.alarms(np.zeros((2000, 1)), false_alarms="1/250 instants", rule="threshold").calibration.target
-        250.0
-        """
-        from tisat.watch.watch import Watch
-
-        options = {"rule": rule, "method": method, "period": period, "random_state": random_state}
-        return Watch(self, budget=false_alarms, **options).alarms(series)
-
-    def monitor(
-        self,
-        *,
-        false_alarms: Any,
-        rule: str | AlarmRule = "excess",
-        method: str = "auto",
-        period: Any = None,
-        random_state: int = 0,
-        name: str = "",
-    ) -> Monitor:
-        """An online monitor within a false-alarm budget: short for ``Watch(self, budget=...).monitor()``; as :meth:`alarms`.
-
-        Examples
-        --------
-        >>> import tisat
-        >>> detector = tisat.registry.resolve("random-guess")().fit(np.zeros((5000, 1)))
-        >>> monitor = detector.monitor(false_alarms="1/250 instants", rule="threshold")
-        >>> monitor.update([0.0]).active
-        False
-        """
-        from tisat.watch.watch import Watch
-
-        options = {"rule": rule, "method": method, "period": period, "random_state": random_state}
-        return Watch(self, budget=false_alarms, **options).monitor(name=name)
 
     # ------------------------------------------------------------------ what a watch asks for
 

@@ -14,19 +14,19 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from sklearn.base import clone
 
-from tisat.base import MAX_GAP, Array, Detector
+from tisat._subject import N_TEST, N_TRAIN, Subject, assert_refused, example
+from tisat.base import MAX_GAP, Detector
 from tisat.errors import InputError, NotFittedError
 from tisat.parameters import FROM_PRESET
 from tisat.series import Series
 
-N_TRAIN, N_TEST = 400, 160
 FINAL = (
     "fit",
     "fit_predict",
@@ -40,39 +40,6 @@ FINAL = (
     "monitor",
     "alarms",
 )
-
-
-def _example(length: int, *, channels: int, seed: int) -> Array:
-    """A small coupled series: a cycle seen by every channel with its own lag, level and noise."""
-    rng = np.random.default_rng(seed)
-    time = np.arange(length)[:, None] + 7.0 * np.arange(channels)
-    return np.sin(time / 9.0) * (1 + np.arange(channels)) + 0.1 * rng.standard_normal((length, channels)) + 3.0
-
-
-class Subject:
-    """A detector class under examination, with the data it is examined on; one fit serves the laws that only look."""
-
-    def __init__(self, cls: type[Detector]) -> None:
-        self.cls = cls
-        self.train = _example(N_TRAIN, channels=3, seed=1)
-        self.test = _example(N_TEST, channels=3, seed=2)
-
-    def make(self) -> Detector:
-        """A fresh detector with the class's quick parameters."""
-        return self.cls(**self.cls._test_params())
-
-    @cached_property
-    def fitted(self) -> Detector:
-        """One fitted detector; laws must not change it."""
-        return self.make().fit(self.train)
-
-    def assert_equal(self, found: Array, expected: Array, *, what: str) -> None:
-        """Equal up to the rounding the class admits to; NaN equals NaN."""
-        assert found.shape == expected.shape, f"{what}: shape {found.shape} is not {expected.shape}"
-        unit = float(np.nanmedian(np.abs(expected))) if np.isfinite(expected).any() else 0.0
-        np.testing.assert_allclose(
-            found, expected, rtol=self.cls.rounding, atol=self.cls.rounding * unit, equal_nan=True, err_msg=what
-        )
 
 
 Law: TypeAlias = Callable[[Subject], None]
@@ -138,7 +105,7 @@ def _same_seed_same_scores(subject: Subject) -> None:
 @_law
 def _fitting_again_forgets(subject: Subject) -> None:
     """A detector fitted on other data first is the same as a fresh one."""
-    detector = subject.make().fit(_example(N_TRAIN, channels=3, seed=5) * 2.0)
+    detector = subject.make().fit(example(N_TRAIN, channels=3, seed=5) * 2.0)
     detector.fit(subject.train)
     np.testing.assert_array_equal(
         detector.decision_function(subject.test), subject.fitted.decision_function(subject.test)
@@ -310,7 +277,7 @@ def _a_short_series_is_all_warm_up(subject: Subject) -> None:
 @_law
 def _short_gaps_are_carried_and_long_ones_are_not_scored(subject: Subject) -> None:
     """A missing value is carried forward up to the stated gap; beyond it there is no score, and later there is one."""
-    test = _example(3 * N_TEST, channels=3, seed=2)
+    test = example(3 * N_TEST, channels=3, seed=2)
     test[60:62, 0] = np.nan
     carried = test.copy()
     carried[60:62, 0] = carried[59, 0]
@@ -336,17 +303,9 @@ def _bad_input_is_refused(subject: Subject) -> None:
     infinite = subject.test.copy()
     infinite[3, 1] = np.inf
     for bad in (infinite, subject.test[:, :2], subject.test[:0], [["a", "b", "c"]], "no/such/file.csv"):
-        _assert_refused(partial(subject.fitted.decision_function, bad))
+        assert_refused(partial(subject.fitted.decision_function, bad))
     for bad in (infinite, subject.train[:0], subject.train[:1], np.full((N_TRAIN, 2), np.nan)):
-        _assert_refused(partial(subject.make().fit, bad))
-
-
-def _assert_refused(call: Callable[[], object]) -> None:
-    try:
-        call()
-    except InputError:
-        return
-    raise AssertionError("bad input was accepted")
+        assert_refused(partial(subject.make().fit, bad))
 
 
 @_law

@@ -25,110 +25,18 @@ This module knows no detector.
 from __future__ import annotations
 
 import difflib
-import enum
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar, dataclass_transform, overload
 
-from tisat._validation import check_choice, check_flag, check_integer, check_real
+from tisat._parameter import FROM_PRESET as FROM_PRESET
+from tisat._parameter import NOT_SAID, Parameter
+from tisat._validation import check_choice
 from tisat.errors import ParameterError
 from tisat.learned import Learned
 from tisat.learned import learned as learned
-
-_KINDS = {"integer": "int", "real": "float", "flag": "bool", "integers": "tuple of int", "value": "object"}
-
-
-class _Unset(enum.Enum):
-    FROM_PRESET = "preset"
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-FROM_PRESET = _Unset.FROM_PRESET  # "the number of the preset": the default of a parameter that has presets
-_NOT_SAID: Any = object()
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One declared parameter: what it may be and what it is when nothing is said. None here: as the base class says."""
-
-    kind: str | None = None  # "integer", "real", "choice", "flag", "integers" or "value"
-    default: Any = _NOT_SAID
-    presets: Mapping[str, Any] | None = None  # preset -> value
-    bounds: Mapping[str, Any] | None = None  # of check_integer or check_real, by their argument names
-    choices: tuple[str, ...] | None = None
-    none: str | None = None  # what None means; None is refused where this is not said
-    doc: str | None = None
-    name: str = ""
-
-    @property
-    def start(self) -> Any:
-        """What the constructor stores where the user says nothing."""
-        return FROM_PRESET if self.presets else self.default
-
-    def inherit(self, base: Parameter) -> Parameter:
-        """The declaration, completed by the one it overrides."""
-        changes: dict[str, Any] = {}
-        for field in fields(self):
-            mine = getattr(self, field.name)
-            if field.name not in ("default", "presets", "name") and mine is None:
-                changes[field.name] = getattr(base, field.name)
-        if self.default is _NOT_SAID and not self.presets:
-            changes.update(default=base.default, presets=base.presets)
-        return replace(self, **changes)
-
-    def check(self, value: Any, whose: str) -> None:
-        """Refuse a value that is not what was declared."""
-        if value is FROM_PRESET and self.presets:
-            return
-        if value is None and self.none is not None:
-            return
-        bounds, also = dict(self.bounds or {}), "" if self.none is None else f" or None ({self.none})"
-        if self.kind == "integer":
-            check_integer(
-                value, self.name, whose, minimum=bounds.get("at_least"), maximum=bounds.get("at_most"), also=also
-            )
-        elif self.kind == "real":
-            check_real(value, self.name, whose, **bounds, also=also)
-        elif self.kind == "choice":
-            check_choice(value, self.name, whose, choices=self.choices or (), also=also)
-        elif self.kind == "flag":
-            check_flag(value, self.name, whose)
-        elif self.kind == "integers":
-            if not isinstance(value, tuple | list) or not value:
-                raise ParameterError(
-                    f"The {self.name!r} parameter of {whose} must be {self.domain()}. Got {value!r} instead."
-                )
-            for one in value:
-                check_integer(one, self.name, whose, minimum=bounds.get("at_least"), maximum=bounds.get("at_most"))
-
-    def domain(self) -> str:
-        """What it may be, in words.
-
-        Examples
-        --------
-        >>> integer(3, at_least=1, none="all of them", doc="").domain()
-        'int >= 1, or None: all of them'
-        """
-        words = {"at_least": ">=", "at_most": "<=", "above": ">", "below": "<"}
-        limits = [
-            f"{words[name]} {bound if isinstance(bound, int) else format(bound, 'g')}"
-            for name, bound in (self.bounds or {}).items()
-        ]
-        if self.kind == "choice":
-            said = "{" + ", ".join(repr(choice) for choice in self.choices or ()) + "}"
-        else:
-            said = " ".join([_KINDS.get(self.kind or "value", "object"), " and ".join(limits)]).strip()
-        return said if self.none is None else f"{said}, or None: {self.none}"
-
-    def values(self) -> str:
-        """The default, or the number of each preset, in words."""
-        if self.presets:
-            return ", ".join(f"{value!r} ({name})" for name, value in self.presets.items())
-        return "required" if self.default is _NOT_SAID else repr(self.default)
 
 
 class _Declared:
@@ -161,7 +69,7 @@ def integer(default: int = ..., *, at_least: int | None = ..., at_most: int | No
 @overload
 def integer(default: int | None = ..., *, at_least: int | None = ..., at_most: int | None = ..., none: str, doc: str | None = ..., **presets: int | None) -> int | None: ...  # fmt: skip
 def integer(
-    default: Any = _NOT_SAID,
+    default: Any = NOT_SAID,
     *,
     at_least: int | None = None,
     at_most: int | None = None,
@@ -178,7 +86,7 @@ def real(default: float = ..., *, above: float | None = ..., at_least: float | N
 @overload
 def real(default: float | None = ..., *, above: float | None = ..., at_least: float | None = ..., below: float | None = ..., at_most: float | None = ..., none: str, doc: str | None = ..., **presets: float | None) -> float | None: ...  # fmt: skip
 def real(
-    default: Any = _NOT_SAID,
+    default: Any = NOT_SAID,
     *,
     above: float | None = None,
     at_least: float | None = None,
@@ -194,19 +102,19 @@ def real(
 
 
 def choice(
-    default: Any = _NOT_SAID, *, of: Any = None, none: str | None = None, doc: str | None = None, **presets: str
+    default: Any = NOT_SAID, *, of: Any = None, none: str | None = None, doc: str | None = None, **presets: str
 ) -> Any:
     """One of a few words."""
     return Parameter("choice", default, presets or None, None, None if of is None else tuple(of), none=none, doc=doc)
 
 
-def flag(default: Any = _NOT_SAID, *, doc: str | None = None, **presets: bool) -> Any:
+def flag(default: Any = NOT_SAID, *, doc: str | None = None, **presets: bool) -> Any:
     """True or False."""
     return _declare("flag", default, presets, none=None, doc=doc)
 
 
 def integers(
-    default: Any = _NOT_SAID,
+    default: Any = NOT_SAID,
     *,
     at_least: int | None = None,
     at_most: int | None = None,
@@ -217,7 +125,7 @@ def integers(
     return _declare("integers", default, presets, none=None, doc=doc, at_least=at_least, at_most=at_most)
 
 
-def value(default: Any = _NOT_SAID, *, none: str | None = None, doc: str | None = None) -> Any:
+def value(default: Any = NOT_SAID, *, none: str | None = None, doc: str | None = None) -> Any:
     """Anything; the class checks it in ``_check_parameters``."""
     return _declare("value", default, {}, none=none, doc=doc)
 
@@ -374,14 +282,14 @@ def _constructor(cls: type[Parametrized]) -> Any:
             if name not in declared:
                 raise TypeError(_unknown(type(self), name))
         for name, parameter in declared.items():
-            if name not in given and parameter.start is _NOT_SAID:
+            if name not in given and parameter.start is NOT_SAID:
                 raise TypeError(f"{cls.__name__} must be given {name!r}: {parameter.doc}")
             vars(self)[name] = given.get(name, parameter.start)
 
     arguments = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     for name, parameter in declared.items():
         empty = inspect.Parameter.empty
-        start = empty if parameter.start is _NOT_SAID else parameter.start
+        start = empty if parameter.start is NOT_SAID else parameter.start
         hint = next((vars(base)["__annotations__"][name] for base in cls.__mro__ if name in vars(base).get("__annotations__", {})), empty)  # fmt: skip
         arguments.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=start, annotation=hint))
     __init__.__signature__ = inspect.Signature(arguments, return_annotation=None)  # type: ignore[attr-defined]
@@ -426,7 +334,7 @@ def parameter_table(cls: type[Parametrized]) -> str:
         if parameter.presets:
             shown = [f"`{parameter.presets[preset]!r}`" for preset in presets]
         else:
-            shown = ["" if parameter.default is _NOT_SAID else f"`{parameter.default!r}`"] * max(1, len(presets))
+            shown = ["" if parameter.default is NOT_SAID else f"`{parameter.default!r}`"] * max(1, len(presets))
         domain = parameter.domain().replace("|", "\\|")
         rows.append(f"| `{name}` | {domain} | {' | '.join(shown)} | {parameter.doc} |")
     return "\n".join(rows)

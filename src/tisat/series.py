@@ -15,13 +15,12 @@ This module does not know detectors, scores or data sets.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,84 +29,15 @@ from tisat._html import table
 from tisat._validation import check_labels
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
+from tisat.reading.checked import AnyFloats as AnyFloats
+from tisat.reading.checked import check_times, check_values
 from tisat.reading.clock import Times, read_times, say
-from tisat.reading.columns import Roles, clock_like, meant, order_of
+from tisat.reading.columns import clock_like, meant, order_of
 from tisat.reading.files import Columns, Reading, check_file, parts_of, read_columns, stem_of
-from tisat.reading.times import arrow_times, in_time_order
-
-AnyFloats: TypeAlias = npt.NDArray[np.floating[Any]]
+from tisat.reading.frames import frame_columns
+from tisat.reading.times import in_time_order
 
 GAP_FACTOR = 1.5  # a step longer than this many sampling periods is a gap: a row is missing once it reaches 2
-
-
-def _check_values(values: object) -> AnyFloats:
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing
-    array = np.asarray(values)
-    if array.dtype not in (np.float32, np.float64):
-        if array.dtype.kind == "c":
-            raise SeriesError(
-                f"The values of a series must be real. Complex data not supported. Got dtype {array.dtype} instead."
-            )
-        if array.dtype.kind not in "biufO":
-            raise SeriesError(
-                f"The values of a series must be numbers. Got dtype {array.dtype} instead; dates go into 'timestamps', "
-                "and text columns must be left out."
-            )
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            why = " (a number beyond 1e308)" if isinstance(error, OverflowError) else ""
-            raise SeriesError(
-                f"The values of a series must be numbers. Got dtype {array.dtype}{why} instead."
-            ) from None
-    if array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise SeriesError(
-            f"The values of a series must have shape (T, C) with C >= 1. Got shape {array.shape} instead."
-        )
-    if array.shape[0] == 0:
-        raise SeriesError(f"The values of a series must have at least one row. Got shape {array.shape} instead.")
-    return array
-
-
-def _check_times(times: Times, length: int) -> npt.NDArray[Any]:
-    array = times.values
-    if array.shape != (length,):
-        raise SeriesError(
-            f"The timestamps of a series must have one entry a row ({length}). Got shape {array.shape} instead."
-        )
-    unknown = np.isnat(array) if array.dtype.kind == "M" else ~np.isfinite(array)
-    if unknown.any():
-        raise SeriesError(
-            f"The timestamps of a series must all be known. Got {array[np.argmax(unknown)]} at row {np.argmax(unknown)} instead."
-        )
-    late = np.flatnonzero(array[1:] <= array[:-1])
-    if late.size:
-        row = int(late[0]) + 1
-        what = "a duplicate" if array[row] == array[row - 1] else "an earlier time"
-        raise SeriesError(
-            f"The timestamps of a series must strictly increase. Got {what}, {_moment(array[row])}, at row {row} instead. "
-            f"{_way_on(array, late, row, zoned=times.offsets is not None)}"
-        )
-    return array
-
-
-def _moment(stamp: Any) -> str:
-    """A time for people: no nanoseconds that are zero."""
-    return re.sub(r"\.?0+$", "", str(stamp)) if isinstance(stamp, np.datetime64) and "." in str(stamp) else str(stamp)
-
-
-def _way_on(array: npt.NDArray[Any], late: npt.NDArray[Any], row: int, *, zoned: bool) -> str:
-    """What to type about times that do not increase."""
-    back = array[row - 1] - array[row]
-    hour = np.timedelta64(3600, "s")
-    if array.dtype.kind == "M" and not zoned and len(late) <= 4 and hour * 0.5 <= back < hour * 1.01:
-        return "If clocks went back here, say --timezone, such as Europe/Berlin; else --sort and --dedup first, last or mean."
-    if array[row] == array[row - 1]:
-        return "Say --dedup first, last or mean; in files of several machines --entity."
-    return "Say --sort if rows only came out of order; in files of several machines --entity."
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +83,7 @@ class Series:
     seen: Mapping[str, str] = field(default_factory=dict)  # how its file was written
 
     def __post_init__(self) -> None:
-        values = _check_values(self.values).view()
+        values = check_values(self.values).view()
         names = tuple(str(name) for name in self.channels) or tuple(str(c) for c in range(values.shape[1]))
         if len(names) != values.shape[1]:
             raise SeriesError(
@@ -176,7 +106,7 @@ class Series:
         object.__setattr__(self, "channels", names)
         if self.timestamps is not None:
             times = self.timestamps if isinstance(self.timestamps, Times) else read_times(self.timestamps)
-            object.__setattr__(self, "timestamps", _check_times(times, len(values)))
+            object.__setattr__(self, "timestamps", check_times(times, len(values)))
             if self.offsets is None and times.offsets is not None:
                 object.__setattr__(self, "offsets", times.offsets)
             if times.note and times.note not in self.notes:
@@ -324,28 +254,8 @@ class Series:
         drop : sequence of str
             Columns to leave out.
         """
-        import narwhals as nw
-
-        frame = nw.from_native(table, eager_only=True)
-        index = nw.maybe_get_index(frame)
-        roles = Roles(list(frame.columns), time, label, channels, drop)
-        values = np.empty((len(frame), len(roles.channels)))
-        for c, column in enumerate(roles.channels):
-            values[:, c] = _numbers(frame.get_column(column), column)
-        times = None
-        if roles.time is not None:
-            stamps = frame.get_column(roles.time)
-            times = (
-                arrow_times(stamps.to_arrow(), name=roles.time) if stamps.dtype == nw.Datetime else stamps.to_numpy()
-            )
-        elif index is not None and str(index.dtype).startswith("datetime64"):
-            dates: Any = nw.from_native(index.to_series(), series_only=True)
-            times = arrow_times(dates.to_arrow())
-        labels = None
-        if roles.label is not None:
-            labels = check_labels(_numbers(frame.get_column(roles.label), roles.label), roles.label, f"table {name!r}")
-        clock = None if times is None else times if isinstance(times, Times) else read_times(times)
-        return cls._of_columns(Columns(values, roles.channels, clock, labels), name, Reading(channels=channels))
+        found = frame_columns(table, time=time, label=label, name=name, channels=channels, drop=drop)
+        return cls._of_columns(found, name, Reading(channels=channels))
 
     @classmethod
     def read(cls, path: str | Path, *, name: str | None = None, **how: Any) -> Series:
@@ -429,15 +339,6 @@ def _range(values: AnyFloats) -> tuple[float, float, float, float]:
     if not len(known):
         return (np.nan, np.nan, np.nan, 1.0)
     return (float(known.min()), float(np.median(known)), float(known.max()), 1.0 - len(known) / len(values))
-
-
-def _numbers(column: Any, name: str) -> npt.NDArray[np.float64]:
-    """A dataframe column as float64 with NaN for null."""
-    if not (column.dtype.is_numeric() or str(column.dtype) == "Boolean"):
-        raise SeriesError(f"The column {name!r} of a table must hold numbers. Got {column.dtype} instead.")
-    import narwhals as nw
-
-    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def as_series(data: Any, *, whose: str = "tisat") -> Series:

@@ -9,7 +9,7 @@ import pytest
 from tisat import checks, registry
 from tisat.errors import TisatError
 
-BASE = checks._example(300, channels=3, seed=1)
+BASE = checks.example(300, channels=3, seed=1)
 
 
 def changed(row=None, column=None, value=0.0, rows=BASE):

@@ -30,7 +30,7 @@ def document_of(name):
     cls = registry.resolve(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        watch = Watch(cls(**cls._test_params()), budget="1/40 instants").fit(checks._example(300, channels=2, seed=1))
+        watch = Watch(cls(**cls._test_params()), budget="1/40 instants").fit(checks.example(300, channels=2, seed=1))
         document, tensors = watch.detector.document()
         return {**document, "kind": "watch", "watch": watch.to_json()}, tensors
 
@@ -124,7 +124,7 @@ def attack(name, count, seed):
     """The findings among so many mutants: what came out and was neither a model nor one of our sentences."""
     rng = np.random.default_rng(seed)
     findings, refused = [], 0
-    rows = checks._example(60, channels=2, seed=2)
+    rows = checks.example(60, channels=2, seed=2)
     for number in range(count):
         content = mutant(name, rng)
         try:
@@ -157,7 +157,7 @@ def test_many_mutants_are_refused_or_harmless(name):
 
 def test_the_unchanged_file_is_a_model():
     watch = Watch.of_document(*unpack_artefact(pack_artefact(*document_of("isolation-forest"))), path="whole")
-    assert np.isfinite(watch.detector.decision_function(checks._example(60, channels=2, seed=2))).any()
+    assert np.isfinite(watch.detector.decision_function(checks.example(60, channels=2, seed=2))).any()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def state_of(name):
     document, tensors = document_of(name)
     watch = Watch.of_document(*unpack_artefact(pack_artefact(document, tensors)), path="whole")
     monitor = watch.monitor(name="pump")
-    for second, row in enumerate(checks._example(90, channels=2, seed=3)):
+    for second, row in enumerate(checks.example(90, channels=2, seed=3)):
         monitor.update(row, time=60.0 * second)
     return watch, unpack_artefact(monitor.to_bytes())
 

@@ -13,9 +13,7 @@ NAMES = [name for name in registry.names() if name != COIN and not hasattr(regis
 @pytest.mark.parametrize("name", NAMES)
 def test_an_adapted_model_scores_as_the_shared_one_and_knows_its_own_rows(name, tmp_path):
     cls = registry.resolve(name)
-    first, second, test = (
-        checks._example(rows, channels=3, seed=seed) for rows, seed in ((400, 1), (300, 2), (200, 3))
-    )
+    first, second, test = (checks.example(rows, channels=3, seed=seed) for rows, seed in ((400, 1), (300, 2), (200, 3)))
     shared = cls(**cls._test_params()).fit([first, second], holdout=0.0)
     before = shared.nominal_.copy()
     mine = shared.adapted_to(second)

@@ -71,7 +71,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
         return {
-            "window": 8, "hidden": 8, "dense": 8, "latent": 2, "n_flows": 1, "n_steps": 2, "n_samples": 2,
+            "window": 8, "hidden": 8, "dense": 8, "latent": 2, "n_flows": 1, "n_steps": 1, "n_chains": 2, "n_samples": 2,
             "pretrain_epochs": 2, "epochs": 2, "stride": 4, "learning_rate": 1e-2,
         }  # fmt: skip
 
