@@ -33,7 +33,7 @@ test-other: $(STAMP)  ## The numeric tests again on another instruction set and 
 	$(TESTED) tests/other_processor.py tests/detectors tests/nn tests/sequential tests/metrics tests/golden
 
 test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=folder) and the local cluster
-	TISAT_DATA="$(DATA)" $(TESTED) -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
+	TISAT_DATA="$(DATA)" TISAT_HYPOTHESIS=slow $(TESTED) -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
 
 # Debian: apt-get install prometheus prometheus-alertmanager victoria-metrics mosquitto mosquitto-clients chromium
 test-service: $(STAMP)  ## The service with real programs: a browser, Prometheus, Alertmanager, brokers (skipped where they are not installed)
@@ -51,7 +51,7 @@ format: $(STAMP)  ## Let ruff mend what it can
 	$(BIN)/ruff format .
 
 # What runs without data of others; the rest is in each script's --help (a reference checkout, the real data sets).
-BENCHES := "bench_import.py" "bench_spd.py" "bench_datasets.py memory" "bench_datasets.py workbook" "bench_classical.py" \
+BENCHES := "bench_import.py" "bench_users.py start" "bench_users.py tisat" "bench_spd.py" "bench_datasets.py memory" "bench_datasets.py workbook" "bench_classical.py" \
            "bench_neighbours.py" "bench_online.py layer" "bench_online.py tisat" "bench_online.py fleet" \
            "bench_tisat.py speed" "bench_tisat.py growth" "bench_tisat.py length" "bench_deep.py"
 

@@ -11,9 +11,9 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import time
 
 import numpy as np
+from rounds import best_of
 from scipy.spatial import cKDTree
 
 from tisat.sequential import Neighbours
@@ -55,16 +55,6 @@ def residuals(length, m, seed):
     rng = np.random.default_rng(seed)
     factors = rng.standard_t(3, size=(length, min(m, 4))) @ np.random.default_rng(7).normal(size=(min(m, 4), m))
     return 0.3 * factors + 0.3 * rng.standard_t(4, size=(length, m))
-
-
-def best_of(contestants, *, rounds):
-    best = dict.fromkeys(contestants, float("inf"))
-    for _ in range(rounds):
-        for name, run in contestants.items():
-            start = time.process_time()
-            run()
-            best[name] = min(best[name], time.process_time() - start)
-    return best
 
 
 def main():

@@ -14,10 +14,10 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import time
 import warnings
 
 import numpy as np
+from rounds import best_of
 
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
@@ -25,17 +25,6 @@ from tisat.watch import Watch
 
 CHANNELS = 38
 ENTITIES = 256
-
-
-def best_of(contestants, *, rounds):
-    """Seconds of each contestant's quickest round; they take turns."""
-    best = dict.fromkeys(contestants, float("inf"))
-    for _ in range(rounds):
-        for name, run in contestants.items():
-            start = time.process_time()
-            run()
-            best[name] = min(best[name], time.process_time() - start)
-    return best
 
 
 def residuals(length, seed):

@@ -45,24 +45,15 @@ def make_model(path):
         Watch(LinearLast(), budget="1/day").fit(Series(plant(6000, 1), timestamps=times)).save(path)
 
 
+def watching(folder, model):
+    """What to say for a service with one model and a folder of its own."""
+    return "--model", model, "--data", folder, "--silent-after", "1 day"
+
+
 class Served:
-    def __init__(self, folder, model, *more):
+    def __init__(self, *told):
         self.began = time.perf_counter()
-        command = [
-            sys.executable,
-            "-m",
-            "tisat",
-            "serve",
-            "--model",
-            str(model),
-            "--data",
-            str(folder),
-            "--port",
-            "0",
-            "--silent-after",
-            "1 day",
-            *more,
-        ]
+        command = [sys.executable, "-m", "tisat", "serve", "--port", "0", *map(str, told)]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             found = re.search(r"listening on http://([\d.]+):(\d+)", line)
@@ -235,7 +226,7 @@ def main():
             flush=True,
         )
         alertmanager = Alertmanager()
-        served = Served(folder, model, "--alertmanager", alertmanager.url)
+        served = Served(*watching(folder, model), "--alertmanager", alertmanager.url)
         send_all(served.address, bodies(entities, 0, 2, 500))  # enrol and compile
         work = bodies(entities, 2, steps, 500)
         used = served.cpu()
@@ -284,7 +275,7 @@ def main():
         served.process.send_signal(signal.SIGKILL)
         served.process.wait()
         begin = time.perf_counter()
-        served = Served(folder, model)
+        served = Served(*watching(folder, model))
         served.get("/readyz")
         line("kill -9 to ready", 10, time.perf_counter() - begin, "s")
 

@@ -14,9 +14,9 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
+from rounds import best_of
 
 LENGTH, EVENTS, EVENT_LENGTH, DELTA_MAX = 1_000_000, 1000, 40, 100
 TARGETS = {"average_precision_score": 0.5, "np.argsort": 4.0}
@@ -43,16 +43,6 @@ def scores(kind: str, length: int) -> np.ndarray:
 KINDS = ("independent", "random walk", "heavily tied")
 
 
-def interleaved(candidates: dict, repeats: int) -> dict[str, float]:
-    best = dict.fromkeys(candidates, float("inf"))
-    for _ in range(repeats):
-        for name, run in candidates.items():
-            start = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
-
-
 def speed(repeats: int) -> None:
     from sklearn.metrics import average_precision_score
 
@@ -63,13 +53,13 @@ def speed(repeats: int) -> None:
     print(f"{'scores':14}{'SPD / average_precision_score':>31}{'SPD / np.argsort':>19}{'bytes an instant':>19}")
     for kind in KINDS:
         s = scores(kind, LENGTH)
-        best = interleaved(
+        best = best_of(
             {
                 "spd": lambda s=s: spd_score(y, s, delta_max=DELTA_MAX),
                 "average_precision_score": lambda s=s: average_precision_score(y, s),
                 "np.argsort": lambda s=s: np.argsort(s),
             },
-            repeats,
+            rounds=repeats,
         )
         ratios = {name: best["spd"] / best[name] for name in TARGETS}
         marks = {
@@ -159,16 +149,18 @@ def against_vus(python: str, packages: list[str]) -> None:
     from tisat.metrics import spd_score, vus_pr
 
     y, s = labels(100_000, 100), scores("independent", 100_000)
-    best = interleaved(
-        {"spd": lambda: spd_score(y, s, delta_max=DELTA_MAX), "vus": lambda: vus_pr(y, s, max_buffer=DELTA_MAX)}, 5
+    best = best_of(
+        {"spd": lambda: spd_score(y, s, delta_max=DELTA_MAX), "vus": lambda: vus_pr(y, s, max_buffer=DELTA_MAX)},
+        rounds=5,
     )
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "y.npy", y)
         np.save(Path(folder) / "s.npy", s)
         command = [python, "-c", OTHERS, f"{folder}/y.npy", f"{folder}/s.npy", str(DELTA_MAX), *packages]
         found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    again = interleaved(
-        {"spd": lambda: spd_score(y, s, delta_max=DELTA_MAX), "vus": lambda: vus_pr(y, s, max_buffer=DELTA_MAX)}, 5
+    again = best_of(
+        {"spd": lambda: spd_score(y, s, delta_max=DELTA_MAX), "vus": lambda: vus_pr(y, s, max_buffer=DELTA_MAX)},
+        rounds=5,
     )
     best = {name: max(best[name], again[name]) for name in best}  # the slower of before and after: the others ran once
     print(f"\n100,000 instants, 100 events, buffer {DELTA_MAX}; compiled code warmed up")

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from rounds import best_of
 
 from tisat.detectors.tisat import TiSAT
 from tisat.nn.attention import dense_attention, probsparse_attention, sampled_keys
@@ -29,19 +30,6 @@ from tisat.nn.forecaster import SparseTransformer
 from tisat.nn.onnx_session import one_window_session
 
 BATCH, WINDOW, CHANNELS, TOKEN = 64, 100, 38, 50
-
-
-def best_of(functions: dict[str, Callable[[], object]], *, rounds: int) -> dict[str, float]:
-    """CPU seconds of each function: the best of alternating rounds."""
-    best = dict.fromkeys(functions, float("inf"))
-    for function in functions.values():
-        function()
-    for _ in range(rounds):
-        for name, function in functions.items():
-            started = time.process_time()
-            function()
-            best[name] = min(best[name], time.process_time() - started)
-    return best
 
 
 def reference_network(path: Path, d_model: int) -> tuple[torch.nn.Module, Callable[[torch.Tensor], torch.Tensor]]:

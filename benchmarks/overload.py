@@ -39,20 +39,7 @@ def main():
     config.write_text(
         f'data = "{folder}"\n[limits]\nrows_waiting = 5000\n[[group]]\nname = "main"\nmodel = "{model}"\nsilent_after = "1 day"\nretention = "2 days"\n'
     )
-    import bench_serve
-
-    served = bench_serve.Served.__new__(Served)
-    command = [sys.executable, "-m", "tisat", "serve", "--config", str(config), "--port", "0"]
-    import subprocess
-
-    served.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    for line in served.process.stderr:
-        found = re.search(r"listening on http://([\d.]+):(\d+)", line)
-        if found:
-            served.address = (found[1], int(found[2]))
-            break
-    threading.Thread(target=served.process.stderr.read, daemon=True).start()
-    served.connection = http.client.HTTPConnection(*served.address, timeout=120)
+    served = Served("--config", config)
 
     step = [0]
     lock = threading.Lock()

@@ -1,7 +1,8 @@
 """What every test stands on.
 
 One thread a process: networks this small only lose by more, and by a factor of ten when the machine is busy. And no test passes
-or fails by the clock: hypothesis neither has a deadline nor calls a busy machine an error.
+or fails by the clock: hypothesis neither has a deadline nor calls a busy machine an error. ``TISAT_HYPOTHESIS=slow`` asks for a
+thousand examples where a test does not say how many, ``repeatable`` for the same ones each time.
 """
 
 import os
@@ -11,5 +12,8 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-settings.register_profile("tisat", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("tisat")
+plain = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("tisat", plain)
+settings.register_profile("slow", plain, max_examples=1000)
+settings.register_profile("repeatable", plain, derandomize=True, database=None)
+settings.load_profile(os.environ.get("TISAT_HYPOTHESIS", "tisat"))

@@ -8,6 +8,7 @@ import pytest
 
 from tisat import checks, registry
 from tisat.errors import TisatError
+from tisat.watch import Watch
 
 BASE = checks.example(300, channels=3, seed=1)
 
@@ -99,8 +100,8 @@ def scores_of(detector, rows):
     return "an infinite score" if np.isinf(scores).any() else None
 
 
-def verdicts_of(detector, rows):
-    monitor = detector.monitor(false_alarms="1/50 instants")
+def verdicts_of(watch, rows):
+    monitor = watch.monitor()
     for row in [rows] if rows is None else rows[90:130]:
         json.dumps(monitor.update(row).to_json(), allow_nan=False)
     monitor.to_bytes()
@@ -109,7 +110,10 @@ def verdicts_of(detector, rows):
 @pytest.mark.parametrize("name", registry.names())
 def test_bad_input_is_fine_or_refused(name):
     cls = registry.resolve(name)
-    fitted = cls(**cls._test_params()).fit(BASE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        watch = Watch(cls(**cls._test_params()).fit(BASE), budget="1/50 instants").calibrate()
+    fitted = watch.detector
     slow = (
         hasattr(cls, "_network") or name == "arima"
     )  # the checks they share with all others are not repeated for each
@@ -122,7 +126,7 @@ def test_bad_input_is_fine_or_refused(name):
             findings[what, "fit"] = outcome(lambda rows=rows: scores_of(cls(**cls._test_params()).fit(rows), BASE))
         findings[what, "score"] = outcome(lambda rows=rows: scores_of(fitted, rows))
         if not slow or what in ("masked", "beyond floats", "both ends"):
-            findings[what, "monitor"] = outcome(lambda rows=rows: verdicts_of(fitted, rows))
+            findings[what, "monitor"] = outcome(lambda rows=rows: verdicts_of(watch, rows))
     assert {where: found for where, found in findings.items() if found is not None} == {}
 
 

@@ -18,7 +18,7 @@ from tisat.artefact import pack_artefact, unpack_artefact
 from tisat.errors import ArtefactError, InputError
 from tisat.watch import Monitor, Watch
 
-QUICK, MANY = 2000, 20_000  # mutants over all detectors
+QUICK, MANY = 700, 20_000  # mutants over all detectors
 VALUES = [
     0, -1, 1, 2**31 - 1, -(2**31), 2**63, 10**9, 10**400, 1e308, -1e308, "x", "", None, True, [], {}, [[]], [1, 2, 3],
     {"a": 1}, "\0", "9" * 5000, 0.5, ["a"] * 50,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tisat import registry
+from tisat.cli import main
 from tisat.errors import ParameterError
 
 OWN = '''
@@ -40,6 +41,31 @@ def run(folder, *arguments, **environment):
     )  # fmt: skip
 
 
+@pytest.fixture
+def here(folder, monkeypatch, capsys):
+    """Run a command in the folder, in this process, which then knows nothing of what was imported."""
+    known = dict(registry.DETECTORS)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv(registry.IMPORTS, "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def forget():
+        registry.DETECTORS.clear()
+        registry.DETECTORS.update(known)
+        sys.modules.pop("mine", None)
+
+    def one(*arguments):
+        forget()
+        monkeypatch.setenv(registry.IMPORTS, "")
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return end.value.code or 0, printed.out, printed.err
+
+    yield one
+    forget()
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("own")
@@ -52,16 +78,20 @@ def folder(tmp_path_factory):
     return root
 
 
-def test_fit_and_alarm_with_a_detector_of_ones_own(folder):
+def test_fit_and_alarm_with_a_detector_of_ones_own(folder, here):
     own = ("--import", "mine:FarOff")
-    fitted = run(
-        folder, "fit", *own, "--detector", "far-off", "--train", "week.csv", "--out", "m.tisat", "--budget", "1/500"
+    model = ("--model", "m.tisat")
+    code, out, err = here(
+        "fit", *own, "--detector", "far-off", "--train", "week.csv", "--out", "m.tisat", "--budget", "1/500"
     )
-    assert fitted.returncode == 0, fitted.stderr
-    assert "FarOff()" in fitted.stdout
-    told = run(folder, "alarm", "new.csv", "--model", "m.tisat", "--json", *own)
-    assert told.returncode == 0, told.stderr
-    assert 700 in [alarm["raised"] for alarm in json.loads(told.stdout)["alarms"]]
+    assert code == 0, err
+    assert "FarOff()" in out
+    code, out, err = here("alarm", "new.csv", *model, "--json", *own)
+    assert code == 0, err
+    assert 700 in [alarm["raised"] for alarm in json.loads(out)["alarms"]]
+    code, _, err = here("alarm", "new.csv", *model)
+    assert code == 1
+    assert "--import module:Class" in err
     by_environment = run(
         folder,
         "show",
@@ -70,22 +100,20 @@ def test_fit_and_alarm_with_a_detector_of_ones_own(folder):
         PYTHONPATH=f"{folder}:{os.environ['PYTHONPATH']}" if os.environ.get("PYTHONPATH") else str(folder),
     )
     assert by_environment.returncode == 0, by_environment.stderr
-    refused = run(folder, "alarm", "new.csv", "--model", "m.tisat")
-    assert refused.returncode == 1
-    assert "--import module:Class" in refused.stderr
+    assert run(folder, "detectors", *own).returncode == 0  # a process of its own finds what is in its folder
 
 
-def test_what_is_no_detector_is_one_sentence(folder):
+def test_what_is_no_detector_is_one_sentence(here):
     for target, said in (
         ("mine:NotOne", "derives from tisat.Detector"),
         ("mine:Nothing", "must have the class"),
         ("nowhere:X", "must be found"),
         ("mine", "module:Class"),
     ):
-        found = run(folder, "detectors", "--import", target)
-        assert found.returncode == 1
-        assert said in found.stderr
-        assert found.stderr.count("\n") == 1
+        code, _, err = here("detectors", "--import", target)
+        assert code == 1
+        assert said in err
+        assert err.count("\n") == 1
 
 
 def test_installed_packages_offer_detectors(monkeypatch):

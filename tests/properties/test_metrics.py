@@ -83,8 +83,8 @@ def check_random_cases(number, seed):
         )
 
 
-def test_two_thousand_random_cases_equal_the_slow_twin():
-    check_random_cases(2000, seed=20)
+def test_random_cases_equal_the_slow_twin():
+    check_random_cases(400, seed=20)
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_thirty_thousand_random_cases_equal_the_slow_twin():
     check_random_cases(30_000, seed=21)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150)
 @given(many_series(), DELTAS, COUNTINGS)
 def test_spd_equals_its_slow_twin(series, delta_max, counting):
     labels, scores = series
