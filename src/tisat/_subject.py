@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +21,16 @@ def example(length: int, *, channels: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     time = np.arange(length)[:, None] + 7.0 * np.arange(channels)
     return np.sin(time / 9.0) * (1 + np.arange(channels)) + 0.1 * rng.standard_normal((length, channels)) + 3.0
+
+
+@dataclass(frozen=True)
+class Second:
+    """What a second fit, on copies of the data, has left behind."""
+
+    scores: Array
+    train: Array  # the copies, as they are afterwards
+    test: Array
+    moved: str  # whose global random state it moved; "" for nobody's
 
 
 class Subject:
@@ -37,6 +50,17 @@ class Subject:
         """One fitted detector; laws must not change it."""
         return self.make().fit(self.train)
 
+    @cached_property
+    def second(self) -> Second:
+        """A second fit, watched for what it touches."""
+        train, test = self.train.copy(), self.test.copy()
+        torch = sys.modules.get("torch")
+        np.random.seed(3)  # noqa: NPY002 - a law is about this state
+        before = _states(torch)
+        scores = self.make().fit(train).decision_function(test)
+        moved = [name for name, state in _states(torch).items() if state != before[name]]
+        return Second(scores, train, test, " and ".join(moved))
+
     def assert_equal(self, found: Array, expected: Array, *, what: str) -> None:
         """Equal up to the rounding the class admits to; NaN equals NaN."""
         assert found.shape == expected.shape, f"{what}: shape {found.shape} is not {expected.shape}"
@@ -44,6 +68,12 @@ class Subject:
         np.testing.assert_allclose(
             found, expected, rtol=self.cls.rounding, atol=self.cls.rounding * unit, equal_nan=True, err_msg=what
         )
+
+
+def _states(torch: Any) -> dict[str, bytes]:
+    """The states of the global generators."""
+    found = {"numpy": np.random.get_state()[1].tobytes()}  # type: ignore[index]  # noqa: NPY002
+    return found if torch is None else {**found, "torch": torch.get_rng_state().numpy().tobytes()}
 
 
 def assert_refused(call: Callable[[], object]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -96,10 +95,8 @@ def _scores_have_one_entry_a_row(subject: Subject) -> None:
 @_law
 def _same_seed_same_scores(subject: Subject) -> None:
     """Two fits with the same parameters on the same data give the same scores."""
-    again = subject.make().fit(subject.train)
-    np.testing.assert_array_equal(
-        again.decision_function(subject.test), subject.fitted.decision_function(subject.test), strict=True
-    )
+    found = subject.second.scores
+    np.testing.assert_array_equal(found, subject.fitted.decision_function(subject.test), strict=True)
 
 
 @_law
@@ -158,10 +155,8 @@ def _windows_in_a_batch_equal_one_by_one(subject: Subject) -> None:
 @_law
 def _input_is_untouched(subject: Subject) -> None:
     """Neither fit nor scoring writes to the caller's arrays."""
-    train, test = subject.train.copy(), subject.test.copy()
-    subject.make().fit(train).decision_function(test)
-    np.testing.assert_array_equal(train, subject.train)
-    np.testing.assert_array_equal(test, subject.test)
+    np.testing.assert_array_equal(subject.second.train, subject.train)
+    np.testing.assert_array_equal(subject.second.test, subject.test)
 
 
 @_law
@@ -201,14 +196,7 @@ def _saved_and_loaded_is_the_same(subject: Subject) -> None:
 @_law
 def _global_generators_are_untouched(subject: Subject) -> None:
     """No global random state is read or moved."""
-    np.random.seed(3)  # noqa: NPY002 - the law is about this state
-    before = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
-    torch = sys.modules.get("torch")
-    torch_before = None if torch is None else torch.get_rng_state()
-    subject.make().fit(subject.train).decision_function(subject.test)
-    np.testing.assert_array_equal(before, np.random.get_state()[1])  # type: ignore[index]  # noqa: NPY002
-    if torch is not None:
-        assert torch.equal(torch_before, torch.get_rng_state())
+    assert not subject.second.moved, f"the global state of {subject.second.moved} moved"
 
 
 @_law
@@ -336,9 +324,10 @@ def _finite_rows_have_finite_scores(subject: Subject) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         monitor = subject.fitted.monitor(false_alarms="1/20 instants")
-    for row in rows:
+    for number, row in enumerate(rows):
         json.dumps(monitor.update(row).to_json(), allow_nan=False)
-        assert monitor.to_bytes()
+        if 60 <= number < 66 or number == N_TEST - 1:
+            assert monitor.to_bytes()
     end = slice(N_TEST - 10, N_TEST)
     high = 100.0 * max(float(np.nanmax(np.abs(usual))), 1e-12)
     if subject.fitted._context() is None:  # unbounded memory: it fades
