@@ -1,4 +1,4 @@
-"""TiSAT: what the laws of every detector do not say."""
+"""TiSAT: what the laws of every detector do not say. One file, for the detector of the paper has one page of promises."""
 
 from __future__ import annotations
 

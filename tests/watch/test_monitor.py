@@ -1,4 +1,7 @@
-"""Online: a row at a time gives what the whole series gives, whatever is missing, late, repeated or interrupted."""
+"""Online: a row at a time gives what the whole series gives, whatever is missing, late, repeated or interrupted.
+
+One file, longer than others: the cases share their monitors, and each is read against the list at the top of the module they test.
+"""
 
 import dataclasses
 import datetime

@@ -1,6 +1,7 @@
 """The tables of an experiment: our figures, those printed elsewhere, the floors and the chance-corrected values.
 
 Everything comes from figures that were already made, frozen or fresh; nothing is computed here but means of what is shown.
+One file of little more than 400 lines, because the kinds of table share their columns, marks and captions.
 """
 
 from __future__ import annotations

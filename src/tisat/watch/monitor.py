@@ -13,7 +13,8 @@ What can happen to a row, and what is done about it:
 * a jump in time of more than ``MAX_GAP`` sampling periods: the past is forgotten and warm-up begins again;
 * infinity or a wrong number of values is an error, and nothing changes either.
 
-Several entities at once are the business of :mod:`tisat.watch.fleet`.
+Several entities at once are the business of :mod:`tisat.watch.fleet`. The file is longer than others: every line of state that a row
+changes is saved and restored here, beside the code that changes it, so that neither is changed without the other.
 """
 
 from __future__ import annotations
