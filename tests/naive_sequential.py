@@ -83,13 +83,14 @@ def excess(
     out = []
     above: list[int] = []  # places, among the known scores, of this excess's scores above the reference
     changed = None
+    rest = level
     for score in scores:
         if math.isnan(score):
             out.append(math.nan)
             continue
         old = sorted(past[: max(0, len(past) - lag)][-window:])
-        moving = old[math.ceil(quantile * len(old)) - 1] if len(old) >= min(warm, window) else -math.inf
-        reference = max(level, moving)
+        whole = sorted(old + [rest] * (min(warm, window) - len(old)))
+        reference = max(level, whole[math.ceil(quantile * len(whole)) - 1])
         spread = reference - centre if reference > centre else 1.0
         out.append(max((score - reference) / spread, 0.0))
         entering = min(score, centre + clip * spread)
@@ -102,11 +103,16 @@ def excess(
             if len(above) > enter:
                 entering = reference
             if here - above[0] + 1 >= lasting:
-                past, above, changed = raw[-min(lasting, window + lag) :], [], len(raw)
+                third = max(lasting // 3, 1)
+                starts = [len(raw) - lasting + min(k * third, lasting - third) for k in range(3)]
+                thirds = [sorted(raw[start : start + third]) for start in starts]
+                rest = max(level, min(one[math.ceil(quantile * third) - 1] for one in thirds))
+                past = [min(one, rest) for one in raw[-min(lasting, window + lag) :]]
+                above, changed = [], len(raw)
                 continue
         due = changed is not None and (len(raw) - changed) % lasting == 0
         if due and sum(one > level for one in raw[-lasting:]) <= 0.05 * lasting:
-            past, above, changed = raw[-min(lasting, window + lag) :], [], None
+            past, above, changed, rest = raw[-min(lasting, window + lag) :], [], None, level
             continue
         past.append(entering)
     return out

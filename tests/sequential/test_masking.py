@@ -114,4 +114,77 @@ def test_state_is_bounded_and_does_not_grow(views):
         values = rng.exponential(size=(2000, views)) * 5
         run.extend(Scored.of(values, values[:, 0], values))
         sizes.add(sum(array.size for array in run.state().values()))
-    assert sizes == {views * (2 * rule.window + rule.lag + rule.lasting + 6 + rule.length) + rule.hold + 5}
+    assert sizes == {views * (2 * rule.window + rule.lag + rule.lasting + 7 + rule.length) + rule.hold + 5}
+
+
+def has_a_moving_reference(name):
+    return hasattr(make_rule(name).fit(np.random.default_rng(0).exponential(size=500))._evidence_step(), "reference")
+
+
+MOVING = [name for name in RULES if has_a_moving_reference(name)]
+# rows of high scores, and times what; a forecaster remembers one absurd value for some
+EARLY = {"absurd": (20, 1e30), "gross": (60, 30.0), "ordinary": (60, 8.0)}
+LATER = [700, 1100, 1500, 1900]
+
+
+@pytest.mark.parametrize("views", [1, 6])
+@pytest.mark.parametrize("when", [50, 130, 220, 400])
+@pytest.mark.parametrize("what", EARLY)
+@pytest.mark.parametrize("name", MOVING)
+def test_what_goes_wrong_early_in_a_stream_hides_and_delays_nothing_later(name, what, when, views):
+    rng = np.random.default_rng(11)
+    nominal, clean, healthy = (rng.exponential(size=(n, views)) for n in (10_080, 14_400, 2400))
+    rule = make_rule(name).fit(nominal, views=nominal)
+    threshold = level_of_one_alarm_a_day(rule, rule.evidence(clean, views=clean))
+    for start in LATER:
+        healthy[start : start + SPAN] *= 5.0
+    scores = healthy.copy()
+    span, size = EARLY[what]
+    scores[when : when + span] *= size
+
+    def first(rows):
+        active = rule.accumulate(rule.evidence(rows, views=rows), threshold=threshold).active
+        return [int(np.argmax(np.append(active[start : start + SPAN], True))) for start in LATER]
+
+    alone = first(healthy)
+    assert max(alone) < SPAN
+    assert (np.array(first(scores)) <= np.array(alone) + 2).all()  # rows later, if later at all
+    run = rule.start(threshold=threshold)
+    one_by_one = [run.update(Scored.of(row[None], row[:1], row[None]))[1] for row in scores[:800]]
+    whole = rule.accumulate(rule.evidence(scores, views=scores), threshold=threshold).statistic
+    np.testing.assert_array_equal(one_by_one, whole[:800])
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_faults_soon_after_a_change_for_good_do_not_hide_the_next(name):
+    rng = np.random.default_rng(13)
+    rule = make_rule(name).fit(rng.exponential(size=10_080))
+    threshold = level_of_one_alarm_a_day(rule, rule.evidence(rng.exponential(size=14_400)))
+    after = rng.exponential(size=3000)
+    after[1000:] *= 15.0
+    for start in (1700, 2000, 2300):
+        after[start : start + SPAN] *= 5.0
+    scores = after.copy()
+    for start in (1240, 1300, 1360):  # soon after the new level was taken for one
+        scores[start : start + 20] *= 30.0
+
+    def first(rows):
+        active = rule.accumulate(rule.evidence(rows), threshold=threshold).active
+        return np.array([np.argmax(np.append(active[start : start + SPAN], True)) for start in (1700, 2000, 2300)])
+
+    assert (first(after) < SPAN).all()
+    assert (first(scores) <= first(after) + 2).all()
+
+
+@pytest.mark.parametrize("name", MOVING)
+@pytest.mark.parametrize("when", [820, 860, 900, 940])
+def test_a_fault_during_a_change_for_good_is_no_part_of_the_new_level(name, when):
+    rng = np.random.default_rng(17)
+    rule = make_rule(name).fit(rng.exponential(size=10_080))
+    threshold = level_of_one_alarm_a_day(rule, rule.evidence(rng.exponential(size=14_400)))
+    scores = rng.exponential(size=2400)
+    scores[800:] *= 3.0
+    scores[when : when + SPAN] *= 30.0
+    scores[1500 : 1500 + SPAN] *= 5.0
+    active = rule.accumulate(rule.evidence(scores), threshold=threshold).active
+    assert active[1500 : 1500 + SPAN].any()

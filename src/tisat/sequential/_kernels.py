@@ -170,6 +170,37 @@ def _begin_again(raw: Floats, rows: int, lag: int, past: Floats, ordered: Floats
     return n
 
 
+PARTS = 3  # of a change for good: a fault in it that is shorter than one of them leaves one alone
+
+
+@compiled()
+def _new_level(raw: Floats, rows: int, quantile: float) -> float:
+    """The lowest of the quantiles of the PARTS of the last ``len(raw)`` scores."""
+    length = max(len(raw) // PARTS, 1)
+    part = np.empty(length)
+    lowest = np.inf
+    for p in range(PARTS):
+        start = rows - len(raw) + min(p * length, len(raw) - length)
+        for j in range(length):
+            part[j] = raw[(start + j) % len(raw)]
+        lowest = min(lowest, np.sort(part)[int(np.ceil(quantile * length)) - 1])
+    return lowest
+
+
+@compiled()
+def quantile_of(ordered: Floats, size: int, whole: int, quantile: float, rest: float) -> float:
+    """The quantile of ``whole`` scores: the first ``size`` of ``ordered``, and ``rest`` for each that is not there yet."""
+    place = int(np.ceil(quantile * whole)) - 1
+    missing = whole - size
+    if missing > 0:
+        below = first_not_below(ordered, size, rest)
+        if place < below:
+            return ordered[place]
+        if place < below + missing:
+            return rest
+    return ordered[place - missing]
+
+
 @compiled()
 def excess(
     views: Floats,  # (T, V)
@@ -184,6 +215,7 @@ def excess(
     past: Floats,  # (V, lag + window): what entered, a ring
     ordered: Floats,  # (V, window): what is older than the lag, sorted; as many as there are
     raw: Floats,  # (V, lasting): the last scores as they were, a ring
+    rest: Floats,  # (V,): what a past score that is not there yet counts as: the level, or that of a change for good
     count: Integers,  # (V, 6)
     evidence: Floats,  # (T, V)
     reference: Floats,  # (T, V)
@@ -191,8 +223,9 @@ def excess(
     """What each view has above max(``level``, rolling quantile of its past), in units of that above its centre.
 
     Of one excess (scores above the reference, at most ``gap`` rows apart) only the first ``enter`` enter the past as they
-    are; the others enter as the reference itself. Once it has gone on for ``lasting`` rows, those are the past; and again
-    once the nominal level is back for as long.
+    are; the others enter as the reference itself. Once it has gone on for ``lasting`` rows, those, cut off at
+    their level, are the past; and again once the nominal level is back for as long. A past of fewer than ``warm`` scores is
+    filled up with ``rest``.
     """
     views_count = views.shape[1]
     window = ordered.shape[1]
@@ -210,9 +243,7 @@ def excess(
                 continue
             seen = count[v, SEEN]
             size = min(max(seen - lag, 0), window)
-            current = level[v]
-            if size >= warm:
-                current = max(current, ordered[v, int(np.ceil(quantile * size)) - 1])
+            current = max(level[v], quantile_of(ordered[v], size, max(size, warm), quantile, rest[v]))
             spread = current - centre[v]
             if spread <= 0.0:
                 spread = 1.0
@@ -237,12 +268,16 @@ def excess(
                 count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v], ordered[v])
                 count[v, ABOVE] = 0
                 count[v, CHANGED] = rows
+                rest[v] = max(level[v], _new_level(raw[v], rows, quantile))
+                past[v] = np.minimum(past[v], rest[v])
+                ordered[v] = np.minimum(ordered[v], rest[v])
                 continue
             due = count[v, CHANGED] > 0 and (rows - count[v, CHANGED]) % lasting == 0
             if due and (raw[v] > level[v]).sum() <= BACK * lasting:  # and this is how it was
                 count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v], ordered[v])
                 count[v, ABOVE] = 0
                 count[v, CHANGED] = 0
+                rest[v] = level[v]
                 continue
             slot = seen % capacity
             if seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window

@@ -30,6 +30,7 @@ class _Excess:
         self._past = np.full((views, rule.window + rule.lag), 0.0)
         self._ordered = np.full((views, rule.window), 0.0)
         self._raw = np.full((views, rule.lasting), 0.0)
+        self._rest = rule.level_.copy()
         self._count = np.zeros((views, 6), dtype=np.int64)
         self.reference = np.empty((0, views))  # (T, V) of the last call
 
@@ -43,7 +44,7 @@ class _Excess:
         self.reference = np.empty(views.shape)
         _kernels.excess(
             views, rule.level_, rule.centre_, *self._numbers,
-            self._past, self._ordered, self._raw, self._count, evidence, self.reference,
+            self._past, self._ordered, self._raw, self._rest, self._count, evidence, self.reference,
         )  # fmt: skip
         return evidence[:, 0] if evidence.shape[1] == 1 else evidence
 
@@ -51,13 +52,16 @@ class _Excess:
         return point**2
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        state = {"past": self._past, "ordered": self._ordered, "raw": self._raw, "count": self._count}
+        state = {
+            "past": self._past, "ordered": self._ordered, "raw": self._raw, "rest": self._rest, "count": self._count,
+        }  # fmt: skip
         return {name: array.copy() for name, array in state.items()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         self._past[:] = state["past"]
         self._ordered[:] = state["ordered"]
         self._raw[:] = state["raw"]
+        self._rest[:] = state["rest"]
         self._count[:] = state["count"]
 
 
@@ -65,17 +69,19 @@ class ExcessRule(AlarmRule):
     """Score over a reference that moves with the data, summed over the last instants, compressed, then held.
 
     The reference of a view is the larger of a quantile of its nominal scores and the same quantile of its past ``window``
-    scores older than ``lag`` instants; the nominal quantile alone until there are ``warm`` such scores. The evidence is
-    what the score has above it, in units of the reference's height over the nominal median; it is never negative. A score
-    multiplied by a constant or shifted gives the same evidence.
+    scores older than ``lag`` instants. A past of fewer than ``warm`` scores is filled up with the nominal quantile: what has
+    not been seen counts as nominal, and an early fault is a few scores of many, as a late one is. The evidence is what the
+    score has above the reference, in units of the reference's height over the nominal median; it is never negative. A
+    score multiplied by a constant or shifted gives the same evidence.
 
     **A fault does not hide the next one.** An excess is a run of scores above the reference, at most ``length`` instants
     apart. Of each excess only the first ``enter`` scores enter the past, cut off at ``clip`` units; the others enter as the
     reference itself. It takes many excesses, not one long one, to raise the reference.
 
-    **A change for good ends its alarm.** An excess that has gone on for ``lasting`` instants is the new level: those scores
-    become the past, and the alarm ends ``length + hold`` instants later. Once the scores of as many instants are back at the
-    nominal level (1 in 20 above it at most), they become the past in turn.
+    **A change for good ends its alarm.** An excess that has gone on for ``lasting`` instants is the new level: the lowest
+    of the quantiles of its three thirds, so that a fault in it is no part of it. Those scores, cut off there, become the
+    past, that level fills it up, and the alarm ends ``length + hold`` instants later. Once the scores of as many instants
+    are back at the nominal level (1 in 20 above it at most), they become the past in turn.
 
     Where there are several views, one with scores below 0 is measured from its own nominal level: 0 is the level and -1 the median, and the rule takes
     both as they are (:meth:`tisat.base.Detector.views`).
@@ -96,7 +102,9 @@ class ExcessRule(AlarmRule):
     clip: float = real(
         10.0, at_least=1.0, doc="Units at which a score of an excess is cut off before it enters the past."
     )
-    warm: int = integer(100, at_least=1, doc="Scores a moving reference needs (window if that is less).")
+    warm: int = integer(
+        3000, at_least=1, doc="Past scores there are at least (window if that is less): missing ones count as nominal."
+    )
     length: int = integer(
         20, at_least=2, doc="Instants of evidence summed: a finite memory, where a CUSUM's has no end."
     )
