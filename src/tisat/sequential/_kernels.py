@@ -195,10 +195,10 @@ def quantile_of(ordered: Floats, size: int, whole: int, quantile: float, rest: f
     if missing > 0:
         below = first_not_below(ordered, size, rest)
         if place < below:
-            return ordered[place]
+            return float(ordered[place])
         if place < below + missing:
             return rest
-    return ordered[place - missing]
+    return float(ordered[place - missing])
 
 
 @compiled()
