@@ -58,6 +58,13 @@ def first_python(text):
     return f"```python\n{block.code}```\n"
 
 
+def test_the_tables_of_the_claims_are_those_of_the_frozen_figures():
+    claims = load("claims_table")
+    page = claims.PAGE.read_text()
+    assert all(claims.START.format(name) in page for name in claims.TABLES)
+    assert claims.written(page) == page, "type: python docs/claims_table.py"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path):
     printed = run(page, tmp_path, data=False)

@@ -42,7 +42,7 @@ def where_from(frozen: Frozen) -> str:
 
 
 def _trained(frozen: Frozen, shown: Sequence[Figure]) -> str:
-    """Preset, gradient steps and anchoring of every network that is shown."""
+    """Preset, whose rows it was trained on, gradient steps and anchoring of every network that is shown."""
     said = []
     for system in frozen.about["systems"]:
         steps = [f.steps for f in shown if f.system == system["name"] and f.steps > 0]
@@ -53,6 +53,7 @@ def _trained(frozen: Frozen, shown: Sequence[Figure]) -> str:
         settings = system["settings"]
         words = [
             settings.get("preset"),
+            "one model per data set" if system.get("pooled") else None,
             f"{count} steps",
             f"anchor {settings['anchor']}" if "anchor" in settings else None,
         ]

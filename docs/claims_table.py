@@ -1,0 +1,62 @@
+"""Write the tables of docs/claims.md from the frozen figures, between their pairs of comments.
+
+python docs/claims_table.py
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tisat.benchmark.captions import FEWER, TITLES
+from tisat.benchmark.frozen import read_frozen
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "claims.md"
+START, STOP = "<!-- {}: python docs/claims_table.py -->\n\n", "\n<!-- end of {} -->"
+TABLES = ("table2", "network")
+RULE = "excess"
+LEFT_OUT = ("Random Guess", "EWMA 0.01", "linear", "linear, mean anchored", "vector autoregression", "PCA", "ECOD", "spectral residual", "matrix profile")  # fmt: skip
+FLOOR = "best fool, same rule"
+
+
+def table(name: str) -> str:
+    """One frozen experiment under the excess rule: pooled / mean in percent, and which differ from the reference beyond chance."""
+    frozen = read_frozen(ROOT / "experiments" / "frozen" / name)
+    figures = {(one.system, one.dataset): one for one in frozen.figures if one.rule == RULE}
+    against = {(one.system, one.dataset): one for one in frozen.differences if one.rule == RULE}
+    sets = list(frozen.about["data"])
+
+    def beyond(low: float, high: float) -> str:
+        return " (+)" if low > 0 else " (-)" if high < 0 else ""
+
+    def cell(system: str, dataset: str) -> str:
+        figure, difference = figures.get((system, dataset)), against.get((system, dataset))
+        if figure is None:
+            return "–"
+        one = two = ""
+        if difference is not None:
+            one, two = beyond(difference.pooled_low, difference.pooled_high), beyond(difference.mean_low, difference.mean_high)  # fmt: skip
+        fewer = FEWER if figure.entities < figure.of else ""
+        return f"{100 * figure.pooled:.1f}{one} / {100 * figure.mean:.1f}{two}{fewer}"
+
+    lines = [["system", *(TITLES[one] for one in sets)], ["---", *("---:" for _ in sets)]]
+    for system in (one["name"] for one in frozen.about["systems"]):
+        if system not in LEFT_OUT and any((system, one) in figures for one in sets):
+            lines.append([system, *(cell(system, one) for one in sets)])
+    floors = {one.dataset: one for one in frozen.figures if one.rule == RULE and one.entities == one.of}
+    lines.append([FLOOR, *(f"{100 * floors[one].floor:.1f} / {100 * floors[one].floor_mean:.1f}" for one in sets)])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def written(page: str) -> str:
+    """The page with its tables made anew."""
+    for name in TABLES:
+        start, stop = START.format(name), STOP.format(name)
+        content = table(name)
+        page = re.sub(re.escape(start) + ".*?" + re.escape(stop), lambda _, t=start + content + stop: t, page, flags=re.S)  # type: ignore[misc]
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))
