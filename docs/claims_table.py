@@ -41,9 +41,9 @@ def table(name: str) -> str:
         return f"{100 * figure.pooled:.1f}{one} / {100 * figure.mean:.1f}{two}{fewer}"
 
     lines = [["system", *(TITLES[one] for one in sets)], ["---", *("---:" for _ in sets)]]
-    for system in (one["name"] for one in frozen.about["systems"]):
-        if system not in LEFT_OUT and any((system, one) in figures for one in sets):
-            lines.append([system, *(cell(system, one) for one in sets)])
+    names = [one["name"] for one in frozen.about["systems"] if one["name"] not in LEFT_OUT]
+    shown = [name for name in names if any((name, one) in figures for one in sets)]
+    lines += [[name, *(cell(name, one) for one in sets)] for name in shown]
     floors = {one.dataset: one for one in frozen.figures if one.rule == RULE and one.entities == one.of}
     lines.append([FLOOR, *(f"{100 * floors[one].floor:.1f} / {100 * floors[one].floor_mean:.1f}" for one in sets)])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -54,7 +54,9 @@ def written(page: str) -> str:
     for name in TABLES:
         start, stop = START.format(name), STOP.format(name)
         content = table(name)
-        page = re.sub(re.escape(start) + ".*?" + re.escape(stop), lambda _, t=start + content + stop: t, page, flags=re.S)  # type: ignore[misc]
+        page = re.sub(
+            re.escape(start) + ".*?" + re.escape(stop), lambda _, t=start + content + stop: t, page, flags=re.S
+        )  # type: ignore[misc]
     return page
 
 

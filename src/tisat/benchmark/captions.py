@@ -19,7 +19,9 @@ class _Titles(dict[str, str]):
         return name
 
 
-TITLES = _Titles(smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM", plants="plants")
+TITLES = _Titles(
+    smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM", plants="plants", asd="ASD", jumpstarter2="JumpStarter2", nab="NAB",
+)  # fmt: skip
 
 
 def rule_title(rule: str) -> str:
