@@ -51,7 +51,8 @@ def reference_network(path: Path, d_model: int) -> tuple[torch.nn.Module, Callab
 
 def speed(options: argparse.Namespace) -> None:
     x, y = torch.rand(BATCH, WINDOW, CHANNELS), torch.rand(BATCH, 1, CHANNELS)
-    for d_model, rounds in ((64, options.rounds), (512, max(2, options.rounds // 3))):
+    for d_model in options.widths:
+        rounds = options.rounds if d_model < 512 else max(2, options.rounds // 3)
         networks = {}
         if options.reference is not None:
             networks["reference"] = reference_network(options.reference, d_model)
@@ -211,6 +212,7 @@ def main() -> None:
     parser.add_argument("what", choices=("speed", "growth", "length", "memory"))
     parser.add_argument("--reference", type=Path, help="A checkout of zhouhaoyi/Informer2020.")
     parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--widths", type=int, nargs="*", default=[64, 512], help="d_model of the networks of speed.")
     parser.add_argument("--out", type=Path, help="Where growth draws its picture.")
     parser.add_argument("--rows", type=int, default=1_000_000, help="Rows that memory scores.")
     parser.add_argument("--horizon", type=int, default=10, help="Horizon that memory scores with.")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
-import contextlib
 import importlib
 import os
 import random
@@ -23,6 +22,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,10 @@ TESTS = {
     "metrics": ("tests/metrics", "tests/properties", "tests/contract/test_metrics.py", "tests/golden"),
     "sequential": ("tests/sequential", "tests/contract/test_rules.py", "tests/contract/test_toy_rule.py"),
 }
-QUIET = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "-o", "pythonpath=tests")
+QUIET = (
+    "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "-o", "pythonpath=tests",
+    "-W", "ignore::pytest.PytestAssertRewriteWarning",
+)  # fmt: skip
 COMPARED: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -155,13 +158,17 @@ def in_a_child(work: Any, *, limit: int, keep: Path | None = None) -> int:
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 70
-    with contextlib.suppress(BaseException):
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+    try:
         silent = os.open(keep or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
         code = int(work())
-    os._exit(code)
+    except BaseException:  # the child must end here, whatever a mutant does
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
 
 
 def learn(package: str, folder: Path) -> tuple[dict[tuple[str, int], set[str]], dict[str, float]]:

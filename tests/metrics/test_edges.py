@@ -1,0 +1,84 @@
+"""What a metric does at its edges: no events, no scores, clocks that cannot be read, and the words results are told in."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tisat import metrics
+from tisat.errors import InputError
+
+Y = np.array([0, 0, 0, 1, 1, 0, 0, 0, 1, 0])
+ACTIVE = np.array([0, 1, 0, 0, 1, 0, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("stamps", "said"),
+    [
+        (np.arange(9.0), r"one entry for each of the 10 instants. Got shape \(9,\)"),
+        (np.array(["2024-01-01", "NaT", *["2024-01-03"] * 8], dtype="datetime64[s]"), "known dates. Got NaT"),
+        (np.array([0.0, np.nan, *range(8)]), "known times. Got NaN"),
+        (["soon"] * 10, "must hold dates or seconds"),
+        (np.zeros(10), "strictly increase"),
+    ],
+)
+def test_a_clock_that_cannot_be_read_is_refused(stamps, said):
+    with pytest.raises(InputError, match=said):
+        metrics.count_alarms(Y, ACTIVE, delta_max="2s", timestamps=stamps)
+
+
+def test_dates_as_text_are_dates():
+    text = [f"2024-01-01T00:00:{t:02d}" for t in range(10)]
+    told = metrics.count_alarms(Y, ACTIVE, delta_max="2s", timestamps=text)
+    counted = metrics.count_alarms(Y, ACTIVE, delta_max=2)
+    assert (told.true_alarms, told.n_false_alarms) == (counted.true_alarms, counted.n_false_alarms) == (1, 1)
+
+
+def test_counts_in_words():
+    counts = metrics.count_alarms(Y, ACTIVE, delta_max=2)
+    assert counts.recall == 0.5
+    assert "1 of 2 events detected" in str(counts)
+    assert "those after 1 on average, 1 missed" in str(counts)
+    assert "per 1000 instants" in str(counts)
+    assert math.isnan(counts.false_alarms_per_day)
+    days = metrics.count_alarms(Y, ACTIVE, delta_max="2 days", timestamps=86400.0 * np.arange(10))
+    assert days.false_alarms_per_day == pytest.approx(1 / days.days_outside)
+    assert "per day" in str(days)
+    assert "2 missed" in str(metrics.count_alarms(Y, np.zeros(10), delta_max=2))
+    assert math.isnan(metrics.count_alarms(np.zeros(10), ACTIVE, delta_max=2).recall)
+
+
+def test_raise_times_of_as_many_series_as_labels():
+    with pytest.raises(InputError, match="one list of instants for each of the 2 series. Got 1"):
+        metrics.count_raises([Y, Y], [[3]], delta_max=2)
+
+
+def test_precision_and_recall_in_words():
+    one = metrics.best_instance_f1(Y, ACTIVE)
+    assert str(one).startswith(f"precision {one.precision:.4f}, recall {one.recall:.4f}, F1 {one.f1:.4f}")
+    two = metrics.best_instance_f1([Y, Y], [ACTIVE, 1 - ACTIVE])
+    mean = two.per_series_mean
+    assert f"(pooled; per-series mean {mean.precision:.4f} / {mean.recall:.4f} / {mean.f1:.4f})" in str(two)
+    assert f" at threshold {two.threshold:.6g}" in str(two)
+
+
+def test_the_curve_of_a_process_has_the_area_of_its_score():
+    family = {1.0: ACTIVE, 2.0: np.zeros(10)}
+    curve = metrics.spd_curve_of_active(Y, family, delta_max=2)
+    assert float(curve.score) == float(metrics.spd_score_of_active(Y, family, delta_max=2))
+    raised = {1.0: [1, 4], 2.0: []}
+    assert float(metrics.spd_curve_of_raises(Y, raised, delta_max=2).score) == float(curve.score)
+
+
+@pytest.mark.parametrize("metric", [metrics.pate, metrics.vus_pr, metrics.vus_roc])
+def test_volumes_without_events_are_not_defined(metric):
+    rng = np.random.default_rng(0)
+    assert math.isnan(metric(np.zeros(10), rng.random(10), max_buffer=2))
+    both = metric([Y, np.zeros(10, dtype=int)], [rng.random(10), rng.random(10)], max_buffer=2)
+    assert math.isnan(both.per_series[1])
+
+
+def test_volumes_where_everything_is_an_event_or_nothing_is_scored():
+    assert math.isnan(metrics.vus_roc(np.ones(10, dtype=int), np.arange(10.0), max_buffer=0))
+    scores = [np.arange(10.0), np.full(10, np.nan)]
+    assert metrics.pate([Y, Y], scores, max_buffer=2).per_series[1] == 0.0
