@@ -49,7 +49,7 @@ def test_counts_in_words():
 
 
 def test_raise_times_of_as_many_series_as_labels():
-    with pytest.raises(InputError, match="one list of instants for each of the 2 series. Got 1"):
+    with pytest.raises(InputError, match=r"one list of instants for each of the 2 series. Got 1"):
         metrics.count_raises([Y, Y], [[3]], delta_max=2)
 
 

@@ -73,7 +73,7 @@ def test_a_compressed_sum_keeps_the_views_it_began_with():
         sums.run(np.zeros((1, 1, 1)))
     assert sums.run([[1.0, 1.0]]).statistic.tolist() == pytest.approx([2 * math.log(2.0)])  # it had not begun
     assert sums.views == 2
-    with pytest.raises(InputError, match="must have the 2 views it began with. Got 3"):
+    with pytest.raises(InputError, match=r"must have the 2 views it began with. Got 3"):
         sums.run(np.zeros((1, 3)))
     assert repr(sums) == "CompressedSum(threshold=2.0, length=2, hold=1, unit=1.0, views=2)"
 
