@@ -2,7 +2,7 @@
 
     python benchmarks/bench_users.py start                      # import, --help, detectors
     python benchmarks/bench_users.py tisat --old REVISION       # TiSAT's default: fit and score of 28,000 x 38, now and then
-    python benchmarks/bench_users.py report --store FOLDER      # tisat bench experiments/sweep.toml --report, of a copied store
+    python benchmarks/bench_users.py report --store FOLDER      # tisat bench sweep.toml --no-run --report, of a copied store
 
 ``--old`` takes a revision of this repository, unpacks it beside, and runs the same lines with it.
 """
@@ -89,9 +89,9 @@ def report(options: argparse.Namespace) -> None:
     before = children()
     with tempfile.TemporaryDirectory() as folder:
         page = str(Path(folder) / "sweep.html")
-        run(["-m", "tisat", "bench", "experiments/sweep.toml", "--store", str(options.store), "--report", page], ROOT / "src")  # fmt: skip
+        run(["-m", "tisat", "bench", "experiments/sweep.toml", "--store", str(options.store), "--no-run", "--report", page], ROOT / "src")  # fmt: skip
         print(
-            f"`tisat bench experiments/sweep.toml --report`: {children() - before:.1f} CPU s, {Path(page).stat().st_size / 1e6:.1f} MB"
+            f"`tisat bench experiments/sweep.toml --no-run --report`: {children() - before:.1f} CPU s, {Path(page).stat().st_size / 1e6:.1f} MB"
         )
 
 

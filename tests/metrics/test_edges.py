@@ -7,6 +7,9 @@ import pytest
 
 from tisat import metrics
 from tisat.errors import InputError
+from tisat.metrics.alarms import raise_times
+from tisat.metrics.spd import process_points
+from tisat.metrics.windows import windows_of
 
 Y = np.array([0, 0, 0, 1, 1, 0, 0, 0, 1, 0])
 ACTIVE = np.array([0, 1, 0, 0, 1, 0, 0, 0, 0, 0])
@@ -82,3 +85,34 @@ def test_volumes_where_everything_is_an_event_or_nothing_is_scored():
     assert math.isnan(metrics.vus_roc(np.ones(10, dtype=int), np.arange(10.0), max_buffer=0))
     scores = [np.arange(10.0), np.full(10, np.nan)]
     assert metrics.pate([Y, Y], scores, max_buffer=2).per_series[1] == 0.0
+
+
+def test_every_series_has_a_score_of_its_own():
+    score = metrics.vus_pr([Y, 1 - Y], [ACTIVE, ACTIVE], max_buffer=1)
+    assert len(score.per_series) == 2
+    assert score.per_series == (
+        float(metrics.vus_pr(Y, ACTIVE, max_buffer=1)),
+        float(metrics.vus_pr(1 - Y, ACTIVE, max_buffer=1)),
+    )
+
+
+def test_in_irregular_time_an_alarm_is_not_raised_again_where_its_run_has_ended():
+    windows = windows_of(np.zeros(4, dtype=int), "3s", timestamps=np.array([0.0, 1.0, 3.0, 10.0]))
+    assert raise_times([1, 1, 0, 0], windows).tolist() == [0]  # three seconds later it is off
+    assert raise_times([1, 1, 1, 0], windows).tolist() == [0, 2]
+
+
+def test_the_points_of_a_process_come_by_falling_threshold():
+    family = {1.0: ACTIVE, 3.0: np.zeros(10), 2.0: ACTIVE}
+    windows = [windows_of(Y, 2)]
+    points = process_points(family, windows, raised=False, whose="test")
+    assert points.thresholds.tolist() == [3.0, 2.0, 1.0]
+    assert points.true_alarms.tolist() == [0, 1, 1]
+    assert points.false_alarms.tolist() == [0, 1, 1]
+
+
+def test_the_sweep_of_an_audit_is_the_protocol_of_the_benchmark():
+    labels = np.arange(3000) // 30 == 40
+    scores = np.random.default_rng(0).random(3000)
+    found = metrics.audit(labels, scores, delta_max=20, n_simulations=1)
+    assert [point.delta_max for point in found.sweep] == [10, 20, 50, 100, 500, 1000]
