@@ -26,7 +26,7 @@ setup: $(STAMP)  ## Make .venv with everything, pinned by constraints.txt
 demo: $(STAMP)  ## Generate a plant, train, set an alarm budget, raise alarms, evaluate, write demo/report.html
 	$(BIN)/tisat demo --out demo
 
-test: $(STAMP)  ## The quick suite and the doctests: about 4 minutes on two cores
+test: $(STAMP)  ## The quick suite and the doctests, a few minutes on two cores
 	$(TESTED) -m pytest --numprocesses 2 --dist worksteal --doctest-modules src tests
 
 test-other: $(STAMP)  ## The numeric tests again on another instruction set and one thread
