@@ -47,8 +47,8 @@ def test_tls_with_a_certificate_made_here(model, tmp_path):
             urllib.request.urlopen(served.url.replace("https", "http") + "/readyz", timeout=60)
 
 
-def all_at_once(count=200):
-    """Rows of four entities that all break at row 120."""
+def all_at_once(count=300):
+    """Rows of four entities that all break at row 120, and what comes after until the alarms are over."""
     made = {f"e{i}": plant_rows(count, seed=i, fault=120) for i in range(4)}
     return [Row(name, made[name][k].tolist(), START + 60 * k) for k in range(count) for name in made]
 
