@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,7 +18,8 @@ HEAVY = ("torch", "numba", "pandas", "polars", "matplotlib", "sklearn", "scipy",
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    plain = {name: value for name, value in os.environ.items() if name != registry.IMPORTS}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=plain)
 
 
 def test_import_is_light():

@@ -129,6 +129,8 @@ def take_imports(arguments: list[str]) -> list[str]:
     --------
     >>> take_imports(["fit", "--import", "tisat.detectors.random_guess:RandomGuess", "--out", "m"])
     ['fit', '--out', 'm']
+    >>> os.environ.pop("TISAT_IMPORT")  # where child processes read it
+    'random-guess=tisat.detectors.random_guess:RandomGuess'
     """
     rest, targets = [], []
     waiting = iter(arguments)
