@@ -163,3 +163,16 @@ def test_expected_is_what_explain_says(name):
         why = detector.explain(rows[t], points[t])
         np.testing.assert_allclose(expected[t], why.expected)
         np.testing.assert_allclose(spread[t], why.spread)
+
+
+def test_a_channel_that_fell_silent_is_said_on_top():
+    rng = np.random.default_rng(1)
+    watch = Watch("mahalanobis", budget="1/500 instants").fit(
+        Series(rng.normal(size=(3000, 2)), channels=("flow", "amps"))
+    )
+    rows = 0.1 * rng.normal(size=(400, 2))
+    rows[100:, 1] = np.nan
+    test = Series(rows, channels=("flow", "amps"))
+    alarms = watch.alarms(test)
+    assert not len(alarms)
+    assert answer(alarms, test) == "No alarm in 400 rows. amps fell silent at row 100."

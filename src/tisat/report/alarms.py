@@ -109,7 +109,7 @@ def alarm_page(
 def answer(alarms: Alarms, series: Series) -> str:
     """The whole in one or two sentences."""
     if not len(alarms):
-        return f"No alarm in {_extent(series)}."
+        return " ".join([f"No alarm in {_extent(series)}.", *_silent(alarms)])
     strongest = max(alarms, key=lambda one: one.peak)
     on = [one for one in alarms if one.cleared is None]
     count = f"{len(alarms)} alarm{'s' * (len(alarms) != 1)} in {_extent(series)}."
@@ -122,7 +122,12 @@ def answer(alarms: Alarms, series: Series) -> str:
     ]
     if on:
         sentences.append(f"{'One is' if len(on) == 1 else f'{len(on)} are'} still on.")
-    return " ".join(sentences)
+    return " ".join([*sentences, *_silent(alarms)])
+
+
+def _silent(alarms: Alarms) -> list[str]:
+    """A sentence for each channel that fell silent: what is blind is said on top."""
+    return [f"{one.channel} fell silent at {_moment(one.since, one.since_time)}." for one in alarms.silences]
 
 
 def _title(alarms: Alarms, series: Series) -> str:
@@ -173,7 +178,6 @@ def _reading(alarms: Alarms) -> str:
 
 def _small_print(alarms: Alarms, said: str) -> list[str]:
     lines = [f"{alarms.tally}. {alarms.calibration}.".replace("..", "."), *alarms.calibration.notes]
-    lines += [f"{one.channel} fell silent at {_moment(one.since, one.since_time)}." for one in alarms.silences]
     return [*lines, said] if said else lines
 
 
