@@ -14,9 +14,6 @@ from tisat.explanation import Explanation, shares
 from tisat.missing import carry_forward
 from tisat.series import Series
 
-if TYPE_CHECKING:
-    pass
-
 Array: TypeAlias = npt.NDArray[np.float64]
 
 
