@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tisat.checks import check_detector
 from tisat.datasets.cards import card_of
 from tisat.errors import DataFileError
 
@@ -29,6 +30,8 @@ def module(path, name, monkeypatch):
 def test_the_guide_has_a_file_for_everything_one_can_add():
     assert list(FILES) == [
         "src/tisat/detectors/distance.py",
+        "src/tisat/nn/squeeze.py",
+        "src/tisat/detectors/squeeze.py",
         "src/tisat/sequential/rules/logarithm.py",
         "src/tisat/metrics/alarm_load.py",
         "tests/metrics/test_alarm_load.py",
@@ -38,6 +41,13 @@ def test_the_guide_has_a_file_for_everything_one_can_add():
 
 
 # The detector goes through every law in tests/contract/test_detectors.py, the rule through every door in test_toy_rule.py.
+
+
+def test_the_neural_detector_passes_every_law(monkeypatch):
+    pytest.importorskip("torch")
+    module("src/tisat/nn/squeeze.py", "tisat.nn.squeeze", monkeypatch)
+    made = module("src/tisat/detectors/squeeze.py", "tisat.detectors.squeeze", monkeypatch)
+    check_detector(made.Squeeze)
 
 
 def test_the_metric_is_its_slow_twins(monkeypatch):

@@ -33,7 +33,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tisat._extras import require
 from tisat.base import Array, Stream, WindowStream
 from tisat.detectors._forecast import residual_spread
-from tisat.detectors._neural import Network, NeuralDetector
+from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._training import Network
 from tisat.explanation import Explanation
 from tisat.nn.threads import threads_for
 from tisat.parameters import choice, integer, learned
@@ -151,7 +152,6 @@ class NeuralForecaster(NeuralDetector[Network]):
 
     points_are_channels: ClassVar[bool] = True
     fault_kind: ClassVar[str] = "forecast error"
-    rounding: ClassVar[float] = 1e-3  # float32, and another order of summation for one window than for many
     clip: ClassVar[float] = 1e6  # the anchor takes the level out; deviations are clipped by DEVIATION
 
     spread_: Array = learned("L, C")  # (leads, C)

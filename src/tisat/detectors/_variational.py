@@ -13,7 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from tisat._extras import require
-from tisat.detectors._neural import Batches, Losses, Network, NeuralDetector, Optimizers
+from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._training import Batches, Losses, Network, Optimizers
 from tisat.errors import TrainingError
 from tisat.parameters import choice, integer, real
 
@@ -62,7 +63,6 @@ class VariationalDetector(NeuralDetector[Network]):
     gradient_clip: float | None = 10.0
 
     points_are_channels: ClassVar[bool] = True
-    rounding: ClassVar[float] = 1e-3
 
     @abstractmethod
     def _halves(

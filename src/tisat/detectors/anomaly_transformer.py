@@ -17,7 +17,8 @@ import numpy as np
 
 from tisat._extras import require
 from tisat.base import Array
-from tisat.detectors._neural import Batches, NeuralDetector, Optimizers
+from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.missing import usable_parts
 from tisat.nn.anomaly_transformer import AnomalyTransformerNetwork, discrepancy
@@ -79,7 +80,6 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
     points_are_channels: ClassVar[bool] = True
-    rounding: ClassVar[float] = 1e-3
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tisat._extras import require
 from tisat._validation import check_integer
-from tisat.detectors._neural import Batches, NeuralDetector, Optimizers
+from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.nn.beatgan import Game, feature_matching, initialise, warp
 from tisat.parameters import choice, integer, integers, learned, real
@@ -101,7 +102,6 @@ class BeatGAN(NeuralDetector[Game]):
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
     points_are_channels: ClassVar[bool] = True
-    rounding: ClassVar[float] = 1e-3
     variety_: float = learned()
 
     def _check_parameters(self) -> None:

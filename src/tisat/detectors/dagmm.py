@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tisat._extras import require
 from tisat.base import Array
-from tisat.detectors._neural import Batches, NeuralDetector, Optimizers
+from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._training import Batches, Optimizers
 from tisat.nn.dagmm import CompressionAndEstimation, Mixture, energy, fit_mixture, least_energy, precise
 from tisat.parameters import choice, integer, integers, real
 

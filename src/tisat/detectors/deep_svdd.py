@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tisat._extras import require
 from tisat._validation import check_integer
-from tisat.detectors._neural import Batches, Losses, NeuralDetector, Optimizers, Stage
+from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._training import Batches, Losses, Optimizers, Stage
 from tisat.nn.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary
 from tisat.parameters import choice, integer, integers, real
 

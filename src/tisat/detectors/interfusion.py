@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tisat._extras import require
-from tisat.detectors._neural import Batches, Losses, Optimizers, Stage
+from tisat.detectors._training import Batches, Losses, Optimizers, Stage
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.nn.interfusion import SMALLEST, InterFusionNetwork, impute
 from tisat.nn.omni_anomaly import gaussian_log_density

@@ -20,7 +20,8 @@ from sklearn.svm import SVR
 
 from tisat._extras import require
 from tisat.base import Array
-from tisat.detectors._neural import Batches, NeuralDetector
+from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._training import Batches
 from tisat.nn.lstm_vae import LOG_ROOT_2PI, SUPPORT, VariationalLSTM, divergence, negative_log_likelihood
 from tisat.parameters import choice, integer, real
 
@@ -89,7 +90,6 @@ class LSTMVAE(NeuralDetector[VariationalLSTM]):
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
     points_are_channels: ClassVar[bool] = True
-    rounding: ClassVar[float] = 1e-3
 
     def _network(self, n_channels: int) -> VariationalLSTM:
         return VariationalLSTM(n_channels, self.hidden or n_channels, self.latent, self.smallest_spread)

@@ -17,7 +17,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from tisat._extras import require
-from tisat.detectors._neural import Batches, NeuralDetector, Optimizers
+from tisat.detectors._neural import NeuralDetector
+from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.nn.thoc import THOCNetwork
 from tisat.parameters import choice, integer, integers, real

@@ -1,6 +1,6 @@
 """TiSAT: the forecast error of a sparse-attention transformer. The detector users meet first.
 
-The network is :class:`tisat.nn.forecaster.SparseTransformer`, the loop :mod:`~tisat.detectors._neural`, the way from
+The network is :class:`tisat.nn.forecaster.SparseTransformer`, the loop :mod:`~tisat.detectors._training`, the way from
 forecasts to points :mod:`~tisat.detectors._neural_forecast`. This file holds the parameters and the presets. It does not
 know alarms.
 """
@@ -15,8 +15,8 @@ from tisat._extras import require
 from tisat.base import Array
 from tisat.detectors._checkpoint import Progress
 from tisat.detectors._forecast import SPREAD_FLOOR
-from tisat.detectors._neural import Batches, Optimizers
 from tisat.detectors._neural_forecast import NeuralForecaster, Singles
+from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.nn.forecaster import SparseTransformer
 from tisat.nn.onnx_session import one_window_session
