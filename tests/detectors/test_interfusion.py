@@ -87,6 +87,26 @@ def test_samples_are_the_same_for_every_window_and_differ_from_each_other(networ
     assert not torch.allclose(together[0], together[1])
 
 
+def test_the_last_row_alone_is_the_last_row_of_all(network):
+    windows, noise = torch.rand(4, 9, 3).double(), draws(network, 5, 1)
+    with torch.no_grad():
+        for alone, rows in zip(
+            network.last_row(windows, noise), network.decode(network.encode(windows, noise)), strict=True
+        ):
+            torch.testing.assert_close(alone, rows[:, :, -1])
+
+
+@pytest.mark.parametrize("window", [8, 9, 15, 30, 41])
+def test_the_way_back_in_time_is_a_transposed_convolution(window):
+    decoder = TimeDecoder(2, window=window).double()
+    squeezed = torch.rand(3, squeezed_lengths(window)[-1], 2).double()
+    with torch.no_grad():
+        rows = squeezed.transpose(1, 2)
+        for layer in decoder.layers:
+            rows = torch.nn.functional.leaky_relu(torch.nn.ConvTranspose1d.forward(layer, rows), 0.2)
+        torch.testing.assert_close(decoder(squeezed), rows.transpose(1, 2))
+
+
 @given(st.integers(0, 200), st.integers(0, 5))
 def test_imputation_never_touches_what_was_observed(seed, n_steps):
     rng = np.random.default_rng(seed)

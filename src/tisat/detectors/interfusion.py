@@ -131,19 +131,17 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
 
     def _imputed(self, network: InterFusionNetwork, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """Windows whose last row is the mean of what ``n_chains`` chains of the model end with, given the rows before it."""
-        last = torch.zeros(batch.shape[1:], dtype=torch.bool, device=batch.device)
-        last[-1] = True
 
-        def draw(
-            windows: torch.Tensor,
-        ) -> torch.Tensor:  # (n, b, T, C): a chain has its own noise, the same for every window
+        def draw(windows: torch.Tensor) -> torch.Tensor:  # (n, b, T, C): a chain's noise is the same for every window
             noise = network.noise((self.n_chains, 1), windows.shape[-2], generator=generator)
-            mean, deviation = network.decode(network.encode(windows, noise))
-            return mean + deviation * torch.randn(
-                self.n_chains, 1, *mean.shape[2:], generator=generator, device=mean.device
+            mean, deviation = network.last_row(windows, noise)
+            row = mean + deviation * torch.randn(
+                self.n_chains, 1, mean.shape[-1], generator=generator, device=mean.device
             )
+            return row[..., None, :]
 
-        chains = impute(batch.expand(self.n_chains, *batch.shape), last, draw, n_steps=self.n_steps)
+        last = (torch.arange(batch.shape[1], device=batch.device) == batch.shape[1] - 1)[:, None]
+        chains = impute(batch[None], last, draw, n_steps=self.n_steps)  # the first draw makes them differ
         return chains.mean(dim=0)
 
     def _window_points(
@@ -151,6 +149,5 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
     ) -> torch.Tensor:
         shown = self._imputed(network, batch, generator)
         noise = network.noise((self.n_samples, 1), batch.shape[1], generator=generator)
-        mean, deviation = network.decode(network.encode(shown, noise))  # (n, b, T, C)
-        density = gaussian_log_density(batch[:, -1], mean[:, :, -1], deviation[:, :, -1])
+        density = gaussian_log_density(batch[:, -1], *network.last_row(shown, noise))  # (n, b, C)
         return deviance_residuals(density.mean(dim=0), floor=math.exp(SMALLEST))
