@@ -126,7 +126,7 @@ def api_page() -> str:
         "# Names of Python",
         "What you can import, with its signature and what it is. `help(name)` in Python has the whole text: parameters, what comes back, an example. "
         "Names that begin with `_` are not for you, and may change.",
-        "A series is an array `(T, C)`: time is axis 0, a column is a channel. A higher score is more anomalous. Intervals are half-open.",
+        "A series is an array `(T, C)`: time is axis 0, a column is a channel. A higher score is more anomalous. Intervals are half-open. `Array`, `Integers` and `Flags` are numpy arrays of float64, int64 and bool.",
     ]
     seen: dict[int, str] = {}
     for name in MODULES:

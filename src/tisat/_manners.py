@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
+from tisat._types import Array
 from tisat.errors import NotFittedError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class OutlierManners:
         found: npt.NDArray[np.int8] = self.fit(series, y).predict(series)
         return found
 
-    def score_samples(self: Any, series: Any) -> npt.NDArray[np.float64]:
+    def score_samples(self: Any, series: Any) -> Array:
         """Minus :meth:`decision_function`: scikit-learn's sign, **lower** = more anomalous; NaN in warm-up."""
         return -np.asarray(self.decision_function(series))
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from tisat._compiled import compiled
+from tisat._types import Integers
 
 
 @compiled()
-def insert(
-    values: npt.NDArray[Any], owners: npt.NDArray[np.int64], value: float, owner: int
-) -> None:  # pragma: no cover - compiled
+def insert(values: npt.NDArray[Any], owners: Integers, value: float, owner: int) -> None:  # pragma: no cover - compiled
     """Put ``value`` in its place among ascending ``values``, with its ``owner``; the largest goes. It must be below the last."""
     slot = len(values) - 1
     while slot > 0 and values[slot - 1] > value:

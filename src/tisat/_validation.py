@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat.errors import InputError, ParameterError
 
 
@@ -107,7 +108,7 @@ def check_flag(value: object, name: str, whose: str) -> bool:
     return bool(value)
 
 
-def check_vector(value: object, name: str, whose: str) -> npt.NDArray[np.float64]:
+def check_vector(value: object, name: str, whose: str) -> Array:
     """``value`` as a one-dimensional float64 array; NaN is allowed, infinity is not.
 
     Examples
@@ -134,7 +135,7 @@ def check_vector(value: object, name: str, whose: str) -> npt.NDArray[np.float64
     return array
 
 
-def check_labels(value: object, name: str, whose: str) -> npt.NDArray[np.bool_]:
+def check_labels(value: object, name: str, whose: str) -> Flags:
     """``value`` as a one-dimensional bool array; only 0, 1, False and True are accepted.
 
     Examples
@@ -156,7 +157,7 @@ def check_labels(value: object, name: str, whose: str) -> npt.NDArray[np.bool_]:
         raise InputError(f"The {name!r} argument of {whose} must be one-dimensional. Got shape {array.shape} instead.")
     if array.dtype == np.bool_:
         return array
-    labels: npt.NDArray[np.bool_] = np.asarray(array == 1)
+    labels: Flags = np.asarray(array == 1)
     wrong = ~(labels | (array == 0))
     if wrong.any():
         row = int(np.argmax(wrong))

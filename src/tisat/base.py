@@ -27,21 +27,24 @@ import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from tisat._manners import OutlierManners
+from tisat._ranges import bounds, usual
+from tisat._types import Array as Array
+from tisat._types import Integers
 from tisat._validation import check_real
 from tisat._version import __version__
 from tisat.errors import SeriesError
 from tisat.explaining import Explaining
 from tisat.learned import learned
-from tisat.missing import HUGE, finite, usable_parts
 from tisat.missing import MAX_GAP as MAX_GAP
 from tisat.missing import carry_forward as carry_forward
+from tisat.missing import finite, usable_parts
 from tisat.nominal import Piece, blocks, join, score_pieces, split_tail, spread_stretches
 from tisat.onefile import OneFile
 from tisat.series import Series, as_many, as_series
@@ -49,14 +52,9 @@ from tisat.streaming import WindowStream as WindowStream
 from tisat.watch.contract import Stream as Stream
 from tisat.watch.short import InOneStep
 
-Array: TypeAlias = npt.NDArray[np.float64]
-
 HOLDOUT = 0.2  # the tail of nominal data that a model which is dear to fit is calibrated on
 FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
-
-
-REACH = 1e6  # training ranges beyond the training values; further out one fault is as gross as another
 
 
 class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, ABC):
@@ -76,7 +74,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
     n_channels_: int = learned()  # C
     n_points_: int = learned()  # m
     nominal_: Array = learned("N, m")  # points of nominal data, in time order, for calibration
-    nominal_breaks_: npt.NDArray[np.int64] = learned(
+    nominal_breaks_: Integers = learned(
         "B", kind="i", low=0, high="N + 1"
     )  # rows of nominal_ that do not follow from the one before
     usual_squares_: Array = learned("m")  # mean square of each coordinate of the nominal points
@@ -335,7 +333,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
 
     def _look_at(self, parts: Sequence[Array]) -> None:
         """What is usual in each channel, and beyond which values one is as gross as another."""
-        self.bounds_, self.usual_ = _bounds(parts), _usual(parts)
+        self.bounds_, self.usual_ = bounds(parts), usual(parts)
 
     def _check_training(self, series: Any, whose: str) -> list[Series]:
         many = as_many(series, whose=f"{whose}.fit")
@@ -353,26 +351,6 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
                 f"Every channel given to {whose}.fit must have values. Channel {many[0].channels[int(np.argmax(empty))]!r} has none."
             )
         return many
-
-
-def _usual(parts: Sequence[Array]) -> Array:
-    """Median and spread ``(2, C)`` of each channel: half the distance of the 16th to the 84th percentile, never 0."""
-    rows = np.concatenate(parts)
-    low, median, high = np.nanquantile(rows, [0.16, 0.5, 0.84], axis=0)
-    spread = high / 2 - low / 2
-    span = np.nanmax(rows, axis=0) / 2 - np.nanmin(rows, axis=0) / 2
-    least = np.where(span > 0, 0.01 * span, 0.01 * np.maximum(np.abs(median), 1.0))
-    return np.stack([median, np.maximum(spread, least)])
-
-
-def _bounds(parts: Sequence[Array]) -> Array:
-    """The least and the greatest value ``(2, C)`` of each channel that is taken as it is."""
-    low, high = (
-        np.min([part.min(axis=0) for part in parts], axis=0),
-        np.max([part.max(axis=0) for part in parts], axis=0),
-    )
-    span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
-    return np.stack([np.maximum(low - REACH * span, -HUGE), np.minimum(high + REACH * span, HUGE)])
 
 
 def load(path: str | Path) -> Detector:

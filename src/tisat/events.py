@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Flags, Integers
 from tisat._validation import check_integer, check_labels
 from tisat.errors import InputError
 
-Events: TypeAlias = npt.NDArray[np.int64]  # (n, 2), half-open [start, stop)
+Events: TypeAlias = Integers  # (n, 2), half-open [start, stop)
 
 
 def events_from_labels(labels: object) -> Events:
@@ -39,7 +39,7 @@ def events_from_labels(labels: object) -> Events:
     return edges.reshape(-1, 2).astype(np.int64, copy=False)
 
 
-def labels_from_events(events: object, *, length: int) -> npt.NDArray[np.bool_]:
+def labels_from_events(events: object, *, length: int) -> Flags:
     """The labels of ``length`` instants whose ones are covered by the events (which may overlap or be unsorted).
 
     Examples

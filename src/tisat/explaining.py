@@ -5,16 +5,14 @@ The words are made in :mod:`tisat.explanation`. This module knows no particular 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.explanation import Explanation, shares
 from tisat.missing import carry_forward
 from tisat.series import Series
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 
 class Explaining:

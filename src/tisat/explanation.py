@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[np.float64]
+from tisat._types import Array, Integers
 
 SMALLEST_SHARE = 0.05  # channels below it are not worth a sentence
 
@@ -55,7 +53,7 @@ class Explanation:
     spread: Array  # (C,) how far a nominal value usually is from it
     how: str  # where the shares come from: contribution, leaving channels out, distance from the usual value
 
-    def ranking(self) -> npt.NDArray[np.int64]:
+    def ranking(self) -> Integers:
         """Channels, the most blamed first; ties in their order."""
         return np.argsort(-self.channels, kind="stable").astype(np.int64)
 

@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat.series import Series
 
-Array: TypeAlias = npt.NDArray[np.float64]
 Stamp: TypeAlias = str | float | None
 
 MAX_GAP = 10  # instants a missing value is carried forward; beyond it the row is unusable
@@ -98,7 +98,7 @@ def usable_parts(series: Series, *, period: float | None = None, partial: bool =
     """
     filled = carry_forward(series.values)
     missing = np.isnan(filled)
-    usable: npt.NDArray[np.bool_] = np.asarray(~(missing.all(axis=1) if partial else missing.any(axis=1)))
+    usable: Flags = np.asarray(~(missing.all(axis=1) if partial else missing.any(axis=1)))
     step = series.period if period is None else period
     jumped = np.zeros(len(filled), dtype=np.bool_)
     if series.seconds is not None and step is not None:
@@ -109,7 +109,7 @@ def usable_parts(series: Series, *, period: float | None = None, partial: bool =
     return [(slice(int(a), int(b)), filled[a:b]) for a, b in pairwise(edges) if usable[a]]
 
 
-def _unconfirmed(seconds: Array, period: float) -> npt.NDArray[np.bool_]:
+def _unconfirmed(seconds: Array, period: float) -> Flags:
     """The rows a clock that runs along would have waited with: see :class:`tisat.watch.clock.RowClock`."""
     found = np.zeros(len(seconds), dtype=np.bool_)
     for row in np.flatnonzero(np.diff(seconds) > FAR * period) + 1:

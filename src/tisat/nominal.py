@@ -12,9 +12,9 @@ from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[np.float64]
+from tisat._types import Array, Integers
+
 Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first are context only
 
 MANY_PARTS = 8  # parts from which on a fleet is taken for one
@@ -94,7 +94,7 @@ def score_pieces(points: Callable[[Array], Array], pieces: Sequence[Piece]) -> l
     return [one[~np.isnan(one).any(axis=1)] for one in scored]
 
 
-def join(stretches: Sequence[Array], m: int) -> tuple[Array, npt.NDArray[np.int64]]:
+def join(stretches: Sequence[Array], m: int) -> tuple[Array, Integers]:
     """Points ``(N, m)`` in time order, the newest where there are too many, and where stretches begin."""
     known = [one for one in stretches if len(one)]
     points = np.concatenate(known) if known else np.empty((0, m))

@@ -4,6 +4,7 @@ A class that derives from :class:`Parametrized` (every detector and every alarm 
 
     class Distance(Detector):
         floor: float = real(1e-3, above=0.0, doc="Smallest spread, in units of the channel.")
+        preset: str = presets(compact="sizes for two CPU cores", paper="section 4")
         window: int = integer(compact=40, paper=100, at_least=8, doc="Rows of one window.")
         max_windows: int | None = integer(compact=10_000, paper=None, at_least=1, none="all of them", doc="Training windows at most.")
 
@@ -108,6 +109,12 @@ def choice(
     return Parameter("choice", default, presets or None, None, None if of is None else tuple(of), none=none, doc=doc)
 
 
+def presets(**meanings: str) -> Any:
+    """The word that chooses between the numbers of the others: every preset and where its numbers come from, the default first."""
+    doc = "; ".join(f"{name!r}: {meaning}" for name, meaning in meanings.items())
+    return choice(next(iter(meanings)), of=meanings, doc=f"Where the numbers come from. {doc}.")
+
+
 def flag(default: Any = NOT_SAID, *, doc: str | None = None, **presets: bool) -> Any:
     """True or False."""
     return _declare("flag", default, presets, none=None, doc=doc)
@@ -137,7 +144,7 @@ class Parametrized:
     Examples
     --------
     >>> class Threshold(Parametrized):
-    ...     preset: str = choice("small", of=("small", "large"), doc="Where the numbers come from.")
+    ...     preset: str = presets(small="a trial", large="a year of rows")
     ...     level: int = integer(small=3, large=9, at_least=1, doc="The level.")
     >>> Threshold(preset="large").level, Threshold(level=5).get_params()
     (9, {'level': 5, 'preset': 'small'})

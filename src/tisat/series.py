@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._html import table
+from tisat._types import AnyFloats, Array, Flags, Integers
 from tisat._validation import check_labels
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
-from tisat.reading.checked import AnyFloats as AnyFloats
 from tisat.reading.checked import check_times, check_values
 from tisat.reading.clock import Times, read_times, say
 from tisat.reading.columns import clock_like, meant, order_of
@@ -76,7 +76,7 @@ class Series:
     values: AnyFloats  # (T, C)
     timestamps: npt.NDArray[Any] | None = None  # (T,), datetime64[ns] or float64 seconds
     channels: tuple[str, ...] = ()  # C names
-    labels: npt.NDArray[np.bool_] | None = None  # (T,)
+    labels: Flags | None = None  # (T,)
     name: str = ""  # the entity
     offsets: npt.NDArray[np.int16] | None = None  # (T,), minutes east of UTC, where the dates say so
     notes: tuple[str, ...] = ()  # what had to be guessed
@@ -170,7 +170,7 @@ class Series:
         return events_from_labels(self.labels)
 
     @cached_property
-    def seconds(self) -> npt.NDArray[np.float64] | None:
+    def seconds(self) -> Array | None:
         """Seconds since the first instant, or None without timestamps."""
         if self.timestamps is None:
             return None
@@ -187,7 +187,7 @@ class Series:
         return float(np.median(np.diff(self.seconds)))
 
     @cached_property
-    def gaps(self) -> npt.NDArray[np.int64]:
+    def gaps(self) -> Integers:
         """The rows before which time jumps by more than 1.5 sampling periods (none without timestamps)."""
         if self.seconds is None or self.period is None:
             return np.empty(0, dtype=np.int64)

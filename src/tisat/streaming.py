@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from tisat._types import Array
 
 
 class Answering(Protocol):

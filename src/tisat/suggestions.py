@@ -11,14 +11,12 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._html import table
+from tisat._types import Array
 from tisat.datasets.looking import Look, look
 from tisat.missing import carry_forward
 from tisat.series import Series, as_series
-
-Floats = npt.NDArray[np.float64]
 
 FEW_ROWS, MANY_ROWS = 500, 20_000
 TIED = 0.7  # correlation of two channels, instant by instant
@@ -110,7 +108,7 @@ def _traits(series: Series) -> _Traits:
     return _Traits(found, tied, pair, float(np.median(smooth)) if smooth else 0.0, rhythm, lag)
 
 
-def _rhythm(column: Floats) -> tuple[float, int]:
+def _rhythm(column: Array) -> tuple[float, int]:
     """The highest peak of the autocorrelation behind its first dip, and its lag; 0 where it never dips."""
     centred = column - column.mean()
     size = 2 ** int(np.ceil(np.log2(2 * len(centred))))

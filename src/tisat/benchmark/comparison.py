@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._html import text
 from tisat._random import Seed
+from tisat._types import Array, Integers
 from tisat.benchmark.curves import counts_of_scores
 from tisat.benchmark.statistics import LEVEL, RESAMPLES, Interval, interval_of, resampling_weights
 from tisat.errors import InputError
@@ -25,7 +25,6 @@ from tisat.metrics import auc_pr, auc_roc, spd_score
 from tisat.metrics.areas import ranked
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
 
-Floats = npt.NDArray[np.float64]
 WORK = (
     20_000_000  # instants looked at for the intervals of an area: longer series get fewer draws, but never below FEWEST
 )
@@ -119,14 +118,14 @@ def stretches(windows: Windows) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], len(windows)], strict=True))
 
 
-def _p_value(draws: Floats) -> float:
+def _p_value(draws: Array) -> float:
     known = draws[~np.isnan(draws)]
     if not len(known):
         return float("nan")
     return float(min(1.0, 2 * min((1 + (known <= 0).sum()), (1 + (known >= 0).sum())) / (1 + len(known))))
 
 
-def _areas(y: Floats, s: Floats, weights: Floats, owner: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _areas(y: Array, s: Array, weights: Array, owner: Integers) -> tuple[Array, Array]:
     """AUC-ROC and AUC-PR of each draw, instants counted as often as their stretch: scikit-learn's figures, sorted once for all draws."""
     places = ranked(s)
     order = np.argsort(-places, kind="stable")
@@ -191,7 +190,7 @@ def compare(
     owner = np.repeat(np.arange(len(parts)), [stop - start for _, start, stop in parts])
     y = np.concatenate(cut_labels).astype(np.float64)
     few = weights[: max(FEWEST, min(resamples, WORK // max(len(y), 1)))]
-    draws: dict[str, dict[str, Floats]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
+    draws: dict[str, dict[str, Array]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
     values: dict[str, dict[str, float]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
     for name, given in scores.items():
         checked = all_scores(given, windows, whose="compare")

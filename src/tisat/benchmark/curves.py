@@ -14,12 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._compiled import compiled
+from tisat._types import Array, Flags, Integers
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import Windows
 from tisat.sequential.rules import AlarmRule
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NEVER = 1e300  # a threshold that is not reached: the statistic goes its way without an alarm
 GRID = 96  # thresholds tried for a rule that restarts after an alarm, whose alarms at one threshold do not follow from another
@@ -29,7 +27,7 @@ GRID = 96  # thresholds tried for a rule that restarts after an alarm, whose ala
 class EntityCounts:
     """Counts at common descending thresholds, entity by entity."""
 
-    thresholds: Floats  # (K,), descending
+    thresholds: Array  # (K,), descending
     saved: Integers  # (E, K), delta_max * events - sum of delays
     true_alarms: Integers  # (E, K)
     false_alarms: Integers  # (E, K)
@@ -49,7 +47,7 @@ class EntityCounts:
         fields: dict[str, Any] = {**arrays, "delta_max": int(arrays["delta_max"])}
         return cls(**fields)
 
-    def pooled(self, weights: npt.ArrayLike | None = None) -> Floats:
+    def pooled(self, weights: npt.ArrayLike | None = None) -> Array:
         """SPD with one threshold for all entities, for each row of ``weights`` (B, E): how often an entity is counted.
 
         NaN where no event is counted. Without weights every entity counts once, and the result has shape (1,).
@@ -65,23 +63,23 @@ class EntityCounts:
             true_alarms + false_alarms, 1e-300
         )  # where both are 0 nothing was gained either
         events = w @ self.n_events
-        area: Floats = (np.diff(best, axis=1) * precision).sum(axis=1)
-        scores: Floats = np.divide(area, events * self.delta_max, out=np.full(len(w), np.nan), where=events > 0)
+        area: Array = (np.diff(best, axis=1) * precision).sum(axis=1)
+        scores: Array = np.divide(area, events * self.delta_max, out=np.full(len(w), np.nan), where=events > 0)
         return scores
 
-    def curve(self) -> tuple[Floats, Floats]:
+    def curve(self) -> tuple[Array, Array]:
         """Pooled NADD and precision at each threshold that lowers NADD, from the highest: the steps whose area is SPD."""
         saved = self.saved.sum(axis=0)
         useful = saved > np.maximum.accumulate(np.append(0, saved))[:-1]
         true_alarms, false_alarms = (counts.sum(axis=0)[useful] for counts in (self.true_alarms, self.false_alarms))
         return 1.0 - saved[useful] / (self.n_events.sum() * self.delta_max), true_alarms / (true_alarms + false_alarms)
 
-    def each(self) -> Floats:
+    def each(self) -> Array:
         """SPD of every entity with a threshold of its own (E,), NaN without events."""
         return self.pooled(np.eye(len(self.n_events)))
 
 
-def counts_of_scores(scores: Sequence[Floats], windows: Sequence[Windows]) -> EntityCounts:
+def counts_of_scores(scores: Sequence[Array], windows: Sequence[Windows]) -> EntityCounts:
     """Of thresholded scores: exact, at every value that changes a delay in any entity."""
     thresholds = points_of(scores, windows, counting="event").thresholds
     each = [
@@ -98,7 +96,7 @@ def counts_of_scores(scores: Sequence[Floats], windows: Sequence[Windows]) -> En
     )
 
 
-def grid_of(evidence: Sequence[Floats], windows: Sequence[Windows], rule: AlarmRule) -> Floats:
+def grid_of(evidence: Sequence[Array], windows: Sequence[Windows], rule: AlarmRule) -> Array:
     """Thresholds for a rule that restarts: quantiles of its statistic when it never does, half inside windows, half everywhere."""
     inside, everywhere = [], []
     for one, window in zip(evidence, windows, strict=True):
@@ -115,8 +113,8 @@ def grid_of(evidence: Sequence[Floats], windows: Sequence[Windows], rule: AlarmR
 
 @compiled()
 def _count(
-    active: npt.NDArray[np.bool_],
-    outside: npt.NDArray[np.bool_],
+    active: Flags,
+    outside: Flags,
     onsets: Integers,
     stops: Integers,
     delta_max: int,
@@ -143,7 +141,7 @@ def _count(
     return saved, found, false
 
 
-def counts_of_rule(evidence: Sequence[Floats], windows: Sequence[Windows], rule: AlarmRule) -> EntityCounts:
+def counts_of_rule(evidence: Sequence[Array], windows: Sequence[Windows], rule: AlarmRule) -> EntityCounts:
     """Of a rule whose alarms feed back into its statistic (a CUSUM with restart), at a grid of thresholds."""
     thresholds = grid_of(evidence, windows, rule)
     shape = (len(windows), len(thresholds))

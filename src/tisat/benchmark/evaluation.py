@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat.artefact import write_bytes
 from tisat.base import NOMINAL_QUANTILE
 from tisat.benchmark.curves import NEVER, EntityCounts, counts_of_rule, counts_of_scores
@@ -29,7 +30,6 @@ from tisat.metrics import Floors, floors
 from tisat.metrics.windows import windows_of
 from tisat.sequential.rules import AlarmRule, Scored, make_rule
 
-Floats = npt.NDArray[np.float64]
 COUNTS_VERSION = 2  # raised when counts are made differently, so that kept ones are not used
 ROUNDING = 1e-9  # a nominal level below this is a channel that never moved
 FOOL_DRAWS = 5  # coins averaged for the floor of a rule
@@ -48,7 +48,7 @@ class Run:
     missing: tuple[str, ...]  # entities that have no outcome yet
 
 
-def nominal_unit(nominal: Floats) -> float:
+def nominal_unit(nominal: Array) -> float:
     """The level in whose units scores are pooled: q99 of the nominal scores, but at least their mean.
 
     Where the mean lies above q99, rare jumps are all there is and q99 is the resting value: SMAP A-8 has q99 = 1e-8 and a
@@ -64,7 +64,7 @@ def nominal_unit(nominal: Floats) -> float:
     return level if level > ROUNDING else 1.0
 
 
-def evidence_of(arrays: dict[str, Floats], rule: AlarmRule) -> Floats:
+def evidence_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
     """The evidence of stored scores under a rule; where the rule's statistic has no unit of its own, in nominal levels."""
     if rule.needs_points and rule.name in arrays:
         return arrays[rule.name]
@@ -80,7 +80,7 @@ def evidence_of(arrays: dict[str, Floats], rule: AlarmRule) -> Floats:
     return rule.fit(nominal).evidence(scored)
 
 
-def statistic_of(arrays: dict[str, Floats], rule: AlarmRule) -> Floats:
+def statistic_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
     """What a rule compares with its threshold, for a rule whose alarms do not feed back."""
     return rule.accumulate(evidence_of(arrays, rule), threshold=NEVER).statistic
 
@@ -146,11 +146,11 @@ class Results:
         """The alarm rule with the experiment's options."""
         return make_rule(name, **self.experiment.rule_options.get(name, {}))
 
-    def labels(self, dataset: str, entity: str) -> npt.NDArray[np.bool_]:
+    def labels(self, dataset: str, entity: str) -> Flags:
         """The test labels of an entity."""
         return self._labels(dataset, entity)
 
-    def _read_labels(self, dataset: str, entity: str) -> npt.NDArray[np.bool_]:
+    def _read_labels(self, dataset: str, entity: str) -> Flags:
         labels = self.experiment.sources[dataset].pair(entity)[1].labels
         assert labels is not None, "a benchmark's test series carries labels"
         return labels
@@ -171,7 +171,7 @@ class Results:
             self._kept(["run", identifiers, rule, made.params(), delta_max], lambda: count().to_arrays())
         )
 
-    def statistic(self, identifier: str, rule: str) -> Floats:
+    def statistic(self, identifier: str, rule: str) -> Array:
         """The statistic of a task's test series under a rule that does not restart."""
         made = self.rule(rule)
         key = ["statistic", identifier, rule, made.params()]

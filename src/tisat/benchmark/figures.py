@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat.benchmark.evaluation import Results, Run, nominal_unit
 from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
 from tisat.metrics import best_adjusted_f1, best_random_guess, chance_corrected, random_guess
 
-Floats = npt.NDArray[np.float64]
-
-
-Seeds = tuple[list[float], Floats, list[float], Floats]  # pooled SPD of each seed, resampled; the same of the mean
+Seeds = tuple[list[float], Array, list[float], Array]  # pooled SPD of each seed, resampled; the same of the mean
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,7 @@ class Coin:
     best_f1: float
 
 
-def _weights(evaluation: Results, dataset: str, entities: Sequence[str]) -> Floats:
+def _weights(evaluation: Results, dataset: str, entities: Sequence[str]) -> Array:
     """Resamples of the data set's entities, the same for every system; those a system lacks are left out."""
     everyone = evaluation.entities[dataset]
     columns = [everyone.index(entity) for entity in entities]
@@ -312,7 +309,7 @@ def adjusted_figures(evaluation: Results) -> list[Adjusted]:
     return found
 
 
-def floor_figures(labels: dict[str, list[npt.NDArray[np.bool_]]], *, deltas: Iterable[int]) -> list[Floor]:
+def floor_figures(labels: dict[str, list[Flags]], *, deltas: Iterable[int]) -> list[Floor]:
     """The fools on the labels of each data set."""
     from tisat.events import events_from_labels
     from tisat.metrics import floors
@@ -330,7 +327,7 @@ def floor_figures(labels: dict[str, list[npt.NDArray[np.bool_]]], *, deltas: Ite
     return found
 
 
-def coin_figures(labels: dict[str, list[npt.NDArray[np.bool_]]], *, p: float = 0.01) -> list[Coin]:
+def coin_figures(labels: dict[str, list[Flags]], *, p: float = 0.01) -> list[Coin]:
     """Random Guess under point adjustment on the labels of each data set."""
     found = []
     for dataset, many in labels.items():

@@ -11,11 +11,9 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.errors import DataFileError
-
-Floats = npt.NDArray[np.float64]
 
 
 def file_of(folder: str, dataset: str, entity: str) -> Path:
@@ -34,7 +32,7 @@ def checksum(folder: str, dataset: str, entity: str) -> str:
     return hashlib.sha256(file_of(folder, dataset, entity).read_bytes()).hexdigest()[:16]
 
 
-def read_given(folder: str, dataset: str, entity: str, *, length: int) -> tuple[Floats, Floats]:
+def read_given(folder: str, dataset: str, entity: str, *, length: int) -> tuple[Array, Array]:
     """The scores of an entity's test rows, and its nominal ones."""
     file = file_of(folder, dataset, entity)
     try:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.benchmark.given import checksum, read_given
 from tisat.benchmark.sources import Source
 from tisat.benchmark.task import SCORES, Options, Task, build, fingerprint
@@ -40,7 +40,7 @@ class Outcome:
 
     task: Task
     row: dict[str, Any]  # plain values: status, reason, timings, memory, machine
-    arrays: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    arrays: dict[str, Array] = field(default_factory=dict, repr=False)
     # scores (T,), raw; nominal (N,), the scores of nominal rows; paper (T,), evidence of the paper's rule
 
     @property
@@ -106,9 +106,7 @@ def _fitted_together(
     return fitted, time.perf_counter() - started
 
 
-def _compute(
-    task: Task, train: Series, test: Series, source: Source | None
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float64]]]:
+def _compute(task: Task, train: Series, test: Series, source: Source | None) -> tuple[dict[str, Any], dict[str, Array]]:
     seen = fingerprint(train, test)
     if seen != task.fingerprint:
         raise InputError(
@@ -159,7 +157,7 @@ def _compute(
     return row, arrays
 
 
-def _given(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float64]]]:
+def _given(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], dict[str, Array]]:
     """Scores that were computed elsewhere, as if a detector had made them; their cost is not known."""
     said = dict(task.params)
     scores, nominal = read_given(str(said["folder"]), task.dataset, task.entity, length=len(test))
@@ -200,7 +198,7 @@ def run_task(task: Task, train: Series, test: Series, *, source: Source | None =
     ('done', (6000,))
     """
     reset_peak_memory()
-    arrays: dict[str, npt.NDArray[np.float64]] = {}
+    arrays: dict[str, Array] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._random import Seed, generator
+from tisat._types import Array
 from tisat._validation import check_integer, check_real
 from tisat.errors import InputError
 
-Floats = npt.NDArray[np.float64]
 RESAMPLES = 1000
 LEVEL = 0.95
 
 
-def resampling_weights(n: int, *, resamples: int = RESAMPLES, random_state: Seed = 0) -> Floats:
+def resampling_weights(n: int, *, resamples: int = RESAMPLES, random_state: Seed = 0) -> Array:
     """How often each of ``n`` entities is drawn in each resample, ``(B, n)``; rows sum to n.
 
     Examples
@@ -71,7 +71,7 @@ def interval_of(value: float, resampled: npt.ArrayLike, *, level: float = LEVEL)
     return Interval(value, float(low), float(high), float(draws.std()))
 
 
-def resampled_means(values: npt.ArrayLike, weights: Floats) -> Floats:
+def resampled_means(values: npt.ArrayLike, weights: Array) -> Array:
     """The mean of per-entity values ``(n,)`` in each resample ``(B, n)``; entities without a value (NaN) are left out.
 
     Examples
@@ -82,8 +82,8 @@ def resampled_means(values: npt.ArrayLike, weights: Floats) -> Floats:
     each = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(each)
     total = weights[:, known].sum(axis=1)
-    sums: Floats = weights[:, known] @ each[known]
-    means: Floats = np.divide(sums, total, out=np.full(len(weights), np.nan), where=total > 0)
+    sums: Array = weights[:, known] @ each[known]
+    means: Array = np.divide(sums, total, out=np.full(len(weights), np.nan), where=total > 0)
     return means
 
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._lock import locked
+from tisat._types import Array
 from tisat.artefact import write_bytes
 from tisat.benchmark.run import Outcome
 from tisat.errors import InputError
@@ -40,7 +40,7 @@ def checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def read_arrays(content: bytes) -> dict[str, npt.NDArray[np.float64]] | None:
+def read_arrays(content: bytes) -> dict[str, Array] | None:
     """The arrays of an npz file; None where it is damaged."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as opened:
@@ -131,7 +131,7 @@ class Store:
                 found[row["id"]] = row
         return found
 
-    def arrays(self, identifier: str) -> dict[str, npt.NDArray[np.float64]]:
+    def arrays(self, identifier: str) -> dict[str, Array]:
         """The arrays of a task that is done."""
         file = self._arrays(identifier)
         if not file.is_file():

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.errors import DataFileError, InputError
 from tisat.reading.columns import LABEL_NAMES, TIME_NAMES
 from tisat.reading.times import arrow_times
@@ -31,7 +32,7 @@ ENTITY = "unique_id"
 class Column:
     """One column of one series, with its clock where the file has one."""
 
-    values: npt.NDArray[np.float64]  # (T,)
+    values: Array  # (T,)
     timestamps: npt.NDArray[Any] | None  # (T,)
 
 
@@ -62,7 +63,7 @@ def _table(file: Path) -> Any:
         raise _refuse(file, "be a readable table", repr(str(error)[:150])) from None
 
 
-def _numbers(file: Path, column: Any, name: str) -> npt.NDArray[np.float64]:
+def _numbers(file: Path, column: Any, name: str) -> Array:
     import pyarrow as pa
 
     try:
@@ -177,8 +178,8 @@ class ScoredSeries:
     """Labels and scores of the same series, in one order."""
 
     names: list[str]
-    labels: list[npt.NDArray[np.float64]]
-    scores: list[npt.NDArray[np.float64]]
+    labels: list[Array]
+    scores: list[Array]
     timestamps: list[npt.NDArray[Any]] | None  # only where every series has a clock
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._progress import progress
+from tisat._types import AnyFloats, Flags
 from tisat._version import __version__
 from tisat.datasets.base import Blame, Dataset, Entity
 from tisat.datasets.cards import Card
@@ -26,7 +26,7 @@ from tisat.errors import DataFileError
 from tisat.events import events_from_labels, labels_from_events
 from tisat.reading.packing import problem
 from tisat.reading.tables import parquet_batches
-from tisat.series import AnyFloats, Series
+from tisat.series import Series
 
 FORMAT = 1  # raised when an older reader could misread the folder
 FOLDER = "converted"  # under the data root
@@ -75,7 +75,7 @@ def write_converted(
     dataset: Dataset,
     root: Path,
     *,
-    labels: Mapping[str, npt.NDArray[np.bool_]],
+    labels: Mapping[str, Flags],
     originals: Mapping[str, int],
     version: str | None = None,
 ) -> Path:
@@ -187,7 +187,7 @@ def _blames(entries: list[Any]) -> tuple[Blame, ...]:
     return tuple(Blame((start, stop), tuple(channels)) for start, stop, channels in entries)
 
 
-def labels(root: Path, card: Card) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(root: Path, card: Card) -> dict[str, Flags]:
     """The test labels of every entity, from the card alone."""
     found = read_document(root, card)["labels"]
     order = [*(name for name in card.rows if name in found), *(name for name in found if name not in card.rows)]

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.series import Series
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 DAY = 1440  # instants: one a minute
 WEEK = 7 * DAY

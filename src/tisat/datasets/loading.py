@@ -11,9 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from tisat._types import Flags
 from tisat._validation import check_choice, check_flag
 from tisat.datasets import converted, own, psm, smd, swat, telemanom
 from tisat.datasets.base import Dataset
@@ -41,7 +39,7 @@ def _folder(card: Card, data: str | Path | None) -> Path:
     return folder
 
 
-def labels(name: str, data: str | Path | None = None, *, strict: bool = True) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(name: str, data: str | Path | None = None, *, strict: bool = True) -> dict[str, Flags]:
     """The test labels of every entity that has them, without reading any values.
 
     Parameters

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat.missing import MAX_GAP
 from tisat.reading.picture import draw_channels
 from tisat.series import Series, as_series
@@ -96,12 +96,12 @@ def look(data: Any) -> Look:
     )
 
 
-def _longest(mask: npt.NDArray[np.bool_]) -> int:
+def _longest(mask: Flags) -> int:
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return int((edges[1::2] - edges[::2]).max(initial=0))
 
 
-def _channel(name: str, values: npt.NDArray[np.float64]) -> ChannelLook:
+def _channel(name: str, values: Array) -> ChannelLook:
     missing = np.isnan(values)
     known = values[~missing]
     if not len(known):
@@ -119,7 +119,7 @@ def _channel(name: str, values: npt.NDArray[np.float64]) -> ChannelLook:
     return ChannelLook(name, low, middle, high, float(missing.mean()), gap, run, distinct, kind, advice)
 
 
-def _kind(name: str, known: npt.NDArray[np.float64], distinct: int, run: int) -> tuple[str, str]:
+def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
     steps = np.diff(known)
     if distinct == 1:
         return "constant", f"kept; any other value will stand out. If it says nothing: --drop {name}"

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
@@ -24,7 +24,7 @@ TIME = "timestamp_(min)"
 MINUTE = 60.0
 
 
-def _read(file: Path, columns: tuple[str, ...]) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64]]:
+def _read(file: Path, columns: tuple[str, ...]) -> tuple[Array | None, Array]:
     """The minutes (None where the file has no such column) and the named columns."""
     if not file.is_file():
         raise problem(file, "exist", "no such file")
@@ -69,7 +69,7 @@ def _series(folder: Path, card: Card, split: str, *, strict: bool) -> Series:
     )
 
 
-def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, Flags]:
     """The test labels, which need ``test_label.csv`` alone."""
     file = folder / "test_label.csv"
     found = check_binary(file, _read(file, ("label",))[1][:, 0], header=1)

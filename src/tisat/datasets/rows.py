@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat.datasets.cards import Card
 from tisat.errors import DataFileError, InputError
 from tisat.reading.packing import problem
@@ -28,9 +29,9 @@ def check_rows(file: Path, rows: int, card: Card, entity: str, split: str, *, st
         )
 
 
-def check_binary(file: Path, column: npt.NDArray[np.float64], *, header: int = 0) -> npt.NDArray[np.bool_]:
+def check_binary(file: Path, column: Array, *, header: int = 0) -> Flags:
     """Labels as booleans; anything but 0 and 1 is refused with its row."""
-    labels: npt.NDArray[np.bool_] = column == 1
+    labels: Flags = column == 1
     wrong = ~(labels | (column == 0))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -38,7 +39,7 @@ def check_binary(file: Path, column: npt.NDArray[np.float64], *, header: int = 0
     return labels
 
 
-def regular_clock(rows: int, card: Card) -> npt.NDArray[np.float64]:
+def regular_clock(rows: int, card: Card) -> Array:
     """Seconds from the first row, for files that are sampled regularly and carry no timestamps."""
     return np.arange(rows, dtype=np.float64) * card.period
 

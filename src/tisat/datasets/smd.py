@@ -10,9 +10,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from tisat._types import Array, Flags
 from tisat.datasets.base import Blame, Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
@@ -30,7 +28,7 @@ def _machines(folder: Path) -> list[str]:
     )
 
 
-def read_values(folder: Path, card: Card, machine: str, split: str, *, strict: bool) -> npt.NDArray[np.float64]:
+def read_values(folder: Path, card: Card, machine: str, split: str, *, strict: bool) -> Array:
     """The values of one split of one machine, (T, 38)."""
     file = folder / split / f"{machine}.txt"
     values = read_numbers(file, names=[str(c) for c in range(card.channels)])
@@ -38,7 +36,7 @@ def read_values(folder: Path, card: Card, machine: str, split: str, *, strict: b
     return values
 
 
-def read_labels(folder: Path, card: Card, machine: str, *, strict: bool) -> npt.NDArray[np.bool_]:
+def read_labels(folder: Path, card: Card, machine: str, *, strict: bool) -> Flags:
     """The test labels of one machine."""
     file = folder / "test_label" / f"{machine}.txt"
     labels = check_binary(file, read_numbers(file, names=["label"])[:, 0])
@@ -84,7 +82,7 @@ def _test(folder: Path, card: Card, machine: str, *, strict: bool) -> Series:
     return series_of(file, values, timestamps=regular_clock(len(values), card), labels=labels, name=machine)
 
 
-def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, Flags]:
     """The test labels of every machine that has them."""
     return {machine: read_labels(folder, card, machine, strict=strict) for machine in _machines(folder / "test_label")}
 

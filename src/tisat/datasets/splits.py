@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tisat._types import AnyFloats
 from tisat._validation import check_integer, check_real
 from tisat.errors import ParameterError, SeriesError
-from tisat.series import AnyFloats, Series, as_series
+from tisat.series import Series, as_series
 
 
 def windows(series: Any, *, length: int, step: int = 1) -> AnyFloats:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._extras import require
+from tisat._types import Flags
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock, series_of
@@ -141,7 +142,7 @@ def _open_log(file: Path, card: Card, *, only: Sequence[str] | None = None) -> t
     return (batch if only is None else batch.select(only) for batch in batches), rows, above
 
 
-def _labels(file: Path, column: Any, above: int) -> npt.NDArray[np.bool_]:
+def _labels(file: Path, column: Any, above: int) -> Flags:
     """Normal -> False, Attack -> True, whatever the spaces."""
     import pyarrow.compute as pc
 
@@ -208,7 +209,7 @@ def _series(card: Card, file: Path, split: str, version: str, *, strict: bool) -
     )
 
 
-def _labels_of_log(file: Path, card: Card, *, strict: bool) -> npt.NDArray[np.bool_]:
+def _labels_of_log(file: Path, card: Card, *, strict: bool) -> Flags:
     batches, _, above = _open_log(file, card, only=[LABEL])
     _, others = gather(batches, rows=0, numeric=())
     labels = _labels(file, others[LABEL], above)
@@ -216,7 +217,7 @@ def _labels_of_log(file: Path, card: Card, *, strict: bool) -> npt.NDArray[np.bo
     return labels
 
 
-def _labels_of_events(file: Path, card: Card) -> npt.NDArray[np.bool_]:
+def _labels_of_events(file: Path, card: Card) -> Flags:
     if first_lines(file, count=1) != [["start", "stop"]]:
         raise problem(file, "begin with the columns start,stop", "something else", line=1)
     pairs = read_numbers(file, names=("start", "stop"), skip=1)
@@ -229,7 +230,7 @@ def _labels_of_events(file: Path, card: Card) -> npt.NDArray[np.bool_]:
     return labels_from_events(pairs, length=card.test_rows)
 
 
-def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, Flags]:
     """The labels of the attack log; where it is not there, those of ``events.csv`` (columns start,stop, half-open)."""
     log = _logs(folder).get(("attack", "v0"))
     if log is not None:

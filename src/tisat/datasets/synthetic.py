@@ -13,13 +13,12 @@ Everything follows from one seed. This module does not know detectors or metrics
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy.signal import lfilter
 
 from tisat._random import Seed, generator
+from tisat._types import Array
 from tisat._validation import check_integer, check_real
 from tisat.datasets.faults import DAY as DAY
 from tisat.datasets.faults import KINDS as KINDS
@@ -31,8 +30,6 @@ from tisat.datasets.pump import make_pump as make_pump
 from tisat.errors import ParameterError
 from tisat.events import labels_from_events
 from tisat.series import Series
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 SHORTEST_STRETCH = 30  # instants a fault needs around it
 SET_POINT_EVERY = 900  # instants between an operator's moves, on average

@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import AnyFloats, Flags
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock
 from tisat.events import labels_from_events
 from tisat.reading.packing import problem
-from tisat.series import AnyFloats, Series
+from tisat.series import Series
 
 LABELS = "labeled_anomalies.csv"
 COLUMNS = ("chan_id", "spacecraft", "anomaly_sequences", "class", "num_values")
@@ -111,7 +111,7 @@ def _series(
     card: Card,
     channel: str,
     split: str,
-    labels: npt.NDArray[np.bool_] | None,
+    labels: Flags | None,
     *,
     telemetry_only: bool,
     strict: bool,
@@ -136,7 +136,7 @@ def _test(folder: Path, card: Card, channel: str, *, telemetry_only: bool, stric
     return _series(folder, card, channel, "test", labels, telemetry_only=telemetry_only, strict=strict)
 
 
-def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, npt.NDArray[np.bool_]]:
+def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, Flags]:
     """The test labels of every channel of the spacecraft, in the order of the card."""
     channels = read_channels(folder, card)
     for name, known in channels.items():

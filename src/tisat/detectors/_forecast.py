@@ -13,24 +13,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from tisat._ranges import channel_ranges
 from tisat.base import Array, Detector
 from tisat.explanation import Explanation, shares
 from tisat.parameters import learned
 
 SPREAD_FLOOR = 0.01  # of the training range
-RARE, RARE_NORMAL = (
-    0.999,
-    3.29,
-)  # a quantile of absolute errors, and where it lies for normal ones, in standard deviations
+RARE, RARE_NORMAL = 0.999, 3.29  # a quantile of absolute errors, and where it lies for normal ones, in deviations
 
 
 def nominal_spread(residuals: Array, parts: Sequence[Array]) -> Array:
     """Per-channel spread ``(C,)`` of residuals ``(n, C)``, floored by the training range of ``parts``."""
-    low = np.min([part.min(axis=0) for part in parts], axis=0)
-    high = np.max([part.max(axis=0) for part in parts], axis=0)
-    # A channel that was constant in training has no range; its level, at least 1, stands in for it.
-    span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
-    return np.asarray(np.maximum(residuals.std(axis=0), SPREAD_FLOOR * span))
+    return np.asarray(np.maximum(residuals.std(axis=0), SPREAD_FLOOR * channel_ranges(parts)[1]))
 
 
 def residual_spread(residuals: Array, parts: Sequence[Array]) -> Array:

@@ -17,13 +17,12 @@ import numpy.typing as npt
 
 from tisat._compiled import compiled
 from tisat._nearest import insert
+from tisat._types import Flags, Integers
 from tisat._validation import check_integer
 from tisat.base import Array
 from tisat.detectors._windows import StandardWindowDetector, blocks_of, sliding_windows, training_windows
 from tisat.errors import SeriesError
 from tisat.parameters import integer, learned
-
-Integers = npt.NDArray[np.int64]
 
 BLOCK_DISTANCES = 1_000_000  # distances held at a time: 4 MB, near the processor
 SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a true neighbour
@@ -41,7 +40,7 @@ def _distance(first: Array, second: Array) -> float:  # pragma: no cover - compi
 @compiled()
 def _closest(
     rough: Array, rows: Array, stored: Array, k: int, spare: int, first: Integers, last: Integers, rounding: Array
-) -> tuple[Array, Integers, npt.NDArray[np.bool_]]:  # pragma: no cover - compiled
+) -> tuple[Array, Integers, Flags]:  # pragma: no cover - compiled
     """The k nearest stored rows outside ``[first, last)`` by exact distance, chosen among the roughly nearest.
 
     ``rough`` is the squared distance without the row's own norm, wrong by at most ``rounding``. The last array says for
@@ -84,7 +83,7 @@ def _blank(rough: Array, first: Integers, last: Integers) -> None:  # pragma: no
 
 @compiled()
 def _nearest_of(
-    near: npt.NDArray[np.bool_], rows: Array, stored: Array, distances: Array, indices: Integers
+    near: Flags, rows: Array, stored: Array, distances: Array, indices: Integers
 ) -> None:  # pragma: no cover - compiled
     """The nearest, by exact distance, of those that ``near`` (n, N) marks."""
     for i in range(len(rows)):
@@ -104,7 +103,7 @@ def _distances_to(rows: Array, stored: Array, indices: Integers, distances: Arra
 
 def _closest_one(
     rough: Array, rows: Array, stored: Array, first: Integers, last: Integers, rounding: Array
-) -> tuple[Array, Integers, npt.NDArray[np.bool_]]:
+) -> tuple[Array, Integers, Flags]:
     """:func:`_closest` for k = 1, with whole-array operations: all that rounding could have put first are looked at."""
     _blank(rough, first, last)
     lowest = rough.min(axis=1)
@@ -129,7 +128,7 @@ def _closest_one(
 
 def _search(
     rows: Array, stored: npt.NDArray[Any], exact: Array, k: int, first: Integers, last: Integers
-) -> tuple[Array, Integers, npt.NDArray[np.bool_]]:
+) -> tuple[Array, Integers, Flags]:
     """One pass over ``rows`` with a product in the precision of ``stored``, a copy of ``exact``."""
     norms = np.einsum("nd,nd->n", exact, exact)
     longest = float(np.sqrt(norms.max()))

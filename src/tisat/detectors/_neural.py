@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._extras import require
+from tisat._ranges import channel_ranges
 from tisat._validation import check_flag
 from tisat.base import Array
 from tisat.detectors._checkpoint import load_network, network_arrays
@@ -35,17 +36,6 @@ else:
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SCALINGS = ("range", "standard")
-
-
-def _own_range(values: npt.NDArray[np.floating[Any]]) -> tuple[Array, Array]:
-    """Smallest value and range of each channel, leaving out what is missing."""
-    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    return low, channel_span(low, high)
-
-
-def channel_span(low: Array, high: Array) -> Array:
-    """The training range of each channel; the level, at least 1, of one that was constant."""
-    return np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
 
 
 class NeuralDetector(TrainedDetector[Network]):
@@ -118,14 +108,14 @@ class NeuralDetector(TrainedDetector[Network]):
         whose = f"{type(self).__name__}.fit_together"
         scaled = []
         for one in (as_series(series, whose=whose) for series in many):
-            low, span = _own_range(one.values)
+            low, span = channel_ranges([one.values])
             scaled.append(Series((one.values - low) / span, channels=one.channels, name=one.name))
         return self.fit(scaled, holdout=0.0)
 
     def adapted_to(self, series: Any) -> Self:
         """The same network for one entity: scaling, spread and nominal points are learned from its rows, weights are not."""
         one = self.check_series(series)
-        low, span = _own_range(one.values)
+        low, span = channel_ranges([one.values])
         mine = copy.copy(self)
         mine.low_, mine.span_ = low + span * self.low_, span * self.span_
         parts = [values for _, values in usable_parts(one)]
@@ -146,9 +136,7 @@ class NeuralDetector(TrainedDetector[Network]):
 
     def _fit(self, parts: Sequence[Array], *, checkpoint: Path | None = None, resume: bool = False) -> None:
         device = available_device(self.device)
-        low = np.min([part.min(axis=0) for part in parts], axis=0)
-        high = np.max([part.max(axis=0) for part in parts], axis=0)
-        self.low_, self.span_ = low, channel_span(low, high)
+        self.low_, self.span_ = channel_ranges(parts)
         if self.scaling == "standard":
             rows = np.concatenate(list(parts))
             self.low_, self.span_ = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-3 * self.span_)

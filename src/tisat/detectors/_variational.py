@@ -16,7 +16,7 @@ from tisat._extras import require
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Network, Optimizers
 from tisat.errors import TrainingError
-from tisat.parameters import choice, integer, real
+from tisat.parameters import integer, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -49,11 +49,7 @@ def check_divergence(estimates: torch.Tensor, *, whose: str) -> None:
 class VariationalDetector(NeuralDetector[Network]):
     """A neural detector that maximises an evidence bound; a subclass writes its two halves."""
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: sizes for two CPU cores, or the authors' configuration.",
-    )
+    preset: str = presets(compact="sizes for two CPU cores", paper="the authors' configuration")
     dense: int = integer(compact=32, paper=500, at_least=1, doc="Units of the dense layers.")
     weight_decay: float = 1e-4
     learning_rate: float = real(compact=3e-3, paper=1e-3)

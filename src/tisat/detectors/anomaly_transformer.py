@@ -22,7 +22,7 @@ from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.missing import usable_parts
 from tisat.nn.anomaly_transformer import AnomalyTransformerNetwork, discrepancy
-from tisat.parameters import choice, integer, real
+from tisat.parameters import integer, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -51,11 +51,7 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
     ['discrepancy', 'epoch', 'loss', 'reconstruction', 'validation']
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: sizes for two CPU cores, or section 4 of the paper.",
-    )
+    preset: str = presets(compact="sizes for two CPU cores", paper="section 4 of the paper")
 
     window: int = integer(compact=50, paper=100)
     width: int = integer(compact=32, paper=512, at_least=1, doc="Channels of the model.")

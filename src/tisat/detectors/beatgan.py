@@ -20,7 +20,7 @@ from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.nn.beatgan import Game, feature_matching, initialise, warp
-from tisat.parameters import choice, integer, integers, learned, real
+from tisat.parameters import choice, integer, integers, learned, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -59,11 +59,7 @@ class BeatGAN(NeuralDetector[Game]):
     ['discriminator', 'epoch', 'loss', 'matching', 'reconstruction', 'validation']
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: sizes for two CPU cores, or section 4 and the authors' released options.",
-    )
+    preset: str = presets(compact="sizes for two CPU cores", paper="section 4 and the authors' released options")
 
     window: int = integer(compact=32, paper=320)
     filters: tuple[int, ...] = integers(

@@ -18,7 +18,7 @@ from tisat.base import Array
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.nn.dagmm import CompressionAndEstimation, Mixture, energy, fit_mixture, least_energy, precise
-from tisat.parameters import choice, integer, integers, real
+from tisat.parameters import integer, integers, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -46,11 +46,7 @@ class DAGMM(NeuralDetector[CompressionAndEstimation]):
     True
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: windows of 10 rows, or section 4.3: the network for KDDCUP, single rows.",
-    )
+    preset: str = presets(compact="windows of 10 rows", paper="section 4.3, the network for KDDCUP: single rows")
 
     window: int = integer(
         compact=10, paper=1, doc="Rows of one window, given to the network flat; 1 is the paper's record without time."

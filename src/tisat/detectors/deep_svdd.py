@@ -19,7 +19,7 @@ from tisat._validation import check_integer
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Optimizers, Stage
 from tisat.nn.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary
-from tisat.parameters import choice, integer, integers, real
+from tisat.parameters import choice, integer, integers, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -51,10 +51,8 @@ class DeepSVDD(NeuralDetector[Encoder]):
     True
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: sizes for two CPU cores, or section 4 with the 3-module network of its CIFAR experiments.",
+    preset: str = presets(
+        compact="sizes for two CPU cores", paper="section 4 with the 3-module network of its CIFAR experiments"
     )
 
     objective: str = choice(

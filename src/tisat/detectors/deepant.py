@@ -12,7 +12,7 @@ from tisat._extras import require
 from tisat.detectors._neural_forecast import NeuralForecaster
 from tisat.errors import ParameterError
 from tisat.nn.deepant import ConvolutionalForecaster
-from tisat.parameters import choice, integer, real
+from tisat.parameters import choice, integer, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -44,11 +44,7 @@ class DeepAnT(NeuralForecaster[ConvolutionalForecaster]):
     Access 2019: two blocks of 32 filters, each followed by pooling, and a dense layer of 40.
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: ours, or the paper's without anchoring and scaling.",
-    )
+    preset: str = presets(compact="ours", paper="the paper's, without anchoring and scaling")
     window: int = integer(45, at_least=4)
     filters: int = integer(32, at_least=1, doc="Filters of each convolution.")
     width: int = integer(3, at_least=1, doc="Rows a filter sees.")

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._compiled import compiled
+from tisat._types import Singles
 from tisat.base import Array
 from tisat.detectors._windows import WindowedDetector, parts_longer_than, training_windows
 from tisat.errors import ArtefactError
@@ -24,7 +25,7 @@ MAX_TRAINING_WINDOWS = 100_000  # each tree draws its rows from these; at 256 ro
 
 @compiled()
 def _path_lengths(
-    rows: npt.NDArray[np.float32],
+    rows: Singles,
     roots: npt.NDArray[np.int32],
     feature: npt.NDArray[np.int32],
     threshold: Array,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tisat._types import Integers
 from tisat.base import Array
-from tisat.detectors._neighbors import Integers, NeighborDetector, nearest
+from tisat.detectors._neighbors import NeighborDetector, nearest
 from tisat.parameters import integer, learned
 
 

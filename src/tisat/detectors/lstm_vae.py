@@ -23,7 +23,7 @@ from tisat.base import Array
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches
 from tisat.nn.lstm_vae import LOG_ROOT_2PI, SUPPORT, VariationalLSTM, divergence, negative_log_likelihood
-from tisat.parameters import choice, integer, real
+from tisat.parameters import choice, integer, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -51,11 +51,7 @@ class LSTMVAE(NeuralDetector[VariationalLSTM]):
     (400, 2)
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: sizes for two CPU cores, or the authors' released program.",
-    )
+    preset: str = presets(compact="sizes for two CPU cores", paper="the authors' released program")
 
     threshold: str = choice(
         compact="constant",

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Flags
 from tisat.base import Array
 from tisat.detectors._moments import window_moments
 from tisat.detectors._windows import StandardWindowDetector
@@ -75,7 +75,7 @@ class Mahalanobis(StandardWindowDetector):
                 points[rows, 0] = (squares.sum(axis=1) + gone.sum()) / len(gone)  # a nominal value adds 1 on average
         return points
 
-    def _whitening_of(self, gone: npt.NDArray[np.bool_]) -> Array:
+    def _whitening_of(self, gone: Flags) -> Array:
         """The whitening of the values that are there: of their own covariance, the others summed over."""
         if not gone.any():
             return self.whitening_

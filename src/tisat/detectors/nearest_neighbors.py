@@ -6,8 +6,9 @@ does not know which channels matter: in many dimensions a small change in one dr
 
 from __future__ import annotations
 
+from tisat._types import Integers
 from tisat.base import Array
-from tisat.detectors._neighbors import Integers, NeighborDetector
+from tisat.detectors._neighbors import NeighborDetector
 from tisat.parameters import integer
 
 

@@ -30,10 +30,9 @@ class PCA(StandardWindowDetector):
     >>> rng = np.random.default_rng(0)
     >>> common = rng.standard_normal((500, 1))
     >>> train = common + 0.1 * rng.standard_normal((500, 3))  # three channels that move together
-    >>> detector = PCA(window=1).fit(train)
-    >>> scores = detector.decision_function([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0]])
-    >>> bool(scores[0] < detector.nominal_level() < scores[1])
-    True
+    >>> points = PCA(window=1).fit(train).points([[3.0, 3.0, 3.0], [1.0, 1.0, -1.0]])
+    >>> points.argmax(axis=1)[1], bool(points[0].max() < points[1].max())  # the one that left, and how far it went
+    (np.int64(2), True)
 
     References
     ----------

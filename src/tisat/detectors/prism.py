@@ -36,10 +36,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Flags, Integers
 from tisat.base import NOMINAL_QUANTILE, Array, Detector
 from tisat.detectors._windows import parts_longer_than
 from tisat.detectors.views import VIEWS, Scene, View
-from tisat.detectors.views.base import Integers, thinned
+from tisat.detectors.views.base import thinned
 from tisat.detectors.views.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
 from tisat.detectors.views.fusion import OTHERS, RELATIONS, compressed, exponents, fuse
 from tisat.detectors.views.line import fit_line, forecasts
@@ -238,7 +239,7 @@ class Prism(Detector):
             points[at[some]] = self._look(Scene(rows, at[some], errors[some]), gaps)
         return points
 
-    def _look(self, scene: Scene, missing: npt.NDArray[np.bool_] | None) -> Array:
+    def _look(self, scene: Scene, missing: Flags | None) -> Array:
         """Points ``(n, m)`` of the instants of a scene; ``missing`` (T, C) says which rows were filled."""
         views, seen = list(self._views.values()), scene.rows[scene.at]
         n, channels = seen.shape
@@ -261,7 +262,7 @@ class Prism(Detector):
         )  # fmt: skip
         return points
 
-    def _touched(self, missing: npt.NDArray[np.bool_], at: Integers, view: View) -> npt.NDArray[np.bool_]:
+    def _touched(self, missing: Flags, at: Integers, view: View) -> Flags:
         """Where the rows a view looks at hold a filled value of the channel itself ``(n, C)``."""
         context = max(view.context, self._reach() if view.name in ("error", "joint") else 0)
         so_far = np.concatenate([np.zeros((1, missing.shape[1]), dtype=np.int64), np.cumsum(missing, axis=0)])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +21,7 @@ from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.nn.thoc import THOCNetwork
-from tisat.parameters import choice, integer, integers, real
+from tisat.parameters import choice, integer, integers, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -51,10 +51,8 @@ class THOC(NeuralDetector[THOCNetwork]):
     ['epoch', 'loss', 'one_class', 'orthogonality', 'self_supervision', 'validation']
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper"),
-        doc="Where the numbers come from: sizes for two CPU cores, or one point of the grid the paper searches for each data set.",
+    preset: str = presets(
+        compact="sizes for two CPU cores", paper="one point of the grid the paper searches for each data set"
     )
 
     window: int = integer(compact=64, paper=100)
@@ -83,8 +81,6 @@ class THOC(NeuralDetector[THOCNetwork]):
     patience: int = 5
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
     anchor: str = choice(compact="mean", paper="none")
-
-    rounding: ClassVar[float] = 1e-3
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.nn.forecaster import SparseTransformer
 from tisat.nn.onnx_session import one_window_session
-from tisat.parameters import FROM_PRESET, choice, flag, integer, learned, real
+from tisat.parameters import FROM_PRESET, choice, flag, integer, learned, presets, real
 
 if TYPE_CHECKING:
     import torch
@@ -54,11 +54,10 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
     the decoder's heads; a point is the larger of two absolute errors where ``lookahead`` is above 1.
     """
 
-    preset: str = choice(
-        "compact",
-        of=("compact", "paper", "released"),
-        doc="Where the numbers come from: 'compact' is ours, a solved linear forecast and a small transformer beside it; 'paper' is the "
-        "paper to the letter; 'released' is the authors' program.",
+    preset: str = presets(
+        compact="a solved linear forecast and a small transformer beside it, ours",
+        paper="the paper to the letter",
+        released="the authors' program",
     )
     d_model: int = integer(compact=16, paper=512, released=512, at_least=1, doc="Width of the network.")
     n_heads: int = integer(compact=2, paper=8, released=8, at_least=1, doc="Attention heads.")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.errors import DataFileError, ParameterError, TisatError
 from tisat.many.machines import Machine
 from tisat.missing import carry_forward
@@ -27,8 +27,6 @@ LEAST_SILHOUETTE = (
     0.25  # below it the machines are not told apart: one group (Kaufman, Rousseeuw 1990, table 4: no structure)
 )
 ROWS = 5000  # of each machine that are looked at
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,8 @@ from functools import cache
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from tisat._types import Array, Flags, Integers
 
 
 def _window_records(scores, starts, stops):  # type: ignore[no-untyped-def]
@@ -308,7 +305,7 @@ def _compiled_missed_weights() -> Callable[..., Any]:
     return _compile(_missed_weights, (_array(int64, readonly=True), _array(int64, readonly=True), int64, int64))
 
 
-def missed_weights(order: Integers, groups: Integers, length: int, n_groups: int) -> Floats:
+def missed_weights(order: Integers, groups: Integers, length: int, n_groups: int) -> Array:
     """The weight of the instants of an event that are off, after each group of instants was switched on; see :mod:`tisat.metrics.pate`.
 
     Parameters
@@ -318,10 +315,10 @@ def missed_weights(order: Integers, groups: Integers, length: int, n_groups: int
     length, n_groups : int
     """
     arrays = (np.ascontiguousarray(order), np.ascontiguousarray(groups))
-    return cast("Floats", _compiled_missed_weights()(*arrays, length, n_groups))
+    return cast("Array", _compiled_missed_weights()(*arrays, length, n_groups))
 
 
-def window_records(scores: Floats, starts: Integers, stops: Integers) -> tuple[Floats, Integers, Integers]:
+def window_records(scores: Array, starts: Integers, stops: Integers) -> tuple[Array, Integers, Integers]:
     """The strict running-maximum records of the scores in each window ``[start, stop)``, NaN skipped.
 
     Returns
@@ -332,10 +329,10 @@ def window_records(scores: Floats, starts: Integers, stops: Integers) -> tuple[F
     result = _compiled_window_records()(
         np.ascontiguousarray(scores), np.ascontiguousarray(starts), np.ascontiguousarray(stops)
     )
-    return cast("tuple[Floats, Integers, Integers]", result)
+    return cast("tuple[Array, Integers, Integers]", result)
 
 
-def false_alarms(scores: Floats, outside: Flags, values: Floats, reraise: int | Integers) -> Integers:
+def false_alarms(scores: Array, outside: Flags, values: Array, reraise: int | Integers) -> Integers:
     """How many alarms are raised at ``outside`` instants, at each of the ascending thresholds ``values``.
 
     Parameters
@@ -361,7 +358,7 @@ def false_alarms(scores: Floats, outside: Flags, values: Floats, reraise: int | 
     return np.cumsum(steps[:-1])
 
 
-def expected_raises(following: Integers, outside: Flags, probabilities: Floats) -> Floats:
+def expected_raises(following: Integers, outside: Flags, probabilities: Array) -> Array:
     """The expected number of raises at ``outside`` instants of independent alarms, at each probability; any chain of raises."""
     arrays = (np.ascontiguousarray(following), np.ascontiguousarray(outside), np.ascontiguousarray(probabilities))
-    return cast("Floats", _compiled_expected_raises()(*arrays))
+    return cast("Array", _compiled_expected_raises()(*arrays))

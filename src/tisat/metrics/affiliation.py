@@ -10,17 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat._validation import check_real
 from tisat.events import Events, events_from_labels
-from tisat.metrics.instance import Floats, PrecisionRecall, label_score_pairs, pool
+from tisat.metrics.instance import PrecisionRecall, label_score_pairs, pool
 from tisat.metrics.range_based import combine
 
-Pairs = npt.NDArray[np.float64]  # (n, 2), intervals on the line
+Pairs = Array  # (n, 2), intervals on the line
 
 
-def _integral(points: Floats, values: Floats) -> float:
+def _integral(points: Array, values: Array) -> float:
     """The integral of a function that is linear between the sorted points."""
     return float(np.trapezoid(values, points))
 
@@ -31,7 +31,7 @@ def _cut(intervals: Pairs, low: float, high: float) -> Pairs:
     return clipped[clipped[:, 0] < clipped[:, 1]]
 
 
-def _precision(event: Floats, alarms: Pairs, zone: tuple[float, float]) -> float:
+def _precision(event: Array, alarms: Pairs, zone: tuple[float, float]) -> float:
     """Mean over the alarms of P(a uniform point of the zone is at least as far from the event)."""
     low, high = zone
     a, b = event
@@ -51,7 +51,7 @@ def _precision(event: Floats, alarms: Pairs, zone: tuple[float, float]) -> float
     return hit / total
 
 
-def _recall(event: Floats, alarms: Pairs, zone: tuple[float, float]) -> float:
+def _recall(event: Array, alarms: Pairs, zone: tuple[float, float]) -> float:
     """Mean over the event of P(a uniform point of the zone is at least as far from there as the nearest alarm)."""
     low, high = zone
     a, b = event
@@ -67,7 +67,7 @@ def _recall(event: Floats, alarms: Pairs, zone: tuple[float, float]) -> float:
     return _integral(kinks, 1.0 - closer / (high - low)) / float(b - a)
 
 
-def _zones(y: npt.NDArray[np.bool_], active: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _zones(y: Flags, active: Flags) -> tuple[Array, Array]:
     """Precision of each zone (NaN without alarms) and recall of each (0 without alarms)."""
     events: Events = events_from_labels(y)
     alarms = events_from_labels(active).astype(np.float64)
@@ -85,7 +85,7 @@ def _zones(y: npt.NDArray[np.bool_], active: npt.NDArray[np.bool_]) -> tuple[Flo
     return precision, recall
 
 
-def _mean_known(values: Floats) -> float:
+def _mean_known(values: Array) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 

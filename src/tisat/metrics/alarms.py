@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags, Integers
 from tisat._validation import check_labels, check_real
 from tisat.errors import InputError
 from tisat.events import events_from_labels
@@ -37,9 +37,9 @@ class AlarmCounts:
         For each series the instants at which a false alarm was raised.
     """
 
-    delays: npt.NDArray[np.float64]  # (n_events,)
-    detected: npt.NDArray[np.bool_]  # (n_events,)
-    false_alarms: list[npt.NDArray[np.int64]]  # one array a series
+    delays: Array  # (n_events,)
+    detected: Flags  # (n_events,)
+    false_alarms: list[Integers]  # one array a series
     delta_max: float  # instants or seconds
     n_outside: int  # instants at which an alarm would be false
     days_outside: float  # the same as time; NaN without timestamps
@@ -117,7 +117,7 @@ class AlarmCounts:
         )
 
 
-def raise_times(active: object, windows: Windows) -> npt.NDArray[np.int64]:
+def raise_times(active: object, windows: Windows) -> Integers:
     """The instants at which alarms are raised: the start of every active run, and again every ``delta_max`` within it.
 
     Examples
@@ -142,7 +142,7 @@ def raise_times(active: object, windows: Windows) -> npt.NDArray[np.int64]:
     return np.array(times, dtype=np.int64)
 
 
-def _count_one(instants: npt.NDArray[np.int64], raised: npt.NDArray[np.int64], windows: Windows) -> AlarmCounts:
+def _count_one(instants: Integers, raised: Integers, windows: Windows) -> AlarmCounts:
     """Counts from the sorted active instants and the raises of one series."""
     first = np.searchsorted(instants, windows.events[:, 0])
     candidates = np.append(instants, len(windows))[first]
@@ -283,9 +283,7 @@ def _at_threshold(
     return count_active([s >= level for s in scores], windows, whose=whose)
 
 
-def detection_delay(
-    y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None
-) -> npt.NDArray[np.float64]:
+def detection_delay(y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None) -> Array:
     """The delay of each event, in order of time and series by series; a missed event has ``delta_max``.
 
     Instants, or seconds where ``delta_max`` is a duration.

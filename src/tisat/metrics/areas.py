@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tisat.metrics.instance import Flags, Floats, label_score_pairs
+from tisat._types import Array, Flags
+from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
 
-Area = Callable[[Flags, Floats], float]
+Area = Callable[[Flags, Array], float]
 
 
-def ranked(scores: Floats) -> Floats:
+def ranked(scores: Array) -> Array:
     """Scores as places: NaN, which never raises an alarm, is below all others."""
     known = ~np.isnan(scores)
     places = np.zeros(len(scores))
@@ -25,17 +26,17 @@ def ranked(scores: Floats) -> Floats:
     return places
 
 
-def _pooled(area: Area, pairs: Sequence[tuple[Flags, Floats]]) -> Score:
+def _pooled(area: Area, pairs: Sequence[tuple[Flags, Array]]) -> Score:
     return Score.over(pairs, lambda some: area(*(np.concatenate(column) for column in zip(*some, strict=True))))
 
 
-def _roc(y: Flags, s: Floats) -> float:
+def _roc(y: Flags, s: Array) -> float:
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(y, ranked(s))) if 0 < y.sum() < len(y) else float("nan")
 
 
-def _pr(y: Flags, s: Floats) -> float:
+def _pr(y: Flags, s: Array) -> float:
     from sklearn.metrics import average_precision_score
 
     return float(average_precision_score(y, ranked(s))) if y.any() else float("nan")

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._extras import require
 from tisat._html import text
 from tisat._palette import EXPECTED, FLOOR
+from tisat._types import Array, Integers
 from tisat._validation import check_choice
 from tisat.metrics.floors import Floors, chance_corrected, floors_of
 from tisat.metrics.pooling import Score
@@ -39,11 +39,11 @@ class SPDCurve:
         The area, SPD: pooled, with ``per_series_mean``.
     """
 
-    thresholds: npt.NDArray[np.float64]  # (K,), descending
-    nadd: npt.NDArray[np.float64]  # (K,), from 1 (never) to 0 (at once)
-    precision: npt.NDArray[np.float64]  # (K,), NaN where no alarm counts either way
-    true_alarms: npt.NDArray[np.int64]  # (K,)
-    false_alarms: npt.NDArray[np.int64]  # (K,)
+    thresholds: Array  # (K,), descending
+    nadd: Array  # (K,), from 1 (never) to 0 (at once)
+    precision: Array  # (K,), NaN where no alarm counts either way
+    true_alarms: Integers  # (K,)
+    false_alarms: Integers  # (K,)
     score: Score  # SPD
     delta_max: Delay  # as given
     counting: str  # "event" or "instance"

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._html import text
 from tisat._random import Seed, generator
+from tisat._types import Array
 from tisat._validation import check_integer, check_real
 from tisat.metrics.affiliation import affiliation_precision_recall
 from tisat.metrics.alarms import AlarmCounts, count_active
@@ -33,7 +33,6 @@ from tisat.metrics.range_based import range_precision_recall
 from tisat.metrics.vus import vus_pr, vus_roc
 from tisat.metrics.windows import Delay, Windows, all_scores, series_list
 
-Floats = npt.NDArray[np.float64]
 Result = Score | PrecisionRecall | AlarmCounts | float
 CLOSE = 0.02  # a score this little above a fool's is called what a fool gets
 # What one must know before one quotes a score that others use.
@@ -156,7 +155,7 @@ def _two(result: Result) -> tuple[float, float]:
 
 def fool_scores(
     windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator
-) -> dict[str, list[list[Floats]]]:
+) -> dict[str, list[list[Array]]]:
     """The scores of the four fools, each as a list of draws, each draw as one array a series."""
     draws = [[rng.random(len(one)) for one in windows] for _ in range(n_simulations)]
     return {
@@ -168,7 +167,7 @@ def fool_scores(
 
 
 def _row(
-    name: str, result: Result, fools: dict[str, list[list[Floats]]], metric: Callable[[list[Floats]], Result]
+    name: str, result: Result, fools: dict[str, list[list[Array]]], metric: Callable[[list[Array]], Result]
 ) -> Row:
     """A row from the result and from the same metric on every fool; simulated fools are averaged."""
     floors = {}
@@ -181,12 +180,12 @@ def _row(
 
 
 def _at_own_rate(
-    fools: dict[str, list[list[Floats]]], scores: Sequence[Floats], level: float
-) -> dict[str, list[list[Floats]]]:
+    fools: dict[str, list[list[Array]]], scores: Sequence[Array], level: float
+) -> dict[str, list[list[Array]]]:
     """The fools as 0/1 scores for a fixed threshold: the random ones are active as often as ``scores`` are."""
     total = sum(map(len, scores))
     rate = sum(int((s >= level).sum()) for s in scores) / total if total else 0.0
-    chosen: dict[str, list[list[Floats]]] = {
+    chosen: dict[str, list[list[Array]]] = {
         "always on": [[np.ones(len(s)) for s in scores]],
         "on/off": fools["on/off"],
     }
@@ -249,10 +248,10 @@ def evaluate(
     if max_buffer is None:
         max_buffer = min(max(_delta_in_instants(one) for one in windows), max(map(len, windows), default=1))
 
-    def best_event(s: list[Floats]) -> Result:
+    def best_event(s: list[Array]) -> Result:
         return best_event_f1(labels, s, delta_max=delta_max, timestamps=timestamps)
 
-    def volume(s: list[Floats]) -> Result:
+    def volume(s: list[Array]) -> Result:
         return vus_pr(labels, s, max_buffer=max_buffer)
 
     floors = curve.floors
@@ -286,7 +285,7 @@ def evaluate(
         binary = _at_own_rate(fools, scores, level)
         masks = [(s >= level).astype(np.float64) for s in scores]
 
-        def event(s: list[Floats]) -> Result:
+        def event(s: list[Array]) -> Result:
             return count_active([one >= 1 for one in s], windows, whose="evaluate")
 
         rows.append(_row("event F1", counts, binary, event))

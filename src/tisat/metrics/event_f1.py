@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tisat.metrics.instance import Floats, PrecisionRecall, best_f1, pool
+from tisat._types import Array
+from tisat.metrics.instance import PrecisionRecall, best_f1, pool
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
 
 
-def _best(scores: Sequence[Floats], windows: Sequence[Windows]) -> PrecisionRecall:
+def _best(scores: Sequence[Array], windows: Sequence[Windows]) -> PrecisionRecall:
     known = np.concatenate(scores)
     points = points_of(scores, windows, counting="event", thresholds=known[~np.isnan(known)])
     return best_f1(points.thresholds, points.true_alarms, points.false_alarms, float(points.n_events))

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._random import Seed, generator
+from tisat._types import Array, Flags
 from tisat._validation import check_choice, check_integer, check_real
 from tisat.metrics import _kernels
 from tisat.metrics.pooling import Score
 from tisat.metrics.spd import COUNTINGS, score_windows
 from tisat.metrics.windows import Delay, Windows, all_windows
-
-Floats = npt.NDArray[np.float64]
 
 # Exceedance probabilities at which the expected curve of the random fool is computed: dense at both ends, where it bends.
 _HALF = np.concatenate([[0.0], np.logspace(-9, np.log10(0.5), 600)])
@@ -73,7 +71,7 @@ class Floors:
         return "\n".join(lines)
 
 
-def _expected_false_alarms(windows: Windows) -> Floats:
+def _expected_false_alarms(windows: Windows) -> Array:
     """E[FP] of independent scores at each probability: a run starts at t, or has lasted a multiple of the stride."""
     p = PROBABILITIES
     where = np.flatnonzero(windows.outside)
@@ -107,7 +105,7 @@ def _expected_false_alarms(windows: Windows) -> Floats:
     return expected
 
 
-def _expected_gain(windows: Windows) -> tuple[Floats, Floats]:
+def _expected_gain(windows: Windows) -> tuple[Array, Array]:
     """The expected delay saved (in delta_max) and the expected number of detected events, at each probability."""
     p = PROBABILITIES
     saved = np.zeros_like(p)
@@ -137,7 +135,7 @@ def _expected_gain(windows: Windows) -> tuple[Floats, Floats]:
 def _random_closed_form(windows: Sequence[Windows], counting: str) -> Score:
     """SPD of independent scores with E[delay], E[TP] and E[FP] plugged into the curve."""
 
-    def area(parts: Sequence[tuple[Floats, Floats, Floats]], n_events: int) -> float:
+    def area(parts: Sequence[tuple[Array, Array, Array]], n_events: int) -> float:
         if not n_events:
             return float("nan")
         saved, true_alarms, false_alarms = (sum(column) for column in zip(*parts, strict=True))
@@ -159,7 +157,7 @@ def _random_closed_form(windows: Sequence[Windows], counting: str) -> Score:
     return Score.of(area(parts, sum(len(one.events) for one in windows)), single)
 
 
-def held(scores: object, windows: Windows) -> Floats:
+def held(scores: object, windows: Windows) -> Array:
     """The running maximum of ``scores`` over the last ``delta_max / 2`` (at least the instant itself)."""
     values = np.asarray(scores, dtype=np.float64)
     instants = np.arange(len(values))
@@ -179,7 +177,7 @@ def held(scores: object, windows: Windows) -> Floats:
     return result
 
 
-def on_off(windows: Windows) -> npt.NDArray[np.bool_]:
+def on_off(windows: Windows) -> Flags:
     """An alarm that is on for ``delta_max``, off for ``delta_max``, and so on."""
     clock = windows.ticks if windows.in_time and windows.ticks is not None else np.arange(len(windows))
     return np.asarray((clock // windows.delta_max) % 2 == 0)

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Flags, Integers
 from tisat._validation import check_labels, check_real, check_same_length, check_vector
 from tisat.errors import InputError
 from tisat.metrics.windows import series_list
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 def ratio(part: float, whole: float) -> float:
@@ -67,7 +65,7 @@ class PrecisionRecall:
         return f"precision {self.precision:.4f}, recall {self.recall:.4f}, F1 {self.f1:.4f}{at}{many}"
 
 
-def label_score_pairs(y_true: Any, y_score: Any, *, whose: str) -> list[tuple[Flags, Floats]]:
+def label_score_pairs(y_true: Any, y_score: Any, *, whose: str) -> list[tuple[Flags, Array]]:
     """Checked labels and scores, series by series."""
     labels = [check_labels(y, "y_true", whose) for y in series_list(y_true, name="y_true", whose=whose)]
     scores = [check_vector(s, "y_score", whose) for s in series_list(y_score, like=labels, name="y_score", whose=whose)]
@@ -78,7 +76,7 @@ def label_score_pairs(y_true: Any, y_score: Any, *, whose: str) -> list[tuple[Fl
     return list(zip(labels, scores, strict=True))
 
 
-def best_f1(thresholds: Floats, hits: npt.NDArray[Any], false: npt.NDArray[Any], total: float) -> PrecisionRecall:
+def best_f1(thresholds: Array, hits: npt.NDArray[Any], false: npt.NDArray[Any], total: float) -> PrecisionRecall:
     """The best F1 over descending thresholds; the highest threshold where several are best."""
     if not total or not len(thresholds):
         return PrecisionRecall.of_counts(0, 0, total)
@@ -93,7 +91,7 @@ def pool(each: Sequence[PrecisionRecall], pooled: PrecisionRecall) -> PrecisionR
     return PrecisionRecall(pooled.precision, pooled.recall, pooled.f1, pooled.threshold, tuple(each))
 
 
-def descending_counts(y: Flags, s: Floats) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def descending_counts(y: Flags, s: Array) -> tuple[Array, Integers, Integers]:
     """Distinct scores descending, and how many anomalous and nominal instants reach each."""
     known = ~np.isnan(s)
     y, s = y[known], s[known]

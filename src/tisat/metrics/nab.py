@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from tisat._types import Array, Flags
 from tisat._validation import check_choice, check_real
 from tisat.events import events_from_labels
-from tisat.metrics.instance import Flags, Floats, label_score_pairs
+from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
 
 PROFILES = {"standard": (1.0, 0.11, 1.0), "low-fp": (1.0, 0.22, 1.0), "low-fn": (1.0, 0.11, 2.0)}  # hit, false, missed
 FAR = 3.0  # window lengths after a window; beyond, an alarm is wholly false
 
 
-def _worth(position: Floats) -> Floats:
+def _worth(position: Array) -> Array:
     """Worth of an alarm by its place: -1 is the first instant of a window, 0 its end, 1 one window length later."""
     return np.where(position > FAR, -1.0, 2.0 / (1.0 + np.exp(5.0 * np.minimum(position, FAR))) - 1.0)
 
@@ -28,7 +29,7 @@ def _worth(position: Floats) -> Floats:
 BEST = float(_worth(np.array(-1.0)))
 
 
-def _steps(y: Flags, s: Floats, profile: tuple[float, float, float]) -> tuple[Floats, Floats, int]:
+def _steps(y: Flags, s: Array, profile: tuple[float, float, float]) -> tuple[Array, Array, int]:
     """At which scores the raw score changes as the threshold falls, by how much, and how many windows there are."""
     hit, false, missed = profile
     events = events_from_labels(y)
@@ -53,7 +54,7 @@ def _steps(y: Flags, s: Floats, profile: tuple[float, float, float]) -> tuple[Fl
 
 
 def _normalised(
-    pairs: Sequence[tuple[Flags, Floats]], profile: tuple[float, float, float], threshold: float | None
+    pairs: Sequence[tuple[Flags, Array]], profile: tuple[float, float, float], threshold: float | None
 ) -> float:
     steps = [_steps(y, s, profile) for y, s in pairs]
     windows = sum(count for _, _, count in steps)

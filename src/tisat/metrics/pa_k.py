@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat._validation import check_integer, check_real
 from tisat.events import events_from_labels
-from tisat.metrics.instance import Flags, Floats, PrecisionRecall, best_f1, label_score_pairs, pool
+from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs, pool
 from tisat.metrics.pooling import Score
 
 
@@ -55,7 +55,7 @@ def pa_k_precision_recall(y_true: Any, y_score: Any, *, threshold: float, k: flo
     return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0), threshold=level))
 
 
-def _steps(ranked: list[Floats], lengths: list[int], k: float) -> tuple[Floats, Floats]:
+def _steps(ranked: list[Array], lengths: list[int], k: float) -> tuple[Array, Array]:
     """Scores at which true positives are gained, and how many, for events whose known scores are given in descending order."""
     values, gains = [np.empty(0)], [np.empty(0)]
     for scores, length in zip(ranked, lengths, strict=True):
@@ -71,7 +71,7 @@ def _steps(ranked: list[Floats], lengths: list[int], k: float) -> tuple[Floats, 
     return np.concatenate(values), np.concatenate(gains)
 
 
-def _best(ranked: list[Floats], lengths: list[int], nominal: Floats, k: float) -> PrecisionRecall:
+def _best(ranked: list[Array], lengths: list[int], nominal: Array, k: float) -> PrecisionRecall:
     values, gains = _steps(ranked, lengths, k)
     ascending, group = np.unique(values, return_inverse=True)
     hits = np.cumsum(np.bincount(group, weights=gains, minlength=len(ascending))[::-1])
@@ -79,7 +79,7 @@ def _best(ranked: list[Floats], lengths: list[int], nominal: Floats, k: float) -
     return best_f1(ascending[::-1], hits, false, float(sum(lengths)))
 
 
-def _parts(y: Flags, s: Floats) -> tuple[list[Floats], list[int], npt.NDArray[np.float64]]:
+def _parts(y: Flags, s: Array) -> tuple[list[Array], list[int], Array]:
     events = events_from_labels(y).tolist()
     ranked = [-np.sort(-s[start:stop][~np.isnan(s[start:stop])]) for start, stop in events]
     return ranked, [stop - start for start, stop in events], np.sort(s[~y & ~np.isnan(s)])
@@ -101,7 +101,7 @@ def best_pa_k_f1(y_true: Any, y_score: Any, *, k: float) -> PrecisionRecall:
     return pool(each, _best(*_together(parts), percent))
 
 
-def _together(parts: list[tuple[list[Floats], list[int], Floats]]) -> tuple[list[Floats], list[int], Floats]:
+def _together(parts: list[tuple[list[Array], list[int], Array]]) -> tuple[list[Array], list[int], Array]:
     return (
         [scores for ranked, _, _ in parts for scores in ranked],
         [length for _, lengths, _ in parts for length in lengths],
@@ -130,7 +130,7 @@ def pa_k_auc(y_true: Any, y_score: Any, *, n_steps: int = 20) -> Score:
     parts = [_parts(y, s) for y, s in label_score_pairs(y_true, y_score, whose="pa_k_auc")]
     ks = np.linspace(0, 100, number + 1)
 
-    def area(part: tuple[list[Floats], list[int], Floats]) -> float:
+    def area(part: tuple[list[Array], list[int], Array]) -> float:
         return float(np.trapezoid([_best(*part, float(k)).f1 for k in ks], ks / 100))
 
     pooled = area(_together(parts))

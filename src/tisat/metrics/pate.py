@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from tisat._types import Array, Flags
 from tisat._validation import check_integer
 from tisat.events import Events, events_from_labels
 from tisat.metrics import _kernels
-from tisat.metrics.instance import Flags, Floats, label_score_pairs
+from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
 
 
-def _truth(y: Flags, s: Floats, events: Events, early: int, late: int) -> tuple[Floats, Floats]:
+def _truth(y: Flags, s: Array, events: Events, early: int, late: int) -> tuple[Array, Array]:
     """How true an alarm at an instant is, and the score at which it becomes so: instants that are not true at all are left out."""
     weights, values = [], []
     free = 0  # the first instant behind the buffer of the event before
@@ -41,7 +42,7 @@ def _truth(y: Flags, s: Floats, events: Events, early: int, late: int) -> tuple[
     return np.concatenate(weights), np.concatenate(values)
 
 
-def _missed(s: Floats, events: Events) -> tuple[Floats, Floats, float]:
+def _missed(s: Array, events: Events) -> tuple[Array, Array, float]:
     """At which scores the weight of missed instants changes as the threshold falls, by how much, and where it starts."""
     values, steps = [np.empty(0)], [np.empty(0)]
     for start, stop in events.tolist():
@@ -56,7 +57,7 @@ def _missed(s: Floats, events: Events) -> tuple[Floats, Floats, float]:
     return np.concatenate(values), np.concatenate(steps), float((events[:, 1] - events[:, 0]).sum())
 
 
-def _reached(values: Floats, amounts: Floats, levels: Floats) -> Floats:
+def _reached(values: Array, amounts: Array, levels: Array) -> Array:
     """The sum of amounts whose value reaches each of the descending levels."""
     known = ~np.isnan(values)
     order = np.argsort(-values[known], kind="stable")
@@ -64,7 +65,7 @@ def _reached(values: Floats, amounts: Floats, levels: Floats) -> Floats:
     return np.asarray(total[np.searchsorted(-values[known][order], -levels, side="right")])
 
 
-def _area(pairs: Sequence[tuple[Flags, Floats]], max_buffer: int) -> float:
+def _area(pairs: Sequence[tuple[Flags, Array]], max_buffer: int) -> float:
     events = [events_from_labels(y) for y, _ in pairs]
     if not sum(map(len, events)):
         return float("nan")

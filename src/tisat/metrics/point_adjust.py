@@ -10,16 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags, Integers
 from tisat._validation import check_real
 from tisat.events import events_from_labels
-from tisat.metrics.instance import Flags, Floats, PrecisionRecall, best_f1, label_score_pairs, pool
-
-Integers = npt.NDArray[np.int64]
+from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs, pool
 
 
-def _peaks(y: Flags, s: Floats) -> tuple[Floats, Integers]:
+def _peaks(y: Flags, s: Array) -> tuple[Array, Integers]:
     """The highest score of each event (-inf where all are NaN) and the event's length."""
     events = events_from_labels(y)
     if not len(events):
@@ -29,14 +27,14 @@ def _peaks(y: Flags, s: Floats) -> tuple[Floats, Integers]:
     return peaks, events[:, 1] - events[:, 0]
 
 
-def _reaching(values: Floats, descending: Floats) -> Integers:
+def _reaching(values: Array, descending: Array) -> Integers:
     """How many values (NaN never) are at or above each of the descending thresholds."""
     level = np.searchsorted(descending[::-1], values[~np.isnan(values)], side="right")
     counts = np.bincount(level, minlength=len(descending) + 1)
     return np.asarray(np.cumsum(counts[::-1])[: len(descending)], dtype=np.int64)
 
 
-def _best(peaks: Floats, lengths: Integers, nominal: Floats) -> PrecisionRecall:
+def _best(peaks: Array, lengths: Integers, nominal: Array) -> PrecisionRecall:
     """Between two peaks a lower threshold only adds false alarms, so only the peaks can be best."""
     found = np.isfinite(peaks)
     ascending, group = np.unique(peaks[found], return_inverse=True)

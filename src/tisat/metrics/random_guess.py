@@ -10,27 +10,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._random import Seed, generator
+from tisat._types import Flags, Integers
 from tisat._validation import check_integer, check_labels, check_real
 from tisat.events import events_from_labels
 from tisat.metrics.instance import PrecisionRecall, pool
 from tisat.metrics.windows import series_list
-
-Flags = npt.NDArray[np.bool_]
 
 
 def _labels(labels: Any, whose: str) -> list[Flags]:
     return [check_labels(y, "labels", whose) for y in series_list(labels, name="labels", whose=whose)]
 
 
-def _lengths(y: Flags) -> npt.NDArray[np.int64]:
+def _lengths(y: Flags) -> Integers:
     events = events_from_labels(y)
     return events[:, 1] - events[:, 0]
 
 
-def _expected(lengths: npt.NDArray[np.int64], nominal: int, p: float) -> PrecisionRecall:
+def _expected(lengths: Integers, nominal: int, p: float) -> PrecisionRecall:
     hits = float((lengths * -np.expm1(lengths * np.log1p(-p))).sum()) if p < 1 else float(lengths.sum())
     return PrecisionRecall.of_counts(hits, nominal * p, float(lengths.sum()) - hits)
 

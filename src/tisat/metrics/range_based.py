@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags, Integers
 from tisat._validation import check_choice, check_real
 from tisat.events import Events, events_from_labels
-from tisat.metrics.instance import Floats, PrecisionRecall, label_score_pairs, pool
+from tisat.metrics.instance import PrecisionRecall, label_score_pairs, pool
 
 BIASES = ("flat", "front", "middle", "back")
 CARDINALITIES = ("reciprocal", "one")
 
 
-def _weight_before(k: npt.NDArray[np.int64], length: npt.NDArray[np.int64], bias: str) -> Floats:
+def _weight_before(k: Integers, length: Integers, bias: str) -> Array:
     """The sum of the positional weights of the first ``k`` of ``length`` instants."""
     if bias == "flat":
         return k.astype(np.float64)
@@ -33,9 +33,7 @@ def _weight_before(k: npt.NDArray[np.int64], length: npt.NDArray[np.int64], bias
     return np.asarray(rising * (rising + 1) / 2 + falling * (2 * (length - half) - falling + 1) / 2, dtype=np.float64)
 
 
-def _overlap_rewards(
-    ranges: Events, others: Events, bias: str, cardinality: str
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _overlap_rewards(ranges: Events, others: Events, bias: str, cardinality: str) -> tuple[Array, Flags]:
     """For each range: the rewarded share covered by the others, and whether any touches it. Both lists are sorted and disjoint."""
     first = np.searchsorted(others[:, 1], ranges[:, 0], side="right")
     last = np.searchsorted(others[:, 0], ranges[:, 1], side="left")
@@ -53,7 +51,7 @@ def _overlap_rewards(
     return covered * factor, number > 0
 
 
-def _mean(values: Floats) -> float:
+def _mean(values: Array) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Integers
 from tisat._validation import check_choice, check_vector
 from tisat.errors import InputError
 from tisat.metrics import _kernels
@@ -25,8 +26,6 @@ from tisat.metrics.alarms import count_active, count_raised
 from tisat.metrics.pooling import Score
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 COUNTINGS = ("event", "instance")
 EXACT = 2**62  # sums of delays are integers up to here: months in nanoseconds times thousands of events; floats beyond
 
@@ -35,7 +34,7 @@ EXACT = 2**62  # sums of delays are integers up to here: months in nanoseconds t
 class Points:
     """The counts at descending thresholds: all that a curve or an area is made of."""
 
-    thresholds: Floats  # (K,), descending
+    thresholds: Array  # (K,), descending
     saved: npt.NDArray[Any]  # (K,), delta_max * n_events - sum of the delays: the delay saved so far; exact integers
     true_alarms: Integers  # (K,)
     false_alarms: Integers  # (K,)
@@ -43,12 +42,12 @@ class Points:
     delta_max: int
 
     @property
-    def nadd(self) -> Floats:
+    def nadd(self) -> Array:
         """Normalised average detection delay at each threshold."""
         return 1.0 - self.saved / max(self.n_events * self.delta_max, 1)
 
     @property
-    def precision(self) -> Floats:
+    def precision(self) -> Array:
         """TP / (TP + FP), NaN where both are 0."""
         total = self.true_alarms + self.false_alarms
         with np.errstate(invalid="ignore"):
@@ -65,7 +64,7 @@ class Points:
         return float((gains[useful] * self.precision[useful]).sum() / (self.n_events * self.delta_max))
 
 
-def _gains(scores: Sequence[Floats], windows: Sequence[Windows]) -> tuple[Floats, npt.NDArray[Any], Integers]:
+def _gains(scores: Sequence[Array], windows: Sequence[Windows]) -> tuple[Array, npt.NDArray[Any], Integers]:
     """For every record inside a window: its value, the delay saved and the events gained when a threshold falls to it."""
     values, saved, gained = [], [], []
     for one, window in zip(scores, windows, strict=True):
@@ -79,7 +78,7 @@ def _gains(scores: Sequence[Floats], windows: Sequence[Windows]) -> tuple[Floats
 
 
 def _count_instances(
-    scores: Sequence[Floats], windows: Sequence[Windows], ascending: Floats
+    scores: Sequence[Array], windows: Sequence[Windows], ascending: Array
 ) -> tuple[Integers, Integers]:
     """Active instants inside windows and elsewhere, at each of the ascending thresholds."""
     inside = np.zeros(len(ascending) + 1, dtype=np.int64)
@@ -94,7 +93,7 @@ def _count_instances(
 
 
 def points_of(
-    scores: Sequence[Floats], windows: Sequence[Windows], *, counting: str, thresholds: Floats | None = None
+    scores: Sequence[Array], windows: Sequence[Windows], *, counting: str, thresholds: Array | None = None
 ) -> Points:
     """The counts at every threshold that changes a delay or a detection, or at the given ones."""
     values, saved, gained = _gains(scores, windows)
@@ -125,7 +124,7 @@ def points_of(
     )
 
 
-def score_windows(scores: Sequence[Floats], windows: Sequence[Windows], *, counting: str) -> Score:
+def score_windows(scores: Sequence[Array], windows: Sequence[Windows], *, counting: str) -> Score:
     """:func:`spd_score` on windows that were already made."""
     pooled = points_of(scores, windows, counting=counting).area
     if len(windows) == 1:

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags, Integers
 from tisat._validation import check_integer
 from tisat.events import Events, events_from_labels
-from tisat.metrics.instance import Flags, Floats, label_score_pairs
+from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
 
 
-def _distances(events: Events, length: int, reach: int) -> npt.NDArray[np.int64]:
+def _distances(events: Events, length: int, reach: int) -> Integers:
     """For every event, the distance of the instants within ``reach`` to it: rows (instant, distance, event); 0 inside."""
     rows = [np.empty((0, 3), dtype=np.int64)]
     for i, (start, stop) in enumerate(events.tolist()):
@@ -29,7 +29,7 @@ def _distances(events: Events, length: int, reach: int) -> npt.NDArray[np.int64]
     return np.concatenate(rows)
 
 
-def _volume(pairs: Sequence[tuple[Flags, Floats]], max_buffer: int, *, roc: bool = False) -> float:
+def _volume(pairs: Sequence[tuple[Flags, Array]], max_buffer: int, *, roc: bool = False) -> float:
     near, offset, n_events = [], 0, 0
     n_labels = sum(int(y.sum()) for y, _ in pairs)
     for y, s in pairs:
@@ -74,7 +74,7 @@ def _volume(pairs: Sequence[tuple[Flags, Floats]], max_buffer: int, *, roc: bool
     return total / (max_buffer + 1)
 
 
-def _roc_area(hits: Floats, recall: Floats, counts: tuple[Flags, Flags, int], *, negatives: float) -> float:
+def _roc_area(hits: Array, recall: Array, counts: tuple[Flags, Flags, int], *, negatives: float) -> float:
     """The area under the ROC curve through thresholds at which something near an event comes in: flat in between, then to (1, 1)."""
     above, predicted, everything = counts
     if negatives <= 0:

@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags, Integers
 from tisat._validation import check_labels, check_vector
 from tisat.errors import InputError, ParameterError
 from tisat.events import Events, events_from_labels
@@ -39,7 +39,7 @@ def parse_duration(duration: Duration, *, name: str, whose: str) -> int:
     return nanoseconds_of(duration, name=name, whose=whose, must=must)
 
 
-def _ticks(timestamps: object, length: int, whose: str) -> npt.NDArray[np.int64]:
+def _ticks(timestamps: object, length: int, whose: str) -> Integers:
     """Nanoseconds since the first timestamp; dates, or numbers in seconds; strictly increasing."""
     stamps = np.asarray(timestamps)
     if stamps.shape != (length,):
@@ -76,11 +76,11 @@ class Windows:
     """
 
     events: Events  # (n, 2), half-open
-    stops: npt.NDArray[np.int64]  # (n,), where each window ends, exclusive
-    outside: npt.NDArray[np.bool_]  # (T,), neither labelled nor in any window
+    stops: Integers  # (n,), where each window ends, exclusive
+    outside: Flags  # (T,), neither labelled nor in any window
     delta_max: int  # the delay of a missed event
     stride: int  # a lasting alarm is raised again after so many instants; 0 where sampling is irregular
-    ticks: npt.NDArray[np.int64] | None  # (T,), nanoseconds since the first instant; None without timestamps
+    ticks: Integers | None  # (T,), nanoseconds since the first instant; None without timestamps
     in_time: bool  # whether delta_max and delays are nanoseconds rather than instants
 
     def __len__(self) -> int:
@@ -92,7 +92,7 @@ class Windows:
         return 1e9 if self.in_time else 1.0
 
     @cached_property
-    def inside(self) -> npt.NDArray[np.bool_]:
+    def inside(self) -> Flags:
         """Which instants lie in a window, shape (T,)."""
         mask = np.zeros(len(self), dtype=np.bool_)
         for (start, _), stop in zip(self.events, self.stops, strict=True):
@@ -100,13 +100,13 @@ class Windows:
         return mask
 
     @cached_property
-    def following(self) -> npt.NDArray[np.int64]:
+    def following(self) -> Integers:
         """For each instant, the first one at least ``delta_max`` later (T where there is none)."""
         if self.stride or self.ticks is None:
             return np.minimum(np.arange(len(self), dtype=np.int64) + self.stride, len(self))
         return np.searchsorted(self.ticks, self.ticks + self.delta_max, side="left").astype(np.int64)
 
-    def delay(self, events: npt.NDArray[np.int64], instants: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def delay(self, events: Integers, instants: Integers) -> Integers:
         """How long after the onset of ``events`` (numbers) the ``instants`` are."""
         onsets = self.events[events, 0]
         clock = self.ticks if self.in_time and self.ticks is not None else None
@@ -198,7 +198,7 @@ def all_windows(y_true: Any, delta_max: Delay, *, timestamps: Any = None, whose:
     return [windows_of(y, delta_max, timestamps=t, whose=whose) for y, t in zip(labels, stamps, strict=True)]
 
 
-def all_scores(y_score: Any, windows: Sequence[Windows], *, whose: str) -> list[npt.NDArray[np.float64]]:
+def all_scores(y_score: Any, windows: Sequence[Windows], *, whose: str) -> list[Array]:
     """The scores of each series, checked against the windows; at least one of them is a number."""
     scores = [
         check_vector(s, "y_score", whose) for s in series_list(y_score, like=windows, name="y_score", whose=whose)

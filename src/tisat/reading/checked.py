@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import AnyFloats
 from tisat.errors import SeriesError
 from tisat.reading.clock import Times
-
-AnyFloats: TypeAlias = npt.NDArray[np.floating[Any]]
 
 
 def check_values(values: object) -> AnyFloats:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags
 from tisat._validation import check_labels
 from tisat.errors import DataFileError, ParameterError, SeriesError
 from tisat.reading.clock import Times
@@ -75,10 +75,10 @@ class Reading:
 class Columns:
     """A file, read."""
 
-    values: npt.NDArray[np.float64]  # (T, C)
+    values: Array  # (T, C)
     channels: list[str]
     times: Times | None
-    labels: npt.NDArray[np.bool_] | None
+    labels: Flags | None
     entities: Any = None  # an arrow column, where one was asked for
     notes: tuple[str, ...] = ()
     seen: dict[str, str] = field(default_factory=dict)  # how it was written

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat._validation import check_labels
 from tisat.errors import SeriesError
 from tisat.reading.clock import Times, read_times
@@ -42,7 +42,7 @@ def frame_columns(
     return Columns(values, roles.channels, clock, labels)
 
 
-def _numbers(column: Any, name: str) -> npt.NDArray[np.float64]:
+def _numbers(column: Any, name: str) -> Array:
     """A dataframe column as float64 with NaN for null."""
     if not (column.dtype.is_numeric() or str(column.dtype) == "Boolean"):
         raise SeriesError(f"The column {name!r} of a table must hold numbers. Got {column.dtype} instead.")

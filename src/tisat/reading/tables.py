@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.errors import DataFileError, SeriesError
 from tisat.reading.packing import JSON, SHEETS, inner_suffix, open_bytes, problem
 from tisat.reading.sniffing import Format, number_text, open_text, sniff
@@ -331,9 +331,7 @@ def _open_json(file: Path) -> Table:
     return Table(columns, iter(found.to_batches()), found.num_rows)
 
 
-def gather(
-    batches: Iterator[Any], *, rows: int, numeric: Sequence[str]
-) -> tuple[npt.NDArray[np.float64], dict[str, Any]]:
+def gather(batches: Iterator[Any], *, rows: int, numeric: Sequence[str]) -> tuple[Array, dict[str, Any]]:
     """The numeric columns of all batches as one (T, C) array, and the others as arrow arrays by name.
 
     Parameters
@@ -364,7 +362,7 @@ def gather(
     return values[:filled], {name: pa.chunked_array(parts).combine_chunks() for name, parts in others.items()}
 
 
-def read_numbers(path: Path, *, names: Sequence[str], skip: int = 0) -> npt.NDArray[np.float64]:
+def read_numbers(path: Path, *, names: Sequence[str], skip: int = 0) -> Array:
     """A comma-separated file without a header whose every cell is a number, as a (T, C) array."""
     if not path.is_file():
         raise problem(path, "exist", "no such file")

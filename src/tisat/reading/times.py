@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Flags
 from tisat.errors import ParameterError, SeriesError
 from tisat.reading.clock import Times, offset_minutes, read_times, times_of
 from tisat.reading.dates import ISO, DateReader, guess_format
@@ -110,8 +111,8 @@ def is_time_of_day(column: Any) -> bool:
 
 
 def in_time_order(
-    times: Times, values: npt.NDArray[Any], labels: npt.NDArray[np.bool_] | None, *, sort: bool, dedup: str | None
-) -> tuple[Times, npt.NDArray[Any], npt.NDArray[np.bool_] | None, list[str]]:
+    times: Times, values: npt.NDArray[Any], labels: Flags | None, *, sort: bool, dedup: str | None
+) -> tuple[Times, npt.NDArray[Any], Flags | None, list[str]]:
     """Rows in the order of their times and each time once, as far as was asked for, and what was done."""
     notes: list[str] = []
     if dedup is not None and dedup not in DEDUPS:

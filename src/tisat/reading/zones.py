@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Flags
 from tisat.errors import ParameterError
 from tisat.reading.clock import Times
 from tisat.reading.columns import meant
@@ -78,6 +79,6 @@ def in_zone(times: Times, name: str) -> Times:
     return Times((values - offsets.astype(np.int64) * 60 * 10**9).view("datetime64[ns]"), offsets, times.note)
 
 
-def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(mask: Flags) -> list[tuple[int, int]]:
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

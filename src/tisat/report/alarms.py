@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tisat._types import Array
 from tisat.events import events_from_labels
 from tisat.report.charts import (
     MOST_POINTS,
-    Array,
     Group,
     Mark,
     axis_of,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.metrics.audit import Audit
 from tisat.report.charts import Group, Mark, curves, lanes, line, panel, places, span, thinned
 from tisat.report.page import Dot, Dots, Item, Key, Section, Table, render_page
@@ -19,7 +19,7 @@ TIMELINES = 6  # series drawn
 LISTED = 200  # rows of a list on the page
 
 
-def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[npt.NDArray[np.float64]]) -> list[Item]:
+def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[Array]) -> list[Item]:
     """Scores with their threshold below a timeline, for the series with most trouble."""
     trouble = dict.fromkeys(names, 0)
     for name in [*(event.series for event in audit.missed), *(alarm.series for alarm in audit.false_alarms)]:
@@ -32,7 +32,7 @@ def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[npt.NDArray[
     return groups
 
 
-def _timeline(audit: Audit, name: str, scores: npt.NDArray[np.float64]) -> Group:
+def _timeline(audit: Audit, name: str, scores: Array) -> Group:
     x, rows = np.arange(len(scores), dtype=np.float64), thinned(len(scores))
     events = [event for event in audit.events if event.series == name]
     false = [alarm for alarm in audit.false_alarms if alarm.series == name]
@@ -137,9 +137,7 @@ def _lists(audit: Audit) -> list[Item]:
     return content
 
 
-def audit_page(
-    audit: Audit, *, names: Sequence[str], scores: Sequence[npt.NDArray[np.float64]], command: str = ""
-) -> str:
+def audit_page(audit: Audit, *, names: Sequence[str], scores: Sequence[Array], command: str = "") -> str:
     """The page as text: self-contained HTML.
 
     Parameters

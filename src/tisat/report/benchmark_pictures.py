@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat import _palette
 from tisat._extras import require
+from tisat._types import Array
 from tisat.benchmark.captions import TITLES, rule_title
 from tisat.benchmark.figures import Figure
 from tisat.benchmark.frozen import Frozen
@@ -112,7 +112,7 @@ def ranks_picture(ranks: Ranks, *, reference: str) -> str:
 
 
 def curves_group(
-    drawn: Mapping[str, Mapping[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]],
+    drawn: Mapping[str, Mapping[str, tuple[Array, Array]]],
     floors: Mapping[str, float],
 ) -> Group:
     """Precision over normalised delay, one panel for each data set, one step line for each system. A fool's SPD is an area: it is in the heading."""

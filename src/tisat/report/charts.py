@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+from tisat._types import Array, Integers
 
 if TYPE_CHECKING:
     from tisat.series import Series
 
-Array = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
+Rows = Integers
 
 MOST_POINTS = 20_000  # of one curve; beyond it each stretch of rows is drawn from its least to its greatest value
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from tisat._types import Array
 from tisat.datasets.synthetic import Fault, Plant, make_plant
 from tisat.detectors import make
 from tisat.metrics import AlarmCounts, SPDCurve, best_adjusted_f1, chance_corrected, count_alarms, spd_curve
 from tisat.registry import DEFAULT
 from tisat.report.charts import (
-    Array,
     Group,
     Mark,
     axis_of,

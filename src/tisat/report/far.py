@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat import registry
 from tisat._extras import require
 from tisat._progress import progress
+from tisat._types import Array
 from tisat.errors import CalibrationWarning, SeriesError
 from tisat.sequential import far
 from tisat.sequential.calibration import period_interval
@@ -45,8 +45,8 @@ class Curve:
     """What was counted on one entity: thresholds against periods, and the bounds with a formula as slopes."""
 
     entity: str
-    thresholds: npt.NDArray[np.float64]
-    periods: npt.NDArray[np.float64]
+    thresholds: Array
+    periods: Array
     bounds: dict[str, float]  # method -> omega in ln(period) >= omega h
 
 
@@ -159,7 +159,7 @@ def study(
     return found, curves
 
 
-def _curve(name: str, rule: Any, points: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> Curve:
+def _curve(name: str, rule: Any, points: Array, scores: Array) -> Curve:
     thresholds, periods = far.actual_curve(rule, rule.evidence(points, scores=scores))
     bounds: dict[str, float] = {}
     if isinstance(rule, PaperRule):

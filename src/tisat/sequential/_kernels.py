@@ -7,17 +7,13 @@ These functions trust their arguments; they do not know what a point, a budget o
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tisat._compiled import compiled
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Singles: TypeAlias = npt.NDArray[np.float32]
-Integers: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+from tisat._types import Array, Flags, Integers
 
 RESTART, RECOVERY, COOLDOWN, ENDLESS = 0, 1, 2, 3
 
@@ -37,13 +33,13 @@ def _end_of_alarm(clock: Integers, now: int, level: float, threshold: float) -> 
 
 @compiled()
 def cusum(
-    evidence: Floats,
+    evidence: Array,
     threshold: float,
     policy: int,
     cooldown: int,
-    sums: Floats,  # (1,): the statistic carried to the next instant
+    sums: Array,  # (1,): the statistic carried to the next instant
     clock: Integers,  # (5,): NOW, QUIET, LEFT, ACTIVE, unused
-    statistic: Floats,
+    statistic: Array,
     active: Flags,
     onset: Integers,
 ) -> None:
@@ -96,12 +92,12 @@ def cusum(
 
 @compiled()
 def window_sum(
-    evidence: Floats,
+    evidence: Array,
     threshold: float,
-    recent: Floats,  # (length,): the last evidence values, a ring
-    held: Floats,  # (hold,): the last sums, a ring
+    recent: Array,  # (length,): the last evidence values, a ring
+    held: Array,  # (hold,): the last sums, a ring
     clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (instants since the last reset)
-    statistic: Floats,
+    statistic: Array,
     active: Flags,
     onset: Integers,
 ) -> None:
@@ -141,7 +137,7 @@ def window_sum(
 
 
 @compiled()
-def first_not_below(ordered: Floats, size: int, value: float) -> int:
+def first_not_below(ordered: Array, size: int, value: float) -> int:
     """The first position whose value is not below ``value``."""
     low, high = 0, size
     while low < high:
@@ -160,7 +156,7 @@ BACK = 0.05  # share of scores above the nominal level at which that level is ta
 
 
 @compiled()
-def _begin_again(raw: Floats, rows: int, lag: int, past: Floats, ordered: Floats) -> int:
+def _begin_again(raw: Array, rows: int, lag: int, past: Array, ordered: Array) -> int:
     """The past becomes the last ``len(raw)`` scores, ``rows`` having been seen; how many of them there is room for."""
     n = min(len(raw), len(past))
     for j in range(n):
@@ -174,7 +170,7 @@ PARTS = 3  # of a change for good: a fault in it that is shorter than one of the
 
 
 @compiled()
-def _new_level(raw: Floats, rows: int, quantile: float) -> float:
+def _new_level(raw: Array, rows: int, quantile: float) -> float:
     """The lowest of the quantiles of the PARTS of the last ``len(raw)`` scores."""
     length = max(len(raw) // PARTS, 1)
     part = np.empty(length)
@@ -188,7 +184,7 @@ def _new_level(raw: Floats, rows: int, quantile: float) -> float:
 
 
 @compiled()
-def quantile_of(ordered: Floats, size: int, whole: int, quantile: float, rest: float) -> float:
+def quantile_of(ordered: Array, size: int, whole: int, quantile: float, rest: float) -> float:
     """The quantile of ``whole`` scores: the first ``size`` of ``ordered``, and ``rest`` for each that is not there yet."""
     place = int(np.ceil(quantile * whole)) - 1
     missing = whole - size
@@ -203,22 +199,22 @@ def quantile_of(ordered: Floats, size: int, whole: int, quantile: float, rest: f
 
 @compiled()
 def excess(
-    views: Floats,  # (T, V)
-    level: Floats,  # (V,)
-    centre: Floats,  # (V,)
+    views: Array,  # (T, V)
+    level: Array,  # (V,)
+    centre: Array,  # (V,)
     quantile: float,
     clip: float,
     lag: int,
     warm: int,
     enter: int,
     gap: int,
-    past: Floats,  # (V, lag + window): what entered, a ring
-    ordered: Floats,  # (V, window): what is older than the lag, sorted; as many as there are
-    raw: Floats,  # (V, lasting): the last scores as they were, a ring
-    rest: Floats,  # (V,): what a past score that is not there yet counts as: the level, or that of a change for good
+    past: Array,  # (V, lag + window): what entered, a ring
+    ordered: Array,  # (V, window): what is older than the lag, sorted; as many as there are
+    raw: Array,  # (V, lasting): the last scores as they were, a ring
+    rest: Array,  # (V,): what a past score that is not there yet counts as: the level, or that of a change for good
     count: Integers,  # (V, 6)
-    evidence: Floats,  # (T, V)
-    reference: Floats,  # (T, V)
+    evidence: Array,  # (T, V)
+    reference: Array,  # (T, V)
 ) -> None:
     """What each view has above max(``level``, rolling quantile of its past), in units of that above its centre.
 
@@ -296,13 +292,13 @@ def excess(
 
 @compiled()
 def compressed_sum(
-    evidence: Floats,  # (T, V)
+    evidence: Array,  # (T, V)
     threshold: float,
     unit: float,
-    recent: Floats,  # (length, V): the last evidence values, a ring
-    held: Floats,  # (hold,): the last totals, a ring
+    recent: Array,  # (length, V): the last evidence values, a ring
+    held: Array,  # (hold,): the last totals, a ring
     clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (instants since the last reset)
-    statistic: Floats,
+    statistic: Array,
     active: Flags,
     onset: Integers,
 ) -> None:
@@ -343,7 +339,7 @@ def compressed_sum(
 
 @compiled()
 def power_evidence(
-    distances: Floats, power: float, log_unit: float, largest: float, less: float, evidence: Floats
+    distances: Array, power: float, log_unit: float, largest: float, less: float, evidence: Array
 ) -> None:
     """``(d / unit)^power - less``, through logarithms cut at ``largest``; one loop so that one and many agree."""
     for i in range(len(distances)):
@@ -354,7 +350,7 @@ def power_evidence(
 
 
 @compiled()
-def log_evidence(distances: Floats, log_floor: float, log_unit: float, evidence: Floats) -> None:
+def log_evidence(distances: Array, log_floor: float, log_unit: float, evidence: Array) -> None:
     """``ln max(d, floor) - ln unit``."""
     for i in range(len(distances)):
         if np.isnan(distances[i]):

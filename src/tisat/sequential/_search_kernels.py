@@ -9,11 +9,12 @@ import numpy as np
 
 from tisat._compiled import compiled
 from tisat._nearest import insert
-from tisat.sequential._kernels import Floats, Integers, Singles, first_not_below
+from tisat._types import Array, Integers, Singles
+from tisat.sequential._kernels import first_not_below
 
 
 @compiled()
-def nearest_sorted(queries: Floats, ordered: Floats, k: int, distance: Floats, where: Integers) -> None:
+def nearest_sorted(queries: Array, ordered: Array, k: int, distance: Array, where: Integers) -> None:
     """The k-th smallest ``|query - value|`` over sorted values: two pointers walk outwards from the query's place."""
     n = len(ordered)
     for i in range(len(queries)):
@@ -46,7 +47,7 @@ def _approximate(query: Singles, single: Singles, squares: Singles) -> None:
 
 
 @compiled()
-def _kth_smallest(values: Singles, k: int, best: Floats, index: Integers) -> float:
+def _kth_smallest(values: Singles, k: int, best: Array, index: Integers) -> float:
     """The k-th smallest value."""
     best[:] = np.inf
     for j in range(len(values)):
@@ -57,13 +58,13 @@ def _kth_smallest(values: Singles, k: int, best: Floats, index: Integers) -> flo
 
 @compiled()
 def nearest_scanned(
-    queries: Floats,  # (n, m)
-    points: Floats,  # (N, m)
-    centre: Floats,  # (m,)
+    queries: Array,  # (n, m)
+    points: Array,  # (N, m)
+    centre: Array,  # (m,)
     single: Singles,  # (m, N): points less centre, in float32
     longest: float,  # length of the longest point less centre
     k: int,
-    distance: Floats,
+    distance: Array,
     where: Integers,
 ) -> None:
     """Exact k-th nearest neighbours: every point in float32, those that rounding leaves in doubt again in float64.

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Flags
 from tisat.artefact import write_bytes
 from tisat.errors import DataFileError, InputError
 
@@ -116,7 +116,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     raise DataFileError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(file)!r} instead.")
 
 
-def read_active(path: str | Path, *, length: int, series: str | None = None) -> npt.NDArray[np.bool_]:
+def read_active(path: str | Path, *, length: int, series: str | None = None) -> Flags:
     """Where the alarms of a table were on, over ``length`` instants: from ``raised`` up to ``cleared`` (empty: to the end).
 
     ``series`` takes only those of one machine. Suppressed alarms are left out: nobody was called.

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tisat._extras import require
 from tisat._html import table, text
+from tisat._types import Array, Flags, Integers
 from tisat.events import events_from_labels
 from tisat.explanation import Explanation, Reason
 from tisat.missing import Silence
@@ -145,7 +146,7 @@ def say_time(stamp: str | float) -> str:
     return re.sub(r"(?<=\d\d:\d\d):00(?=$|Z|[+-])", "", stamp.replace("T", " "))
 
 
-def shares_between(contributions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def shares_between(contributions: Array) -> Array:
     """Shares ``(m,)`` of contributions ``(n, m)``, added up row after row as a monitor does; equal if all are 0."""
     total = np.zeros(contributions.shape[1])
     for row in contributions:
@@ -153,13 +154,13 @@ def shares_between(contributions: npt.NDArray[np.float64]) -> npt.NDArray[np.flo
     return shares_of(total)
 
 
-def shares_of(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def shares_of(total: Array) -> Array:
     """Contributions ``(m,)`` as shares that add up to 1."""
     whole = float(total.sum())
     return total / whole if whole > 0 else np.full(len(total), 1.0 / len(total))
 
 
-def named_shares(shares: npt.NDArray[np.float64], channels: Sequence[str]) -> dict[str, float]:
+def named_shares(shares: Array, channels: Sequence[str]) -> dict[str, float]:
     """Channel -> share, largest first; ties in the order of the channels."""
     order = np.argsort(-shares, kind="stable")
     return {channels[c]: float(shares[c]) for c in order}
@@ -180,10 +181,10 @@ class Alarms(Sequence[Alarm]):
     """
 
     alarms: tuple[Alarm, ...]
-    scores: npt.NDArray[np.float64]  # (T,)
-    evidence: npt.NDArray[np.float64]  # (T,)
-    statistic: npt.NDArray[np.float64]  # (T,)
-    active: npt.NDArray[np.bool_]  # (T,)
+    scores: Array  # (T,)
+    evidence: Array  # (T,)
+    statistic: Array  # (T,)
+    active: Flags  # (T,)
     calibration: Calibration
     tally: Tally  # rows judged and not judged
     silences: tuple[Silence, ...] = ()  # channels that fell silent: alarms about the data, outside the budget
@@ -228,7 +229,7 @@ class Alarms(Sequence[Alarm]):
         return self.calibration.threshold
 
     @property
-    def raised(self) -> npt.NDArray[np.int64]:
+    def raised(self) -> Integers:
         """The instants at which alarms were raised."""
         return np.array([alarm.raised for alarm in self.alarms], dtype=np.int64)
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._compiled import compiled
+from tisat._types import Array, Flags, Integers
 from tisat.sequential import _kernels
 from tisat.sequential.rules import AlarmRule
 
@@ -25,7 +25,7 @@ FEWEST_ALARMS = 20  # below this a period is too uncertain to fit a line through
 THRESHOLDS = 32  # tried, evenly spaced in the rank of the statistic
 
 
-def autocorrelation(evidence: npt.NDArray[np.float64], *, lags: int) -> npt.NDArray[np.float64]:
+def autocorrelation(evidence: Array, *, lags: int) -> Array:
     """Correlation of the ranks of evidence at lags 1..``lags``; ranks, because evidence has heavy tails."""
     from scipy.stats import rankdata
 
@@ -38,7 +38,7 @@ def autocorrelation(evidence: npt.NDArray[np.float64], *, lags: int) -> npt.NDAr
     return np.asarray(products[1:] / products[0])
 
 
-def block_length(evidence: npt.NDArray[np.float64]) -> int:
+def block_length(evidence: Array) -> int:
     """Mean length of a block: twice the lag from which the correlation is lost in noise for good, at least 1.
 
     Examples
@@ -57,13 +57,13 @@ def block_length(evidence: npt.NDArray[np.float64]) -> int:
     return max(1, min(2 * lags, n // 5))
 
 
-def flat(evidence: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def flat(evidence: Array) -> Array:
     """One number an instant: evidence ``(T, V)`` of several views is added up."""
     return evidence if evidence.ndim == 1 else np.asarray(evidence.sum(axis=1))
 
 
 @compiled()
-def _string(n: int, starts: _kernels.Integers, ends: _kernels.Flags, places: _kernels.Integers) -> None:
+def _string(n: int, starts: Integers, ends: Flags, places: Integers) -> None:
     """Places of blocks of n values, circular: a new start wherever ``ends`` says so."""
     place = 0
     for i in range(len(places)):
@@ -71,9 +71,7 @@ def _string(n: int, starts: _kernels.Integers, ends: _kernels.Flags, places: _ke
         places[i] = place
 
 
-def resample(
-    evidence: npt.NDArray[np.float64], *, length: int, block: int, rng: np.random.Generator
-) -> npt.NDArray[np.float64]:
+def resample(evidence: Array, *, length: int, block: int, rng: np.random.Generator) -> Array:
     """A stationary-bootstrap resample of ``length`` instants."""
     places = np.empty(length, dtype=np.int64)
     ends = rng.random(length) < 1.0 / block
@@ -86,8 +84,8 @@ def resample(
 class PeriodCurve:
     """Log period against threshold, for one rule on resampled nominal evidence."""
 
-    thresholds: npt.NDArray[np.float64]  # ascending
-    periods: npt.NDArray[np.float64]  # instants between alarms, made non-decreasing from the right
+    thresholds: Array  # ascending
+    periods: Array  # instants between alarms, made non-decreasing from the right
     trusted: float  # the longest period read off the curve; beyond it the line is followed
     logarithmic: bool  # the line is over ln h, for heavy tails
     intercept: float
@@ -112,7 +110,7 @@ class PeriodCurve:
         return max(reached, math.exp(min(along, 600.0)) if self.logarithmic else along)
 
 
-def _line(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> tuple[float, float, float]:
+def _line(x: Array, y: Array) -> tuple[float, float, float]:
     """Intercept, slope and mean squared residual of a straight line."""
     if len(x) < 2 or np.ptp(x) == 0:
         return float(y[-1]) if len(y) else 0.0, 0.0, float("inf")
@@ -120,16 +118,14 @@ def _line(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> tuple[float
     return float(intercept), float(slope), float(np.mean((y - intercept - slope * x) ** 2))
 
 
-def _count(rule: AlarmRule, sample: npt.NDArray[np.float64], at_rest: npt.NDArray[np.float64], threshold: float) -> int:
+def _count(rule: AlarmRule, sample: Array, at_rest: Array, threshold: float) -> int:
     """Alarms raised; a statistic that no alarm changes need not be computed again."""
     if rule.bounded:
         return int(_kernels.count_raised(rule.accumulate(sample, threshold=threshold).active))
     return int(_kernels.count_raised(at_rest >= threshold))
 
 
-def period_curve(
-    rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], *, rng: np.random.Generator
-) -> PeriodCurve:
+def period_curve(rule: AlarmRule, segments: Sequence[Array], *, rng: np.random.Generator) -> PeriodCurve:
     """Resample the nominal evidence ``segments`` and run ``rule`` over it at many thresholds."""
     evidence = np.concatenate([segment[~np.isnan(flat(segment))] for segment in segments])
     n = len(evidence)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Flags, Integers
 from tisat._validation import check_choice, check_integer, check_real, check_vector
 from tisat.errors import InputError
 from tisat.sequential import _kernels
@@ -42,8 +43,8 @@ COOLDOWN = 50  # instants; half the headline delta_max, like the hold of the exc
 class Trace:
     """What an accumulator made of evidence, instant by instant."""
 
-    statistic: npt.NDArray[np.float64]  # (T,), NaN where the evidence is
-    active: npt.NDArray[np.bool_]  # (T,), the alarm is on
+    statistic: Array  # (T,), NaN where the evidence is
+    active: Flags  # (T,), the alarm is on
     onset: npt.NDArray[
         np.int64
     ]  # (T,), the last instant up to this one at which the statistic was 0 or an alarm had just ended
@@ -104,7 +105,7 @@ class Cusum:
         self.extend(values, trace)
         return trace
 
-    def extend(self, evidence: npt.NDArray[np.float64], trace: Trace) -> None:
+    def extend(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
         _kernels.cusum(
             evidence,
@@ -136,9 +137,9 @@ class Cusum:
 class _Held:
     """What a finite memory keeps: the last values, the last sums, and where it is."""
 
-    _recent: npt.NDArray[np.float64]
-    _held: npt.NDArray[np.float64]
-    _clock: npt.NDArray[np.int64]
+    _recent: Array
+    _held: Array
+    _clock: Integers
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything needed to go on after a restart."""
@@ -185,7 +186,7 @@ class WindowSum(_Held):
         self.extend(values, trace)
         return trace
 
-    def extend(self, evidence: npt.NDArray[np.float64], trace: Trace) -> None:
+    def extend(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
         _kernels.window_sum(
             evidence, self.threshold, self._recent, self._held, self._clock, trace.statistic, trace.active, trace.onset
@@ -251,7 +252,7 @@ class CompressedSum(_Held):
         self.extend(values, trace)
         return trace
 
-    def extend(self, evidence: npt.NDArray[np.float64], trace: Trace) -> None:
+    def extend(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
         _kernels.compressed_sum(
             evidence if evidence.ndim == 2 else evidence[:, None], self.threshold, self.unit, self._recent, self._held,

@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
+
+from tisat._types import Array
 
 NEAR_BRANCH_POINT = 1e-3  # of phi theta around 1: there the two branches of Lambert's W meet and rounding decides
 
@@ -135,7 +136,7 @@ def exact_decay(*, q: float, k: int = 1) -> float:
     return float(brentq(balance, low, largest, xtol=1e-15))
 
 
-def empirical_decay(evidence: npt.NDArray[np.float64]) -> float:
+def empirical_decay(evidence: Array) -> float:
     """The root of ``mean(exp(omega D)) = 1``; NaN where evidence does not drift downwards, infinity where it never rises.
 
     Examples

@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._compiled import compiled
+from tisat._types import Array, Integers
 from tisat.errors import ArtefactError
-from tisat.sequential import _kernels
 
 SUPPORT = 3.0  # no alarm in 3 periods rules out, at 95 %, that the period is shorter (the rule of three)
 MARGIN = 0.7  # alarms fewer than the budget allows that the nominal data may show
@@ -35,7 +34,7 @@ KEPT = 200  # levels kept of each stretch of nominal data
 
 
 @compiled()
-def _levels(ends: _kernels.Floats, steps: _kernels.Integers, most: int) -> _kernels.Floats:
+def _levels(ends: Array, steps: Integers, most: int) -> Array:
     """The highest levels at which 1, 2, ... episodes are under way; ``ends`` descending, ``steps`` +1 or -1."""
     found = np.empty(most)
     reached = 0
@@ -50,7 +49,7 @@ def _levels(ends: _kernels.Floats, steps: _kernels.Integers, most: int) -> _kern
     return found[:reached]
 
 
-def episode_levels(statistic: npt.NDArray[np.float64], *, most: int = KEPT) -> npt.NDArray[np.float64]:
+def episode_levels(statistic: Array, *, most: int = KEPT) -> Array:
     """``levels[k]``, descending: the highest level at which ``statistic`` ``(T,)`` has more than k episodes.
 
     NaN ends an episode. The number of episodes at a level or any higher one is the number of ``levels`` not below it.
@@ -94,9 +93,7 @@ class Episodes:
     floor: float  # no threshold is below: where nominal data is silent, the first wiggle is no alarm
 
     @classmethod
-    def of(
-        cls, statistics: Sequence[npt.NDArray[np.float64]], *, common: float, floor: float, most: int = KEPT
-    ) -> Episodes:
+    def of(cls, statistics: Sequence[Array], *, common: float, floor: float, most: int = KEPT) -> Episodes:
         """From the statistic of each stretch of nominal data."""
         return cls(
             tuple(tuple(episode_levels(one, most=most).tolist()) for one in statistics),
@@ -116,7 +113,7 @@ class Episodes:
         return self.length / SUPPORT
 
     @property
-    def pooled(self) -> npt.NDArray[np.float64]:
+    def pooled(self) -> Array:
         """The levels of all stretches together, descending."""
         return np.sort(np.concatenate([np.asarray(one, dtype=np.float64) for one in self.levels]))[::-1]
 

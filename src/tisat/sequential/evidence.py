@@ -19,9 +19,9 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._random import generator
+from tisat._types import Array, Integers
 from tisat._validation import check_choice, check_integer, check_real
 from tisat.errors import CalibrationWarning, InputError
 from tisat.sequential import _kernels
@@ -32,7 +32,7 @@ LARGEST_EXPONENT = 600.0  # e^600 = 10^260: sums of evidence stay finite
 MAX_POINTS = 10_000  # nominal points searched: twice as many change d_alpha by a few percent and double the update
 
 
-def fit_weibull(distances: npt.NDArray[np.float64]) -> tuple[float, float]:
+def fit_weibull(distances: Array) -> tuple[float, float]:
     """Maximum-likelihood shape and scale of positive distances.
 
     Examples
@@ -116,7 +116,7 @@ class KNNEvidence:
         self.max_points = max_points
         self.random_state = random_state
 
-    def fit(self, points: npt.NDArray[np.float64]) -> Self:
+    def fit(self, points: Array) -> Self:
         """Learn the nominal distances from nominal points ``(N, m)``."""
         check_choice(self.form, "form", "KNNEvidence", choices=FORMS)
         check_integer(self.k, "k", "KNNEvidence", minimum=1)
@@ -137,7 +137,7 @@ class KNNEvidence:
         self._learn(distances)
         return self
 
-    def _learn(self, distances: npt.NDArray[np.float64]) -> None:
+    def _learn(self, distances: Array) -> None:
         positive = distances[distances > 0]
         self.d_alpha_ = float(np.quantile(distances, 1.0 - self.alpha))
         if self.d_alpha_ == 0.0:
@@ -156,14 +156,12 @@ class KNNEvidence:
         self.power_mean_ = float(np.mean(self._power(distances, float(self.m_), self.d_alpha_, 0.0)))
         self.largest_ = float(self._of(distances).max())
 
-    def _power(
-        self, distances: npt.NDArray[np.float64], power: float, unit: float, less: float
-    ) -> npt.NDArray[np.float64]:
+    def _power(self, distances: Array, power: float, unit: float, less: float) -> Array:
         values = np.empty(len(distances))
         _kernels.power_evidence(distances, power, math.log(unit), LARGEST_EXPONENT, less, values)
         return values
 
-    def _of(self, distances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _of(self, distances: Array) -> Array:
         if self.form == "power":
             return self._power(distances, float(self.m_), self.d_alpha_, 1.0)
         if self.form == "weibull":
@@ -172,21 +170,21 @@ class KNNEvidence:
         _kernels.log_evidence(distances, self._log_floor, math.log(self.d_alpha_), values)
         return values
 
-    def __call__(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def __call__(self, points: Array) -> Array:
         """Evidence ``(T,)`` of points ``(T, m)``; NaN where the point is."""
         return self.search(points)[0]
 
-    def search(self, points: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    def search(self, points: Array) -> tuple[Array, Integers]:
         """Evidence ``(T,)`` and which nominal point it was measured from; -1 where the point is NaN."""
         distances, where = self._neighbours.search(points)
         return self._of(distances), where
 
-    def shares(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def shares(self, points: Array) -> Array:
         """Squared distance along each coordinate ``(T, m)``: what a channel adds to ``d_t`` squared; 0 where NaN."""
         _, where = self._neighbours.search(points)
         return np.where(where[:, None] < 0, 0.0, (points - self._neighbours.points[where]) ** 2)
 
-    def share(self, point: npt.NDArray[np.float64], where: int) -> npt.NDArray[np.float64]:
+    def share(self, point: Array, where: int) -> Array:
         """The same for one point ``(m,)`` whose neighbour is known."""
         return np.zeros(self.m_) if where < 0 else (point - self._neighbours.points[where]) ** 2
 

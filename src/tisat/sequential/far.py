@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.errors import CalibrationWarning
 from tisat.sequential import _kernels
 from tisat.sequential.budget import Budget
@@ -60,24 +60,24 @@ class Promise:
         return self.alarms <= self.instants / self.target
 
 
-def count_alarms(rule: AlarmRule, evidence: npt.NDArray[np.float64], threshold: float) -> int:
+def count_alarms(rule: AlarmRule, evidence: Array, threshold: float) -> int:
     """Alarms raised over evidence ``(T,)``."""
     return int(_kernels.count_raised(rule.accumulate(evidence, threshold=threshold).active))
 
 
-def count_restarts(rule: AlarmRule, evidence: npt.NDArray[np.float64], threshold: float) -> int:
+def count_restarts(rule: AlarmRule, evidence: Array, threshold: float) -> int:
     """Alarms as the theorem counts them: every instant at or above the threshold, after each of which the sum starts again."""
     return int(rule.accumulate(evidence, threshold=threshold).active.sum())
 
 
 def promises(
-    nominal: npt.NDArray[np.float64],
-    held_out: npt.NDArray[np.float64],
+    nominal: Array,
+    held_out: Array,
     *,
     targets: Sequence[float],
     rule: str,
     methods: Sequence[str],
-    scores: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    scores: tuple[Array, Array],
     entity: str = "",
     **options: Any,
 ) -> list[Promise]:
@@ -103,9 +103,7 @@ def promises(
         ]
 
 
-def _promise(
-    rule: AlarmRule, calibration: Calibration, evidence: npt.NDArray[np.float64], *, entity: str, form: str
-) -> Promise:
+def _promise(rule: AlarmRule, calibration: Calibration, evidence: Array, *, entity: str, form: str) -> Promise:
     alarms = count_alarms(rule, evidence, calibration.threshold)
     instants = int((~np.isnan(evidence)).sum())
     low, high = period_interval(alarms, instants)
@@ -115,9 +113,7 @@ def _promise(
     )  # fmt: skip
 
 
-def actual_curve(
-    rule: AlarmRule, evidence: npt.NDArray[np.float64], *, points: int = 40
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def actual_curve(rule: AlarmRule, evidence: Array, *, points: int = 40) -> tuple[Array, Array]:
     """Thresholds and the periods counted at them over evidence ``(T,)``, where at least one alarm was raised."""
     statistic = rule.accumulate(evidence, threshold=1e300).statistic
     known = statistic[statistic > 0]
@@ -130,7 +126,7 @@ def actual_curve(
     return thresholds[seen], (~np.isnan(evidence)).sum() / alarms[seen]
 
 
-def ideal_evidence(length: int, *, alpha: float, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def ideal_evidence(length: int, *, alpha: float, rng: np.random.Generator) -> Array:
     """Evidence of the theorem's own model: ``lambda v_m d^m`` is unit exponential, less its (1 - alpha) quantile.
 
     In units of ``lambda v_m``; independent over time.

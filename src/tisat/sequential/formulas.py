@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.errors import ParameterError
 from tisat.sequential import _kernels
 from tisat.sequential.bootstrap import autocorrelation, flat, period_curve
@@ -26,7 +26,7 @@ FORMULAS = {
 }  # auto's, by form
 
 
-def independence(segments: Sequence[npt.NDArray[np.float64]]) -> tuple[float, float]:
+def independence(segments: Sequence[Array]) -> tuple[float, float]:
     """p-value of Ljung and Box's test on the ranks of evidence, and the rank correlation of successive instants."""
     from scipy.stats import chi2
 
@@ -41,14 +41,12 @@ def independence(segments: Sequence[npt.NDArray[np.float64]]) -> tuple[float, fl
     return float(chi2.sf(q, lags)), float(rho[0])
 
 
-def count_alarms(rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], threshold: float) -> int:
+def count_alarms(rule: AlarmRule, segments: Sequence[Array], threshold: float) -> int:
     """Alarms raised over stretches of evidence."""
     return sum(_kernels.count_raised(rule.accumulate(segment, threshold=threshold).active) for segment in segments)
 
 
-def by_formula(
-    rule: PaperRule, method: str, segments: Sequence[npt.NDArray[np.float64]], target: float
-) -> tuple[float, list[str]]:
+def by_formula(rule: PaperRule, method: str, segments: Sequence[Array], target: float) -> tuple[float, list[str]]:
     """Threshold and notes of a method with a formula."""
     knn = rule.knn_
     notes: list[str] = []
@@ -78,17 +76,13 @@ def by_formula(
     return max(math.log(target) / decay, 1e-300), notes
 
 
-def by_bootstrap(
-    rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], target: float, rng: np.random.Generator
-) -> float:
+def by_bootstrap(rule: AlarmRule, segments: Sequence[Array], target: float, rng: np.random.Generator) -> float:
     """The threshold by resampling, of any rule."""
     threshold = period_curve(rule, segments, rng=rng).threshold(target)
     return max(threshold, 1e-12) if rule.bounded else threshold
 
 
-def raise_to_data(
-    rule: AlarmRule, segments: Sequence[npt.NDArray[np.float64]], threshold: float, target: float
-) -> float:
+def raise_to_data(rule: AlarmRule, segments: Sequence[Array], threshold: float, target: float) -> float:
     """The threshold, or the lowest above it that keeps the budget on the nominal evidence itself."""
     allowed = int(sum(map(len, segments)) / target)
     if count_alarms(rule, segments, threshold) <= allowed:
@@ -120,7 +114,7 @@ def cautious(target: float, instants: int) -> float:
 
 
 def find(
-    rule: AlarmRule, method: str, segments: Sequence[npt.NDArray[np.float64]], target: float, rng: np.random.Generator
+    rule: AlarmRule, method: str, segments: Sequence[Array], target: float, rng: np.random.Generator
 ) -> tuple[float, list[str]]:
     """Threshold and notes of any of these methods."""
     if method == "bootstrap":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Integers
 from tisat._validation import check_choice, check_integer
 from tisat.errors import InputError
 from tisat.sequential import _search_kernels
@@ -50,11 +51,11 @@ class Neighbours:
         self.method = quickest if method == "auto" else method
         getattr(self, f"_build_{self.method}")()
 
-    def distances(self, queries: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def distances(self, queries: npt.ArrayLike) -> Array:
         """Distance ``(n,)`` of each query ``(n, m)`` to its k-th nearest point; NaN where the query has a NaN."""
         return self.search(queries)[0]
 
-    def search(self, queries: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    def search(self, queries: npt.ArrayLike) -> tuple[Array, Integers]:
         """Distances ``(n,)`` and the rows of the points ``(n,)`` they lead to; NaN and -1 where the query has a NaN."""
         asked = np.ascontiguousarray(queries, dtype=np.float64)
         distance = np.full(len(asked), np.nan)
@@ -72,9 +73,7 @@ class Neighbours:
         self._order = np.argsort(self.points[:, 0], kind="stable")
         self._ordered = np.ascontiguousarray(self.points[self._order, 0])
 
-    def _search_sorted(
-        self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
-    ) -> None:
+    def _search_sorted(self, queries: Array, distance: Array, where: Integers) -> None:
         _search_kernels.nearest_sorted(queries[:, 0], self._ordered, self.k, distance, where)
         where[:] = self._order[where]
 
@@ -84,9 +83,7 @@ class Neighbours:
         self._single = np.ascontiguousarray(shifted.T, dtype=np.float32)  # (m, N)
         self._longest = float(np.sqrt((shifted**2).sum(axis=1).max()))
 
-    def _search_scan(
-        self, queries: npt.NDArray[np.float64], distance: npt.NDArray[np.float64], where: npt.NDArray[np.int64]
-    ) -> None:
+    def _search_scan(self, queries: Array, distance: Array, where: Integers) -> None:
         _search_kernels.nearest_scanned(
             queries, self.points, self._centre, self._single, self._longest, self.k, distance, where
         )

@@ -8,8 +8,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array
 from tisat.series import Series
 from tisat.serve.structs import Row
 from tisat.watch import Watch
@@ -17,7 +17,6 @@ from tisat.watch import Watch
 if TYPE_CHECKING:
     from tisat.serve.service import Service
 
-Array = npt.NDArray[np.float64]
 CHANNELS = ("temperature", "vibration", "flow", "pressure", "current", "speed")
 LEVEL = np.array([58.0, 1.6, 120.0, 4.2, 31.0, 1480.0])
 SWING = np.array([2.0, 0.12, 6.0, 0.25, 1.5, 8.0])

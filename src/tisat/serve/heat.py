@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Integers
 from tisat.serve.packing import ACCEPTED, CODES, Brief, unpack_brief
 from tisat.serve.structs import HeatMap
 
@@ -86,8 +86,8 @@ def heat_map(
 
 
 def _fill(
-    ratio: npt.NDArray[np.float64],
-    state: npt.NDArray[np.int64],
+    ratio: Array,
+    state: Integers,
     parts: list[tuple[int, Brief, float]],
     first: int,
     width: int,

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tisat._types import Array, Flags, Integers
+
 STATUSES = ("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused")
 CODES = {status: code for code, status in enumerate(STATUSES)}
 ACCEPTED = 3  # codes below it are rows that were taken in
@@ -35,12 +37,12 @@ def unsqueeze(content: bytes) -> bytes:
 class Brief(NamedTuple):
     """What is looked at often, of consecutive rows of one entity."""
 
-    times: npt.NDArray[np.int64]  # (n,) nanoseconds
-    statistic: npt.NDArray[np.float64]  # (n,) NaN where there is none
+    times: Integers  # (n,) nanoseconds
+    statistic: Array  # (n,) NaN where there is none
     status: npt.NDArray[np.uint8]  # (n,) codes of STATUSES
     active: npt.NDArray[np.uint8]  # (n,) the alarm is on
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> Brief:
+    def where(self, mask: Flags) -> Brief:
         """Some of the rows."""
         return Brief(self.times[mask], self.statistic[mask], self.status[mask], self.active[mask])
 
@@ -48,13 +50,13 @@ class Brief(NamedTuple):
 class Body(NamedTuple):
     """The rest of them."""
 
-    values: npt.NDArray[np.float64]  # (n, C) as they came
-    score: npt.NDArray[np.float64]  # (n,)
-    evidence: npt.NDArray[np.float64]  # (n,)
-    row: npt.NDArray[np.int64]  # (n,) number of the row, -1 where it was left out
-    seq: npt.NDArray[np.int64]  # (n,) place in the log
+    values: Array  # (n, C) as they came
+    score: Array  # (n,)
+    evidence: Array  # (n,)
+    row: Integers  # (n,) number of the row, -1 where it was left out
+    seq: Integers  # (n,) place in the log
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> Body:
+    def where(self, mask: Flags) -> Body:
         """Some of the rows."""
         return Body(self.values[mask], self.score[mask], self.evidence[mask], self.row[mask], self.seq[mask])
 
@@ -76,7 +78,7 @@ def unpack_brief(content: bytes, rows: int) -> Brief:
     )
 
 
-def _shuffled(values: npt.NDArray[np.float64]) -> bytes:
+def _shuffled(values: Array) -> bytes:
     """The bytes of numbers, first bytes first, channel by channel: like stands beside like and compresses."""
     return np.ascontiguousarray(values.T).view(np.uint8).reshape(-1, 8).T.tobytes()
 

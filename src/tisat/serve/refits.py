@@ -17,8 +17,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Array, Flags, Integers
 from tisat.errors import InputError, TisatError
 from tisat.series import Series
 from tisat.serve.archive import FOREVER, rows_of
@@ -37,7 +37,7 @@ MOST_FITTED = 200_000  # rows a refit learns from, the latest of every entity
 MOST_JUDGED = 500_000  # rows its consequences are shown on, the latest of every entity
 CONTEXT = 400  # rows before a stretch that the model gets to warm up
 SHORTEST = 30  # rows without a break that are worth learning from
-Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+Rows = tuple[Integers, Array]
 
 
 class Refits:
@@ -141,7 +141,7 @@ class Refits:
         taken = brief.status < ACCEPTED
         return brief.times[taken], body.values[taken]
 
-    def _learnable(self, name: str, times: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def _learnable(self, name: str, times: Integers) -> Flags:
         keep = np.ones(len(times), dtype=np.bool_)
         for alarm in self.view.alarms(entity=name, sort="statistic", limit=10_000):
             onset = round(alarm.onset * 1e9) - 1000  # seconds as others read them are rounded

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array, Integers
 from tisat.missing import carry_forward
 from tisat.series import Series
 from tisat.serve.archive import rows_of
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 MOST_POINTS = 2000
 EXPLAINED = 400  # steps at most for which the expectation is asked of the detector
 CONTEXT = 400  # rows before the stretch that the detector gets to warm up
-Array = npt.NDArray[np.float64]
 
 
 def stretch(view: View, name: str, *, start: float | None, stop: float | None, points: int, channels: int) -> History:
@@ -95,7 +95,7 @@ def stretch(view: View, name: str, *, start: float | None, stop: float | None, p
     )
 
 
-def _thresholds(view: View, number: int, times: npt.NDArray[np.int64], now: float) -> Array:
+def _thresholds(view: View, number: int, times: Integers, now: float) -> Array:
     """The threshold each row was judged at."""
     pieces = view.store.read("SELECT last, threshold FROM history WHERE entity = ? ORDER BY id", (number,))
     ends = np.array([piece[0] for piece in pieces], dtype=np.int64)
@@ -115,9 +115,7 @@ def _blame(view: View, alarms: list[Any]) -> dict[str, float]:
     return {channel: share / whole for channel, share in total.items()} if whole > 0 else {}
 
 
-def _expectations(
-    group: Group, values: Array, times: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], *, dates: bool
-) -> tuple[Array, Array]:
+def _expectations(group: Group, values: Array, times: Integers, rows: Integers, *, dates: bool) -> tuple[Array, Array]:
     """What the detector expected of some rows, and how far off it usually is, in the user's units; NaN where it cannot say."""
     detector = group.watch.detector
     shape = (len(rows), len(group.watch.channels))
@@ -136,7 +134,7 @@ def _expectations(
     return expected, spread
 
 
-def _summary(column: Array, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> tuple[Array, Array, Array]:
+def _summary(column: Array, left: Integers, right: Integers) -> tuple[Array, Array, Array]:
     """Least, mean and largest known value of each step."""
     low, mean, high = (np.full(len(left), np.nan) for _ in range(3))
     for k, (a, b) in enumerate(zip(left, right, strict=True)):

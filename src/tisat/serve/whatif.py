@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Flags, Integers
 from tisat.errors import InputError, ParameterError
 from tisat.events import events_from_labels
 from tisat.sequential.calibration import Calibration
@@ -29,9 +29,7 @@ MOST_ALARMS = 2000  # told one by one
 RUN_AGAIN = "The alarms of this rule change its statistic: it was run again over the stored evidence."
 
 
-def active_at(
-    group: Group, view: View, entity: str, threshold: float, start: int, stop: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def active_at(group: Group, view: View, entity: str, threshold: float, start: int, stop: int) -> tuple[Integers, Flags]:
     """Times of the judged rows of an entity, and whether the alarm would have been on."""
     if not group.watch.rule.feeds_back:
         brief, _ = briefs_of(view.engine, entity, start, stop, same_model=True)

@@ -6,15 +6,14 @@ A detector comes in here by what it does, not by what it is: this room does not 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array as Array
+from tisat._types import Integers
 from tisat.explanation import Explanation
 from tisat.series import Series
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 
 class Stream(Protocol):
@@ -53,7 +52,7 @@ class Scorer(Protocol):
     rounding: ClassVar[float]
     channels_: tuple[str, ...]
     nominal_: Array
-    nominal_breaks_: npt.NDArray[np.int64]
+    nominal_breaks_: Integers
     trained_on_: dict[str, Any]
 
     def points(self, series: Any, *, period: float | None = None) -> Array:

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Integers
 from tisat.base import Array
 from tisat.errors import ArtefactError
 
 RARE, RARE_PEAK = 0.002, 12.0  # the share of instants that is rare, and what a normal channel reaches there
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tisat import registry
+from tisat._types import Integers
 from tisat.base import Array, Detector
 from tisat.detectors._forecast import ForecastDetector
-from tisat.detectors.views.base import Integers
 from tisat.errors import ParameterError
 from tisat.series import Series
 

@@ -7,12 +7,11 @@ detector.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._compiled import compiled
+from tisat._types import Flags, Integers
 from tisat.base import Array
 from tisat.detectors.views import VIEWS
-from tisat.detectors.views.base import Integers
 
 UNIT = 0.2  # summed excess that counts as one unit in blame, as in the excess rule
 QUIET = 1e-3  # what a view below its level says in blame
@@ -55,7 +54,7 @@ def compressed(scores: Array, kept: Array) -> Array:
 @compiled()
 def fuse(
     parts: Array,  # (n, V, C): contributions
-    unknown: npt.NDArray[np.bool_],  # (n, V, C): which of them rest on filled values; (0, 0, 0): none
+    unknown: Flags,  # (n, V, C): which of them rest on filled values; (0, 0, 0): none
     usual: Array,  # (V, C): what each channel adds on average, in the place of what is not known
     levels: Array,  # (V, 2)
     kept: Array,  # (V,)

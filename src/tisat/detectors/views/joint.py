@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat._types import Flags
 from tisat.base import Array
 from tisat.detectors.views.base import Scene, View
 from tisat.detectors.views.error import LEAST_SPREAD
@@ -39,7 +39,7 @@ class Joint(View):
         precision = np.linalg.inv(covariance)
         self.precision = (precision + precision.T) / 2
 
-    def expected(self, errors: Array, unknown: npt.NDArray[np.bool_]) -> Array:
+    def expected(self, errors: Array, unknown: Flags) -> Array:
         """Errors ``(n, C)`` with those that are not known replaced by what the others of the row say."""
         errors = errors.copy()
         some = np.flatnonzero(unknown.any(axis=1))

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from tisat._compiled import compiled
+from tisat._types import Integers
 from tisat.base import Array
-from tisat.detectors.views.base import Integers
 
 
 @compiled(reorder=True)

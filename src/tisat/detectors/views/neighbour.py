@@ -11,9 +11,10 @@ from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
 from tisat._compiled import compiled
+from tisat._types import Integers
 from tisat.base import Array
 from tisat.detectors._neighbors import nearest
-from tisat.detectors.views.base import Integers, Scene, View
+from tisat.detectors.views.base import Scene, View
 
 ROWS = 20  # of a window
 COMPONENTS = 30  # principal components windows are compared in

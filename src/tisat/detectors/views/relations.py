@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from tisat._compiled import compiled
+from tisat._types import Integers
 from tisat.base import Array
-from tisat.detectors.views.base import Integers, Scene, View, rare_unit, thinned
+from tisat.detectors.views.base import Scene, View, rare_unit, thinned
 
 SMOOTH = 20  # rows over which a deviation is averaged
 PAST = (1, 10, 40)  # the others enter as means over so many rows

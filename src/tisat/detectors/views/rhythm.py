@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from tisat._compiled import compiled
+from tisat._types import Integers
 from tisat.base import Array
-from tisat.detectors.views.base import Integers, Scene, View, rare_unit, thinned
+from tisat.detectors.views.base import Scene, View, rare_unit, thinned
 
 ROWS = 60  # steps looked at
 LAGS = 8  # how far apart

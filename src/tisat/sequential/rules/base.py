@@ -12,16 +12,16 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from tisat._types import Array as Array
+from tisat._types import Flags
 from tisat.errors import InputError, NotFittedError
 from tisat.parameters import Parametrized
 from tisat.sequential.cusum import Trace
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 
 class Scored(NamedTuple):
@@ -70,7 +70,7 @@ class Scored(NamedTuple):
         return Scored(self.points[which], self.scores[which], self.views[which])
 
     @property
-    def known(self) -> npt.NDArray[np.bool_]:
+    def known(self) -> Flags:
         """``(T,)``: the rows that have a score."""
         return ~np.isnan(self.scores)
 
@@ -150,7 +150,7 @@ class RuleRun:
         """What each coordinate ``(m,)`` of the point just pushed added to its evidence, up to a factor."""
         return self._evidence.contribution(point)
 
-    def extend(self, scored: Scored, *, learn: npt.NDArray[np.bool_] | None = None) -> tuple[Array, Trace]:
+    def extend(self, scored: Scored, *, learn: Flags | None = None) -> tuple[Array, Trace]:
         """Evidence and the trace of many rows, going on from where the last call ended; ``learn`` says from which to learn."""
         if learn is None or learn.all():
             evidence = self._evidence(scored)

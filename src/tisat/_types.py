@@ -1,0 +1,14 @@
+"""The arrays that travel through every room, by what they hold; their shape is said where they are used."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Singles: TypeAlias = npt.NDArray[np.float32]
+Integers: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+AnyFloats: TypeAlias = npt.NDArray[np.floating[Any]]  # float32 stays float32
