@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time as clocks
 import warnings
 from typing import TYPE_CHECKING
@@ -11,11 +10,12 @@ import numpy as np
 
 from tisat._types import Array
 from tisat.series import Series
+from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
 from tisat.watch import Watch
 
 if TYPE_CHECKING:
-    from tisat.serve.service import Service
+    pass
 
 CHANNELS = ("temperature", "vibration", "flow", "pressure", "current", "speed")
 LEVEL = np.array([58.0, 1.6, 120.0, 4.2, 31.0, 1480.0])
@@ -99,30 +99,17 @@ def demo_watch(seed: int = 0) -> Watch:
         return Watch(detector, budget=BUDGET).fit(series)
 
 
-class DemoSource:
+class DemoSource(ThreadedPart):
     """Rows of the pumps: first the past, as fast as it goes, then one a second."""
 
     name = "demo"
-    error = ""
 
     def __init__(self, *, pumps: int = PUMPS, past: int = PAST, seed: int = 0, pace: float = 1.0) -> None:
+        super().__init__()
         self.pumps = [Pump(number, seed) for number in range(1, pumps + 1)]
         self.past, self.pace = past, pace
         self._rng = np.random.default_rng(seed)
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
         self.rows = self.faults = 0
-
-    def start(self, service: Service) -> None:
-        """Begin."""
-        self._thread = threading.Thread(target=self._run, args=(service,), name="tisat-demo", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End."""
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(10.0)
 
     def report(self) -> dict[str, float]:
         """Rows made and faults begun."""
@@ -136,12 +123,12 @@ class DemoSource:
             pump.breaks(kind, int(self._rng.integers(len(CHANNELS))), at, float(self._rng.uniform(25, 60)))
             self.faults += 1
 
-    def _send(self, service: Service, moments: list[float]) -> None:
+    def _send(self, moments: list[float]) -> None:
         rows = [Row(pump.name, pump.row(at).tolist(), at) for at in moments for pump in self.pumps]
         self.rows += len(rows)
-        service.ingest(rows)
+        self._service.ingest(rows)
 
-    def _run(self, service: Service) -> None:
+    def _run(self) -> None:
         from tisat.errors import TisatError
 
         now = float(int(clocks.time()))
@@ -154,7 +141,7 @@ class DemoSource:
                 fault += 150.0
             if self._end.is_set():
                 return
-            self._send(service, part)
+            self._send(part)
         at, begun = now, clocks.monotonic()
         fault = now + FIRST
         while not self._end.is_set():
@@ -164,7 +151,7 @@ class DemoSource:
                     if at >= fault:
                         self._break(at)
                         fault = at + NEXT
-                    self._send(service, [at])
+                    self._send([at])
                     at += 1.0
             except TisatError:
                 clocks.sleep(0.5)  # busy, or the disk is full: the next rows come anyway

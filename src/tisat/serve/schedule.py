@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tisat.errors import TisatError
+from tisat.serve.part import ThreadedPart
 
 if TYPE_CHECKING:
     from tisat.serve.service import Service
@@ -13,27 +13,15 @@ if TYPE_CHECKING:
 LOOK = 60.0  # seconds between two looks at the calendar
 
 
-class Schedule:
+class Schedule(ThreadedPart):
     """Proposes a refit for every group whose ``refit`` time has passed since the last one, unless one waits already."""
 
-    def __init__(self) -> None:
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
+    name = "schedule"
+    patience: ClassVar[float] = 60.0  # a refit that is being made is waited for
 
-    def start(self, service: Service) -> None:
-        """Begin."""
-        self._thread = threading.Thread(target=self._run, args=(service,), name="tisat-schedule", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; a refit that is being made is waited for."""
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(60.0)
-
-    def _run(self, service: Service) -> None:
+    def _run(self) -> None:
         while not self._end.wait(LOOK):
-            self.look(service)
+            self.look(self._service)
 
     def look(self, service: Service) -> list[int]:
         """Make what is due; the numbers of the proposals."""

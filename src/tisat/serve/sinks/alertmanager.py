@@ -6,18 +6,17 @@ what is on.
 
 from __future__ import annotations
 
-import threading
 import time as clocks
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from tisat.errors import InputError
+from tisat.serve.part import ThreadedPart
 from tisat.serve.sinks.message import say_moment
 
 if TYPE_CHECKING:
-    from tisat.serve.service import Service
     from tisat.serve.structs import AlarmInfo
 
 TIMEOUT = 10.0
@@ -25,7 +24,7 @@ OLD = 30 * 86400.0  # a start further back than this is told as when it was noti
 RESOLVED = 900.0  # seconds for which a cleared alarm is still told resolved
 
 
-class Alertmanager:
+class Alertmanager(ThreadedPart):
     """A :class:`tisat.serve.service.Part` that tells Alertmanager.
 
     Parameters
@@ -39,30 +38,21 @@ class Alertmanager:
         Added to every alert.
     """
 
+    patience: ClassVar[float] = TIMEOUT + 5.0
+
     def __init__(self, name: str, url: str, *, every: float = 60.0, labels: dict[str, str] | None = None) -> None:
+        super().__init__()
         if not url.startswith(("http://", "https://")):
             raise InputError(f"The url of Alertmanager must begin with http:// or https://. Got {url[:80]!r} instead.")
         self.name, self.url, self.every, self.labels = name, url.rstrip("/"), every, dict(labels or {})
         self.sent = self.failed = 0
-        self.error = ""
         self._told: dict[str, float] = {}  # alarms told as on, and resolved ones with when they were
-        self._wake, self._end = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
 
-    def start(self, service: Service) -> None:
-        """Begin."""
-        self._service = service
-        service.engine.listeners.append(self._listen)
-        self._thread = threading.Thread(target=self._run, name="tisat-alertmanager", daemon=True)
-        self._thread.start()
+    def _begin(self) -> None:
+        self._service.engine.listeners.append(self._listen)
 
-    def stop(self) -> None:
-        """End. What is on stays on until its end has passed."""
-        self._end.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(TIMEOUT + 5.0)
-            self._service.engine.listeners.remove(self._listen)
+    def _ended(self) -> None:  # what is on stays on until its end has passed
+        self._service.engine.listeners.remove(self._listen)
 
     def report(self) -> dict[str, float]:
         """Tellings that went well and that did not."""
@@ -81,10 +71,7 @@ class Alertmanager:
                 self.error = ""
             except Exception as error:  # whatever a stranger's server does: in a moment again
                 self.failed += 1
-                said = f"{type(error).__name__}: {str(error)[:300]}"
-                if said != self.error:
-                    self._service.say(f"{self.name}: the alarms could not be told to {self.url}: {said}")
-                self.error = said
+                self._trouble(f"the alarms could not be told to {self.url}: {type(error).__name__}: {str(error)[:300]}")
                 wait = min(5.0, self.every)
             self._wake.wait(wait)
             self._end.wait(0.05)  # what happens together is told together

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import threading
 import time as clocks
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import msgspec
 
 from tisat._extras import require
 from tisat.errors import InputError
+from tisat.serve.part import ThreadedPart
 from tisat.serve.sinks.message import Message, message_of_all
 
 if TYPE_CHECKING:
-    from tisat.serve.service import Service
+    pass
 
 PATIENCE = 3 * 86400.0  # seconds after which a message nobody takes is given up
 LONGEST_WAIT = 3600.0
@@ -98,32 +98,22 @@ class Apprise:
             raise OSError("apprise could not deliver to every address")
 
 
-class Outbox:
+class Outbox(ThreadedPart):
     """Sends what is in the outbox; a :class:`tisat.serve.service.Part`."""
 
     name = "outbox"
+    patience: ClassVar[float] = TIMEOUT + 5.0
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
+        super().__init__()
         self.sinks = {sink.name: sink for sink in sinks}
         self.sent = self.failed = self.given_up = 0
-        self.error = ""
-        self._wake, self._end = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
 
-    def start(self, service: Service) -> None:
-        """Begin."""
-        service.engine.listeners.append(self._listen)
-        self._service = service
-        self._thread = threading.Thread(target=self._run, name="tisat-outbox", daemon=True)
-        self._thread.start()
+    def _begin(self) -> None:
+        self._service.engine.listeners.append(self._listen)
 
-    def stop(self) -> None:
-        """End; what is left is sent after the next start."""
-        self._end.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(TIMEOUT + 5.0)
-            self._service.engine.listeners.remove(self._listen)
+    def _ended(self) -> None:  # what is left is sent after the next start
+        self._service.engine.listeners.remove(self._listen)
 
     def report(self) -> dict[str, float]:
         """Messages sent, failed and given up."""

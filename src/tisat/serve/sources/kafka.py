@@ -9,10 +9,9 @@ look at the lag there; nothing here reads them.
 
 from __future__ import annotations
 
-import threading
 import time as clocks
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -20,10 +19,10 @@ from tisat._extras import require
 from tisat.errors import InputError, TisatError
 from tisat.serve.handover import Shelf, pack, release, unpack
 from tisat.serve.keeping import Mark
+from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
 
 if TYPE_CHECKING:
-    from tisat.serve.service import Service
     from tisat.serve.sinks.message import Message
 
 TOGETHER = 1000  # messages judged in one transaction
@@ -56,7 +55,7 @@ def row_of(content: bytes, entity: str, stamp: int | None) -> Row:
     return Row(name, value.values, stamp if value.time is None else value.time, value.group)
 
 
-class KafkaSource:
+class KafkaSource(ThreadedPart):
     """A :class:`tisat.serve.service.Part` that reads a topic as one of a consumer group.
 
     Parameters
@@ -73,6 +72,8 @@ class KafkaSource:
         More settings of librdkafka, such as ``security.protocol``.
     """
 
+    patience: ClassVar[float] = 60.0  # partitions are handed over
+
     def __init__(
         self,
         name: str,
@@ -84,6 +85,7 @@ class KafkaSource:
         every: float = EVERY,
         options: dict[str, str] | None = None,
     ) -> None:
+        super().__init__()
         self._kafka = require("confluent_kafka", whose="A source of kind 'kafka'")
         if not brokers or not topic or not group:
             raise InputError(
@@ -100,30 +102,17 @@ class KafkaSource:
             "topic.metadata.refresh.interval.ms": 5_000,  # a topic that is made later is found soon
             **(options or {}),
         }
-        self.error = ""
         self.rows = self.refused = self.moves = 0
         self.next: dict[int, int] = {}  # by partition that is ours: the offset of the next message
         self._owner: dict[str, int] = {}  # the partition of each entity that we know
         self._shelved: dict[int, tuple[float, int]] = {}  # when a parcel was laid down, and how far it is
         self._begun = False
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
 
     # ------------------------------------------------------------------ a part of the service
 
-    def start(self, service: Service) -> None:
-        """Begin."""
-        self._service = service
-        store = service.engine.store
+    def _begin(self) -> None:
+        store = self._service.engine.store
         self._owner = dict(store.read("SELECT entity, partition FROM owners WHERE source = ?", (self.topic,)))
-        self._thread = threading.Thread(target=self._run, name="tisat-kafka", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; partitions are handed over."""
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(60.0)
 
     def report(self) -> dict[str, float]:
         """Rows taken, messages that could not be read, partitions that are ours, and how often they moved."""
@@ -151,11 +140,6 @@ class KafkaSource:
                     self._end.wait(0.5)
         finally:
             consumer.close()  # hands over what is ours
-
-    def _trouble(self, sentence: str) -> None:
-        if sentence != self.error:
-            self._service.say(f"{self.name}: {sentence}")
-        self.error = sentence
 
     # ------------------------------------------------------------------ rows
 

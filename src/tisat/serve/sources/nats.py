@@ -8,18 +8,17 @@ Several services read the same stream, each with its ``--shard`` of the entities
 from __future__ import annotations
 
 import asyncio
-import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from tisat._extras import require
 from tisat.errors import InputError, TisatError
 from tisat.serve.keeping import Mark
+from tisat.serve.part import ThreadedPart
 from tisat.serve.sources.kafka import row_of
 
 if TYPE_CHECKING:
-    from tisat.serve.service import Service
     from tisat.serve.structs import Row
 
 TOGETHER = 500  # messages judged in one transaction
@@ -27,7 +26,7 @@ WAIT = 0.5  # seconds to wait for messages
 AGAIN = 1.0  # seconds before a lost server is looked for again
 
 
-class NatsSource:
+class NatsSource(ThreadedPart):
     """A :class:`tisat.serve.service.Part` that reads a stream of JetStream.
 
     Parameters
@@ -39,29 +38,21 @@ class NatsSource:
         Its subjects are ``stream.ENTITY``.
     """
 
+    patience: ClassVar[float] = 30.0
+
     def __init__(self, name: str, servers: str, stream: str) -> None:
+        super().__init__()
         self._nats = require("nats", whose="A source of kind 'nats'")
         if not servers or not stream:
             raise InputError("A source of kind 'nats' must have servers and a stream. Got not both.")
         self.name, self.stream, self._servers = name, stream, servers.split(",")
-        self.error = ""
         self.rows = self.refused = self.others = self.next = 0
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
 
-    def start(self, service: Service) -> None:
-        """Begin."""
-        self._service = service
-        found = service.engine.store.read("SELECT next FROM marks WHERE source = ? AND partition = 0", (self.stream,))
+    def _begin(self) -> None:
+        found = self._service.engine.store.read(
+            "SELECT next FROM marks WHERE source = ? AND partition = 0", (self.stream,)
+        )
         self.next = int(found[0][0]) if found else 1  # numbers begin at 1
-        self._thread = threading.Thread(target=self._run, name="tisat-nats", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End."""
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(30.0)
 
     def report(self) -> dict[str, float]:
         """Rows taken, messages that could not be read, those of other shards, and the number of the next message."""
@@ -72,10 +63,7 @@ class NatsSource:
             try:
                 asyncio.run(self._read())
             except Exception as error:  # whatever a server far away does: in a moment again, from where we are
-                said = f"{type(error).__name__}: {str(error)[:200]}"
-                if said != self.error:
-                    self._service.say(f"{self.name}: {said}")
-                self.error = said
+                self._trouble(f"{type(error).__name__}: {str(error)[:200]}")
                 self._end.wait(AGAIN)
 
     async def _read(self) -> None:

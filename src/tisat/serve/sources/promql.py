@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 import time as clocks
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import numpy as np
 
 from tisat.errors import InputError, TisatError
 from tisat.series import Series
+from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
 
 if TYPE_CHECKING:
@@ -52,13 +52,15 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 @dataclass
-class PromQL:
+class PromQL(ThreadedPart):
     """Queries against a Prometheus API; a :class:`tisat.serve.service.Part`.
 
     ``queries`` maps a channel to its query; with the one key ``"*"`` the label ``channel`` of the result names the channel.
     ``entity`` is the label (or labels, with commas) that names the entity. ``step``, ``offset`` and ``backfill`` are seconds: the grid,
     how long to wait for late scrapes, and how far back a first start looks.
     """
+
+    patience: ClassVar[float] = TIMEOUT + 5.0
 
     name: str
     url: str
@@ -72,6 +74,7 @@ class PromQL:
     headers: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__init__()
         if not self.url.startswith(("http://", "https://")):
             raise InputError(
                 f"The url of a PromQL source must begin with http:// or https://. Got {self.url[:80]!r} instead."
@@ -82,9 +85,6 @@ class PromQL:
             raise InputError(f"The step of a PromQL source must be 0.1 to 86400 seconds. Got {self.step:g}.")
         self.cycles = self.failed = self.rows = 0
         self.took = self.behind = 0.0
-        self.error = ""
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
 
     # ------------------------------------------------------------------ asking
 
@@ -167,17 +167,6 @@ class PromQL:
 
     # ------------------------------------------------------------------ living
 
-    def start(self, service: Service) -> None:
-        """Begin."""
-        self._thread = threading.Thread(target=self._run, args=(service,), name=f"tisat-{self.name}", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; the position is in the store."""
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(TIMEOUT + 5.0)
-
     def report(self) -> dict[str, float]:
         """Cycles, failures, how long the last one took, how far behind it is."""
         return {
@@ -188,17 +177,15 @@ class PromQL:
             "behind_seconds": self.behind,
         }
 
-    def _run(self, service: Service) -> None:
+    def _run(self) -> None:
         while not self._end.is_set():
             wait = RETRY
             try:
-                wait = self.cycle(service)
+                wait = self.cycle(self._service)
                 self.error = ""
             except (TisatError, ValueError, OSError) as error:
                 self.failed += 1
-                if str(error) != self.error:
-                    service.say(f"{self.name}: {error}")
-                self.error = str(error)
+                self._trouble(str(error))
             self._end.wait(max(wait, 0.05))
 
     def cycle(self, service: Service) -> float:

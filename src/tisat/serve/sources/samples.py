@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
 
 if TYPE_CHECKING:
-    from tisat.serve.service import Service
+    pass
 
 MOST_OPEN = 10_000  # open rows of one entity
 COUNTERS = ("_total", "_count", "_sum", "_bucket")  # they only ever grow: a rate is wanted, not they
@@ -111,7 +112,7 @@ class Assembler:
 
 
 @dataclass
-class Samples:
+class Samples(ThreadedPart):
     """Pushed samples of one group; a :class:`tisat.serve.service.Part`.
 
     ``entity`` names the label (or labels, with commas) that is the entity, ``match`` the patterns labels must fit, ``rename`` the channel
@@ -127,37 +128,27 @@ class Samples:
     rename: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.error = ""
+        super().__init__()
         self._lock = threading.Lock()
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
         self._routes: dict[object, tuple[str, str] | None] = {}
         self.batches = self.counters = 0
 
-    def start(self, service: Service) -> None:
-        """Read what was kept, and begin."""
-        groups = service.engine.groups
+    def _begin(self) -> None:
+        """Read what was kept."""
+        groups, store = self._service.engine.groups, self._service.engine.store
         home = groups[self.group] if self.group in groups else next(iter(groups.values()))
         step = self.step or home.watch.period or 15.0
-        self._service, self._home = service, home
+        self._home = home
         self.assembler = Assembler(
             home.watch.channels, step=step, lateness=2 * step if self.lateness is None else self.lateness
         )
         self._patience = 3 * (step + (2 * step if self.lateness is None else self.lateness))
-        with service.engine.store.writing() as write:
+        with store.writing() as write:
             write.execute(
                 "CREATE TABLE IF NOT EXISTS samples (id INTEGER PRIMARY KEY, source TEXT NOT NULL, newest INTEGER NOT NULL, body BLOB NOT NULL)"
             )
-        for (body,) in service.engine.store.read("SELECT body FROM samples WHERE source = ? ORDER BY id", (self.name,)):
+        for (body,) in store.read("SELECT body FROM samples WHERE source = ? ORDER BY id", (self.name,)):
             self._send(self.assembler.add([Sample(*one) for one in _decode(body)]))
-        self._thread = threading.Thread(target=self._run, name=f"tisat-{self.name}", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; open rows are made of the kept samples after the next start."""
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(10.0)
 
     def report(self) -> dict[str, float]:
         """Samples taken, those of channels the model does not know, those that came too late."""

@@ -1,0 +1,56 @@
+"""A part of the service that works in a thread of its own: how sources, sinks and the calendar begin, end and complain."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from tisat.serve.service import Service
+
+
+class ThreadedPart:
+    """A :class:`tisat.serve.service.Part` whose ``_run`` goes on until ``_end`` is set.
+
+    A subclass calls ``super().__init__()``; what is to be done before the thread begins, and after it ended, it writes in ``_begin`` and
+    ``_ended``.
+    """
+
+    patience: ClassVar[float] = 10.0  # seconds its end is waited for
+    name: str
+
+    def __init__(self) -> None:
+        self.error = ""  # what is wrong now
+        self._end, self._wake = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._service: Service
+
+    def start(self, service: Service) -> None:
+        """Begin."""
+        self._service = service
+        self._begin()
+        self._thread = threading.Thread(target=self._run, name=f"tisat-{self.name}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for it."""
+        self._end.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(self.patience)
+            self._ended()
+
+    def _begin(self) -> None:
+        return
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+    def _ended(self) -> None:
+        return
+
+    def _trouble(self, sentence: str) -> None:
+        """Say what is wrong, once for as long as it stays so."""
+        if sentence != self.error:
+            self._service.say(f"{self.name}: {sentence}")
+        self.error = sentence
