@@ -1,16 +1,18 @@
 """What a user meets first: the exported names, a light import, the README's example, one style of error."""
 
+import ast
 import inspect
 import json
 import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-import tisat
 from tisat import errors, registry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,12 +40,39 @@ def test_help_is_light():
     assert "demo" in found.stdout
 
 
-def test_exported_names_are_exact():
-    assert sorted(tisat.__all__) == tisat.__dir__()
-    for name in tisat.__all__:
-        assert getattr(tisat, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = tisat.nonsense
+LAZY = ("tisat", "tisat.detectors", "tisat.sequential", "tisat.watch")
+AT_ONCE = {"tisat": {"__version__"}, "tisat.detectors": {"Detector", "load", "make"}}
+EAGER = ("tisat.datasets", "tisat.engines", "tisat.many", "tisat.metrics", "tisat.sequential.rules")
+
+
+@pytest.mark.parametrize("room", LAZY)
+def test_exported_names_are_exact(room):
+    module = import_module(room)
+    assert sorted(module.__all__) == module.__dir__()
+    for name in module.__all__:
+        if room != "tisat.detectors":  # not torch for every one of them
+            assert getattr(module, name) is not None
+    with pytest.raises(AttributeError, match=f"module '{room}' has no attribute 'nonsense'"):
+        _ = module.nonsense
+    # What editors and type checkers see is what can be imported.
+    source = ast.parse(Path(module.__file__).read_text())
+    typed = next(one for one in source.body if isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING")
+    seen = {alias.asname for line in typed.body for alias in line.names}
+    assert seen == set(module.__all__) - AT_ONCE.get(room, set())
+
+
+@pytest.mark.parametrize("room", EAGER)
+def test_all_is_exact_where_names_are_imported_at_once(room):
+    module = import_module(room)
+    mine = {
+        name
+        for name, found in vars(module).items()
+        if not name.startswith("_")
+        and getattr(found, "__module__", "").startswith(room)
+        and not isinstance(found, TypeVar)
+    }
+    assert mine <= set(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
 
 
 def test_errors_are_exported_and_drawn():

@@ -14,9 +14,9 @@ Names are imported when they are first used, so ``import tisat`` is quick and ne
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tisat._lazy import lazily
 from tisat._version import __version__
 
 if TYPE_CHECKING:
@@ -45,46 +45,23 @@ if TYPE_CHECKING:
     from tisat.watch.monitor import Monitor as Monitor
     from tisat.watch.watch import Watch as Watch
 
-# name -> "module" or "module:attribute"
-_NAMES = {
-    "Alarm": "tisat.sequential.alarms:Alarm",
-    "Alarms": "tisat.sequential.alarms:Alarms",
-    "Detector": "tisat.base:Detector",
-    "Fleet": "tisat.watch.fleet:Fleet",
-    "Monitor": "tisat.watch.monitor:Monitor",
-    "Pipeline": "tisat.pipeline:Pipeline",
-    "Series": "tisat.series:Series",
-    "TiSAT": "tisat.detectors.tisat:TiSAT",
-    "Watch": "tisat.watch.watch:Watch",
-    "benchmark": "tisat.benchmark",
-    "checks": "tisat.checks",
-    "combine": "tisat.detectors.combine:combine",
-    "datasets": "tisat.datasets",
-    "detectors": "tisat.detectors",
-    "load": "tisat.base:load",
-    "make": "tisat.detectors:make",
-    "metrics": "tisat.metrics",
-    "raise_alarms": "tisat.sequential.alarms:raise_alarms",
-    "registry": "tisat.registry",
-    "sequential": "tisat.sequential",
-    "show_anomalies": "tisat.report.showing:show_anomalies",
-    "spd_score": "tisat.metrics:spd_score",
-    "suggest": "tisat.suggestions:suggest",
-    "watch": "tisat.watch",
-}
-
+_NAMES, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "": ("benchmark", "checks", "datasets", "detectors", "metrics", "registry", "sequential", "watch"),
+        "base": ("Detector", "load"),
+        "detectors": ("make",),
+        "detectors.combine": ("combine",),
+        "detectors.tisat": ("TiSAT",),
+        "metrics": ("spd_score",),
+        "pipeline": ("Pipeline",),
+        "report.showing": ("show_anomalies",),
+        "sequential.alarms": ("Alarm", "Alarms", "raise_alarms"),
+        "series": ("Series",),
+        "suggestions": ("suggest",),
+        "watch.fleet": ("Fleet",),
+        "watch.monitor": ("Monitor",),
+        "watch.watch": ("Watch",),
+    },
+)
 __all__ = ["__version__", *_NAMES]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
-        raise AttributeError(f"module 'tisat' has no attribute {name!r}")
-    module, _, attribute = _NAMES[name].partition(":")
-    value = import_module(module)
-    value = getattr(value, attribute) if attribute else value
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

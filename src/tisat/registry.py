@@ -53,7 +53,7 @@ DETECTORS: dict[str, str] = {
 }
 
 
-DEFAULT = "prism" if "prism" in DETECTORS else "linear-last"  # what users meet first
+DEFAULT = "prism"  # what users meet first
 
 
 ENTRY_POINTS = "tisat.detectors"  # the group under which an installed package offers detectors: name = "module:Class"

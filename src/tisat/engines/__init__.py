@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 from tisat.errors import ParameterError
 
+__all__ = ["NAMES", "Engine", "Inline", "Item", "ItemIn", "Job", "Result", "ResultOut", "ignore", "make_engine"]
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 ItemIn = TypeVar("ItemIn", contravariant=True)

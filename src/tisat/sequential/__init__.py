@@ -5,8 +5,9 @@ Works for any score: a user's own enters as a point with one dimension. Nothing 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tisat._lazy import lazily
 
 if TYPE_CHECKING:
     from tisat.sequential.alarms import Alarm as Alarm
@@ -30,40 +31,17 @@ if TYPE_CHECKING:
     from tisat.sequential.rules import ThresholdRule as ThresholdRule
     from tisat.sequential.rules import make_rule as make_rule
 
-# name -> module; imported when first used, because the compiled loops take a moment to load
-_NAMES = {
-    "Alarm": "alarms",
-    "AlarmRule": "rules",
-    "Alarms": "alarms",
-    "Budget": "budget",
-    "Calibration": "calibration",
-    "CompressedSum": "cusum",
-    "Cusum": "cusum",
-    "EpisodeRecord": "record",
-    "DriftRule": "rules",
-    "ExcessRule": "rules",
-    "KNNEvidence": "evidence",
-    "Neighbours": "neighbours",
-    "PaperRule": "rules",
-    "Proposal": "record",
-    "ThresholdRule": "rules",
-    "WindowSum": "cusum",
-    "calibrate": "calibration",
-    "make_rule": "rules",
-    "propose": "record",
-    "raise_alarms": "alarms",
-}
-
-__all__ = list(_NAMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
-        raise AttributeError(f"module 'tisat.sequential' has no attribute {name!r}")
-    value = getattr(import_module(f"tisat.sequential.{_NAMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# Imported when first used, because the compiled loops take a moment to load.
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "alarms": ("Alarm", "Alarms", "raise_alarms"),
+        "budget": ("Budget",),
+        "calibration": ("Calibration", "calibrate"),
+        "cusum": ("CompressedSum", "Cusum", "WindowSum"),
+        "evidence": ("KNNEvidence",),
+        "neighbours": ("Neighbours",),
+        "record": ("EpisodeRecord", "Proposal", "propose"),
+        "rules": ("AlarmRule", "DriftRule", "ExcessRule", "PaperRule", "ThresholdRule", "make_rule"),
+    },
+)

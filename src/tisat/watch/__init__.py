@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tisat._lazy import lazily
 
 if TYPE_CHECKING:
     from tisat.watch.fleet import Fleet as Fleet
@@ -17,18 +18,6 @@ if TYPE_CHECKING:
     from tisat.watch.verdict import Verdict as Verdict
     from tisat.watch.watch import Watch as Watch
 
-_NAMES = {"Fleet": "fleet", "Monitor": "monitor", "Verdict": "verdict", "Watch": "watch"}
-
-__all__ = ["Fleet", "Monitor", "Verdict", "Watch"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
-        raise AttributeError(f"module 'tisat.watch' has no attribute {name!r}")
-    value = getattr(import_module(f"tisat.watch.{_NAMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazily(
+    __name__, {"fleet": ("Fleet",), "monitor": ("Monitor",), "verdict": ("Verdict",), "watch": ("Watch",)}
+)

@@ -15,15 +15,27 @@ from typing import Any
 
 from tisat._validation import check_choice
 from tisat.errors import ParameterError
-from tisat.sequential.rules.base import AlarmRule as AlarmRule
-from tisat.sequential.rules.base import Evidence as Evidence
-from tisat.sequential.rules.base import Memoryless as Memoryless
-from tisat.sequential.rules.base import RuleRun as RuleRun
-from tisat.sequential.rules.base import Scored as Scored
-from tisat.sequential.rules.drift import DriftRule as DriftRule
-from tisat.sequential.rules.excess import ExcessRule as ExcessRule
-from tisat.sequential.rules.paper import PaperRule as PaperRule
-from tisat.sequential.rules.threshold import ThresholdRule as ThresholdRule
+from tisat.sequential.rules.base import AlarmRule, Evidence, Memoryless, RuleRun, Scored
+from tisat.sequential.rules.drift import DriftRule
+from tisat.sequential.rules.excess import ExcessRule
+from tisat.sequential.rules.paper import PaperRule
+from tisat.sequential.rules.threshold import ThresholdRule
+
+__all__ = [
+    "DEFAULT_RULE",
+    "RULES",
+    "AlarmRule",
+    "DriftRule",
+    "Evidence",
+    "ExcessRule",
+    "Memoryless",
+    "PaperRule",
+    "RuleRun",
+    "Scored",
+    "ThresholdRule",
+    "make_rule",
+    "register_rule",
+]
 
 RULES: dict[str, type[AlarmRule]] = {rule.name: rule for rule in (PaperRule, ThresholdRule, DriftRule, ExcessRule)}
 DEFAULT_RULE = "excess"
