@@ -51,7 +51,7 @@ def succeed(engine: Engine, cell: Cell, group: Group, calibration: int) -> list[
     events = []
     at = times[-1] if times else 0
     if old.alarm is not None:  # whoever was told that it is on is told that it is over
-        over = replace(old.alarm, cleared=old.rows, cleared_time=old._last_stamp)
+        over = replace(old.alarm, cleared=old.rows, cleared_time=old.stamp)
         events.append(statistical(over, group.print_of(cell.calibration), group.name, cell.seq, at))
     if new.alarm is not None:
         event = statistical(new.alarm, group.print_of(calibration), group.name, cell.seq, at)

@@ -10,7 +10,8 @@ import numpy as np
 from tisat.errors import InputError
 from tisat.sequential.rules import Scored
 from tisat.watch.contract import Array
-from tisat.watch.monitor import Monitor, Taken
+from tisat.watch.course import Taken
+from tisat.watch.monitor import Monitor
 from tisat.watch.roll import RollCall
 from tisat.watch.verdict import Verdict
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError, InputError
 from tisat.watch.batch import judge_all
-from tisat.watch.monitor import Monitor, check_kind
+from tisat.watch.monitor import Monitor, whole_state
 from tisat.watch.roll import RollCall
 from tisat.watch.verdict import Verdict
 from tisat.watch.watch import Watch
@@ -184,8 +184,7 @@ class Fleet:
     def restore(cls, watch: Watch, path: str | Path, *, recalibrate: bool = False) -> Fleet:
         """The fleet that :meth:`snapshot` wrote; it goes on with identical verdicts."""
         header, tensors = read_artefact(path)
-        check_kind(header, watch, str(path), kind="fleet")
-        try:
+        with whole_state(header, watch, str(path), kind="fleet"):
             roll = header.get("roll")
             fleet = cls(
                 watch, entities=header["entities"], enrol=bool(header["enrols"]), exact=bool(header["exact"]), roll=roll is not None
@@ -199,9 +198,3 @@ class Fleet:
             for place, (name, monitor) in enumerate(fleet.monitors.items()):
                 monitor.set_state(header["state"][name], mine[str(place)], recalibrate=recalibrate)
             return fleet
-        except ArtefactError:
-            raise
-        except Exception as error:  # whatever a damaged state makes of our code, one sentence comes out of it
-            raise ArtefactError(
-                f"The state file {str(path)!r} must hold a whole fleet. It does not: {str(error)[:300]}"
-            ) from None

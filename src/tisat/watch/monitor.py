@@ -13,17 +13,17 @@ What can happen to a row, and what is done about it:
 * a jump in time of more than ``MAX_GAP`` sampling periods: the past is forgotten and warm-up begins again;
 * infinity or a wrong number of values is an error, and nothing changes either.
 
-Several entities at once are the business of :mod:`tisat.watch.fleet`. The file is longer than others: every line of state that a row
-changes is saved and restored here, beside the code that changes it, so that neither is changed without the other.
+What becomes of an alarm from row to row is the business of :mod:`tisat.watch.course`, several entities at once that of
+:mod:`tisat.watch.fleet`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,30 +31,18 @@ import numpy.typing as npt
 from tisat.artefact import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.errors import ArtefactError
 from tisat.learned import check_layout
-from tisat.missing import CarryForward, Silence, Stamp
+from tisat.missing import CarryForward, Stamp
 from tisat.reading.clock import say
-from tisat.sequential.alarms import Alarm, Tally, explained, named_shares, shares_of
+from tisat.sequential.alarms import Alarm, Tally
 from tisat.sequential.calibration import Calibration
-from tisat.sequential.further import Climb
 from tisat.sequential.record import Episode, EpisodeRecord, Proposal, propose
 from tisat.sequential.rules import Scored
 from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
 from tisat.watch.contract import Array, Stream, WindowedStream
+from tisat.watch.course import Course, Taken
 from tisat.watch.rows import RowReader
 from tisat.watch.verdict import Verdict
 from tisat.watch.watch import Watch
-
-
-class Taken(NamedTuple):
-    """A row that was taken in: what is to be pushed, and what became of its time."""
-
-    status: str
-    filled: Array | None  # (C,); None: nothing to push
-    time: Any  # as it was given
-    stamp: Stamp  # as alarms carry it
-    row: int = -1  # rows accepted before this one; -1: it was left out
-    silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
-    learn: bool = True  # whether the alarm rule is to learn from it
 
 
 class Monitor:
@@ -84,7 +72,6 @@ class Monitor:
         self.counts = dict.fromkeys(("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused"), 0)
         self._detector = watch.detector
         self._channels = watch.channels
-        self._index = {channel: c for c, channel in enumerate(self._channels)}
         self._read = RowReader(self._channels)
         self._stream: Stream = watch.detector.stream()
         self._windowed: WindowedStream | None = self._stream if hasattr(self._stream, "window") else None
@@ -94,14 +81,8 @@ class Monitor:
         self._run = watch.rule.start(threshold=self._threshold)
         self.record = EpisodeRecord.beside(watch.calibration)  # of what it has seen: for labels and proposals
         self.rows = 0  # accepted
-        m = watch.detector.nominal_.shape[1]
-        self._no_point = np.full(m, np.nan)
-        self._since_onset = np.zeros(m)  # contributions of each coordinate
-        self._climb = Climb()
-        self._onset = 0  # the present onset estimate, and its time
-        self._onset_time: Stamp = None
-        self._last_stamp: Stamp = None  # time of the last row
-        self._alarm: Alarm | None = None  # the one that is on
+        self._no_point = np.full(watch.detector.nominal_.shape[1], np.nan)
+        self._course = Course(watch, self._run, name=name)
 
     def __repr__(self) -> str:
         return f"Monitor({self.watch!r}, name={self.name!r})"
@@ -114,7 +95,12 @@ class Monitor:
     @property
     def alarm(self) -> Alarm | None:
         """The alarm that is on, if one is."""
-        return self._alarm
+        return self._course.alarm
+
+    @property
+    def stamp(self) -> Stamp:
+        """The time of the last row, as alarms carry it."""
+        return self._course.stamp
 
     @property
     def instant(self) -> float | None:
@@ -146,7 +132,7 @@ class Monitor:
     def trouble(self) -> str | None:
         """What somebody should know of how the rows come in; None where all is well."""
         if self._clock.late >= MANY_LATE:
-            return f"{self._clock.late} rows in a row came late: the clock stands at {self._last_stamp}. Is the time of the rows right?"
+            return f"{self._clock.late} rows in a row came late: the clock stands at {self.stamp}. Is the time of the rows right?"
         return wrong_pace(self._clock.pace, self.watch.period, whose=self.name or "this monitor")
 
     # ------------------------------------------------------------------ rows in, verdicts out
@@ -225,7 +211,7 @@ class Monitor:
 
     def _left_out(self, status: str, time: Any, *, reason: str = "") -> Verdict:
         return Verdict(
-            row=-1, status=status, threshold=self._threshold, active=self._alarm is not None, time=time, reason=reason,
+            row=-1, status=status, threshold=self._threshold, active=self.alarm is not None, time=time, reason=reason,
             entity=self.name,
         )  # fmt: skip
 
@@ -242,68 +228,15 @@ class Monitor:
         if score != score and status == "ok":
             status = "warming up"
         self.counts[status] += 1
-        before = self._alarm
-        self._trace_onset(
-            now, onset, active=active, point=scored.points[0] if status == "ok" else None, stamp=taken.stamp
+        before = self.alarm is not None
+        changed = self._course.follow(
+            taken, scored.points[0], statistic=statistic, active=active, onset=onset, judged=status == "ok"
         )
-        raised = active and before is None
-        cleared = before is not None and not active
-        changed = None
-        if raised:
-            changed = self._alarm = self._raise(onset, statistic, taken, scored.points[0])
-            self._climb.begin()
-        elif before is not None and cleared:
-            changed = replace(before, cleared=now, cleared_time=taken.stamp)
-            self._alarm = None
-        elif before is not None:
-            on = replace(before, peak=statistic) if statistic > before.peak else before
-            if self._climb.update(statistic, threshold=self._threshold):
-                assert taken.filled is not None, "a row without values ends the alarm"
-                joined = on.join(
-                    now, taken.stamp, self._detector.explain(taken.filled, scored.points[0]), self._channels
-                )
-                on, changed = joined, None if joined is on else joined
-            self._alarm = on
         return Verdict(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._threshold,
-            active=active, raised=raised, cleared=cleared, alarm=changed, time=taken.time,
+            active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,
             silences=taken.silences, entity=self.name,
         )  # fmt: skip
-
-    def _trace_onset(self, now: int, onset: int, *, active: bool, point: Array | None, stamp: Stamp) -> None:
-        """Keep the time of the onset estimate and add up what each channel contributed since."""
-        if onset == now:
-            self._onset_time = stamp
-        elif onset != self._onset:  # the statistic started again after the alarm of the row before
-            self._onset_time = self._last_stamp
-        if self._detector.points_are_channels:
-            if onset != self._onset or (onset == now and not active):
-                self._since_onset[:] = 0.0
-            if point is not None and (active or onset < now):
-                self._since_onset += np.nan_to_num(self._run.contribution(point))
-        self._onset, self._last_stamp = onset, stamp
-
-    def _raise(self, onset: int, statistic: float, taken: Taken, point: Array) -> Alarm:
-        shares: dict[str, float] = {}
-        if self._detector.points_are_channels:
-            shares = named_shares(shares_of(self._since_onset), self._channels)
-        assert taken.filled is not None, "a row without values raises nothing"
-        kind, shares, reasons = explained(self._detector.explain(taken.filled, point), shares, self._channels)
-        return Alarm(
-            raised=taken.row,
-            onset=onset,
-            cleared=None,
-            peak=statistic,
-            threshold=self._threshold,
-            rule=self.watch.rule.name,
-            budget=self.calibration.budget,
-            channels=shares,
-            raised_time=taken.stamp,
-            onset_time=self._onset_time,
-            series=self.name,
-            kind=kind,
-            reasons=reasons,
-        )
 
     # ------------------------------------------------------------------ people's words
 
@@ -323,30 +256,26 @@ class Monitor:
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Everything that changes from row to row, as plain values and arrays."""
         silence, carried = self._carry.state()
+        course, tensors = self._course.state()
         document = {
             "name": self.name,
             "rows": self.rows,
             "counts": self.counts,
             "clock": self._clock.state(),
             "silence": silence,
-            "onset": self._onset,
-            "onset_time": self._onset_time,
-            "last_stamp": self._last_stamp,
-            "alarm": None if self._alarm is None else self._alarm.to_json(),
             "threshold": self._threshold,
             "budget": self.calibration.budget,
+            **course,
         }
         parts = {
             "carry": carried,
             "stream": self._stream.state(),
             "run": self._run.state(),
             "record": self.record.state(),
-            "climb": self._climb.state(),
         }
-        tensors = {
-            f"{part}.{name}": np.asarray(array) for part, arrays in parts.items() for name, array in arrays.items()
-        }
-        return document, tensors | {"since_onset": self._since_onset.copy()}
+        for part, arrays in parts.items():
+            tensors |= {f"{part}.{name}": np.asarray(array) for name, array in arrays.items()}
+        return document, tensors
 
     def set_state(
         self, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], *, recalibrate: bool = False
@@ -363,33 +292,19 @@ class Monitor:
         self.rows = int(document["rows"])
         self.counts = {status: int(document["counts"][status]) for status in self.counts}
         self._clock.restore(document["clock"])
-        for name in ("onset_time", "last_stamp"):
-            if not (document[name] is None or isinstance(document[name], str | float | int)):
-                raise ArtefactError(f"The {name!r} of a monitor must be a time or nothing.")
-        self._onset, self._onset_time = int(document["onset"]), document["onset_time"]
-        self._last_stamp = document["last_stamp"]
-        self._alarm = None
-        if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
-            shares = sorted(document["alarm"]["channels"].items(), key=lambda item: (-item[1], self._index[item[0]]))
-            self._alarm = Alarm.from_json({**document["alarm"], "channels": dict(shares)})
         parts: dict[str, dict[str, npt.NDArray[Any]]] = {
-            "carry": {},
-            "stream": {},
-            "run": {},
-            "record": {},
-            "climb": {},
+            name: {} for name in ("carry", "stream", "run", "record", "climb")
         }
         for name, array in tensors.items():
             part, dot, rest = name.partition(".")
             if dot:
                 parts[part][rest] = array
         check_layout(tensors, self.state()[1], whose="a monitor")
-        self._since_onset[:] = tensors["since_onset"]
+        self._course.restore(document, parts["climb"], tensors["since_onset"])
         self._carry.restore(document["silence"], parts["carry"])
         self._stream.restore(parts["stream"])
         self._run.restore(parts["run"])
         self.record.restore(parts["record"])
-        self._climb.restore(parts["climb"])
 
     def _header(self, note: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         document, tensors = self.state()
@@ -416,21 +331,15 @@ class Monitor:
         """Like :meth:`restore`, with the note kept in the file."""
         where = "bytes" if isinstance(source, bytes) else str(source)
         header, tensors = unpack_artefact(source) if isinstance(source, bytes) else read_artefact(source)
-        check_kind(header, watch, where, kind="monitor")
-        try:
+        with whole_state(header, watch, where, kind="monitor"):
             monitor = cls(watch, name=header["state"]["name"])
             monitor.set_state(header["state"], tensors, recalibrate=recalibrate)
             return monitor, dict(header["note"])
-        except ArtefactError:
-            raise
-        except Exception as error:  # whatever a damaged state makes of our code, one sentence comes out of it
-            raise ArtefactError(
-                f"The state file {where!r} must hold a whole monitor. It does not: {str(error)[:300]}"
-            ) from None
 
 
-def check_kind(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str) -> None:
-    """Refuse a state of something else or of another watch."""
+@contextmanager
+def whole_state(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str) -> Iterator[None]:
+    """Refuse a state of something else or of another watch; and whatever a damaged one makes of our code is one sentence."""
     if header.get("kind") != kind:
         raise ArtefactError(f"The state file {where!r} must hold a {kind}. Got {header.get('kind')!r} instead.")
     if header.get("watch") != watch.fingerprint():
@@ -438,3 +347,11 @@ def check_kind(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str
             f"The state file {where!r} must belong to this model and rule. It was written with another one; "
             "give that one, or begin with a new state file."
         )
+    try:
+        yield
+    except ArtefactError:
+        raise
+    except Exception as error:
+        raise ArtefactError(
+            f"The state file {where!r} must hold a whole {kind}. It does not: {str(error)[:300]}"
+        ) from None
