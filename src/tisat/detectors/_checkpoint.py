@@ -25,6 +25,8 @@ from tisat.errors import ArtefactError
 
 if TYPE_CHECKING:
     import torch
+
+    from tisat.nn.adam import Optimizer
 else:
     torch = require("torch", whose="A neural detector")
 
@@ -57,7 +59,7 @@ def load_network(network: torch.nn.Module, arrays: Mapping[str, npt.NDArray[Any]
     network.load_state_dict(tensors)
 
 
-def _optimizer_parts(name: str, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], Arrays]:
+def _optimizer_parts(name: str, optimizer: Optimizer) -> tuple[dict[str, Any], Arrays]:
     state = optimizer.state_dict()
     arrays: Arrays = {}
     plain: dict[str, Any] = {}
@@ -70,7 +72,7 @@ def _optimizer_parts(name: str, optimizer: torch.optim.Optimizer) -> tuple[dict[
     return {"groups": state["param_groups"], "state": plain}, arrays
 
 
-def _load_optimizer(name: str, optimizer: torch.optim.Optimizer, plain: Mapping[str, Any], arrays: Arrays) -> None:
+def _load_optimizer(name: str, optimizer: Optimizer, plain: Mapping[str, Any], arrays: Arrays) -> None:
     state: dict[int, dict[str, Any]] = {}
     prefix = f"optimizer.{name}."
     mine = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
@@ -86,7 +88,7 @@ class StageLike(Protocol):
     """What a checkpoint keeps of a phase of training."""
 
     @property
-    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
+    def optimizers(self) -> Mapping[str, Optimizer]:
         """Its optimisers by name."""
 
     @property

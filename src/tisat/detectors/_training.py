@@ -33,6 +33,7 @@ from tisat.detectors._checkpoint import (
     write_checkpoint,
 )
 from tisat.errors import ParameterError, TrainingError
+from tisat.nn.adam import Adam, Optimizer
 from tisat.parameters import choice, integer, learned, real
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ else:
     torch = require("torch", whose="A neural detector")
 
 Batches: TypeAlias = "Callable[..., Iterator[torch.Tensor]]"
-Optimizers: TypeAlias = "dict[str, torch.optim.Optimizer]"
+Optimizers: TypeAlias = "dict[str, Optimizer]"
 Losses: TypeAlias = "dict[str, torch.Tensor]"
 Starts: TypeAlias = npt.NDArray[np.int64]
 Network = TypeVar("Network", bound="torch.nn.Module")
@@ -137,7 +138,7 @@ class TrainedDetector(Detector, Generic[Network]):
         return self.window
 
     def _optimizers(self, network: Network) -> Optimizers:
-        return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)}
+        return {"all": Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)}
 
     def _training_step(
         self, network: Network, batch: torch.Tensor, optimizers: Optimizers, generator: torch.Generator
@@ -191,9 +192,9 @@ class TrainedDetector(Detector, Generic[Network]):
 
     # ------------------------------------------------------------------ windows and seeds
 
-    def _descend(self, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    def _descend(self, optimizer: Optimizer, loss: torch.Tensor) -> None:
         """One step of ``optimizer`` down the gradient of ``loss``, clipped."""
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         if self.gradient_clip is not None:

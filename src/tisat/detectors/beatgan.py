@@ -19,6 +19,7 @@ from tisat._validation import check_integer
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
+from tisat.nn.adam import Adam
 from tisat.nn.beatgan import Game, feature_matching, initialise, warp
 from tisat.parameters import choice, integer, integers, learned, presets, real
 
@@ -117,7 +118,7 @@ class BeatGAN(NeuralDetector[Game]):
     def _optimizers(self, network: Game) -> Optimizers:
         players = {"generator": network.generator, "discriminator": network.discriminator}
         return {
-            name: torch.optim.Adam(player.parameters(), lr=self.learning_rate, betas=(0.5, 0.999))
+            name: Adam(player.parameters(), lr=self.learning_rate, betas=(0.5, 0.999))
             for name, player in players.items()
         }
 

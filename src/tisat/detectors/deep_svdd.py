@@ -18,6 +18,7 @@ from tisat._extras import require
 from tisat._validation import check_integer
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Optimizers, Stage
+from tisat.nn.adam import Adam, Optimizer
 from tisat.nn.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary
 from tisat.parameters import choice, integer, integers, presets, real
 
@@ -114,7 +115,7 @@ class DeepSVDD(NeuralDetector[Encoder]):
         """First an autoencoder of the same shape, whose encoder is where training begins (section 4.1)."""
         decoder = Decoder(network).to(self._device)
         both = torch.nn.ModuleList([network, decoder])
-        optimizer = torch.optim.Adam(both.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
+        optimizer = Adam(both.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
 
         def step(batch: torch.Tensor, generator: torch.Generator) -> Losses:
             loss = ((decoder(network(batch)) - batch) ** 2).mean()
@@ -130,7 +131,7 @@ class DeepSVDD(NeuralDetector[Encoder]):
         )  # fmt: skip
         return [pretraining, self._main_stage(network)]
 
-    def _cut_rate(self, optimizer: torch.optim.Optimizer, done: int, when: int) -> None:
+    def _cut_rate(self, optimizer: Optimizer, done: int, when: int) -> None:
         """A tenth of the learning rate from epoch ``when`` on."""
         if done == when:
             for group in optimizer.param_groups:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tisat._extras import require
 from tisat.detectors._training import Batches, Losses, Optimizers, Stage
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
+from tisat.nn.adam import Adam, Optimizer
 from tisat.nn.interfusion import SMALLEST, InterFusionNetwork, impute
 from tisat.nn.omni_anomaly import gaussian_log_density
 from tisat.parameters import integer
@@ -91,7 +92,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
     def _stages(self, network: InterFusionNetwork) -> Sequence[Stage]:
         """First an autoencoder with z2 alone, so that d is a sensible window before z1 learns from it."""
         learned = network.first_stage_parameters()
-        optimizer = torch.optim.Adam(learned, lr=self.learning_rate, weight_decay=self.weight_decay)
+        optimizer = Adam(learned, lr=self.learning_rate, weight_decay=self.weight_decay)
 
         def step(batch: torch.Tensor, generator: torch.Generator) -> Losses:
             noise = torch.randn(len(batch), *network.shape, generator=generator, device=batch.device)
@@ -108,7 +109,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
             self._main_stage(network),
         ]
 
-    def _halve(self, optimizer: torch.optim.Optimizer, done: int) -> None:
+    def _halve(self, optimizer: Optimizer, done: int) -> None:
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate * 0.5 ** (done // self.halve_every)
 

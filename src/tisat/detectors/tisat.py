@@ -18,6 +18,7 @@ from tisat.detectors._forecast import SPREAD_FLOOR
 from tisat.detectors._neural_forecast import NeuralForecaster, Singles
 from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
+from tisat.nn.adam import Adam
 from tisat.nn.forecaster import SparseTransformer
 from tisat.nn.onnx_session import one_window_session
 from tisat.parameters import FROM_PRESET, choice, flag, integer, learned, presets, real
@@ -160,7 +161,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
         return error.square().mean()
 
     def _optimizers(self, network: SparseTransformer) -> Optimizers:
-        return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, fused=True)}
+        return {"all": Adam(network.parameters(), lr=self.learning_rate, fused=True)}
 
     def _start_is_a_candidate(self) -> bool:
         return self.linear_skip  # it starts from the linear forecast, which may be the best there is
