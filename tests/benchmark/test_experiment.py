@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tisat.benchmark.experiment import read_experiment
+from tisat.benchmark.task import fingerprint, make_task
 from tisat.errors import InputError, ParameterError
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
@@ -35,6 +36,12 @@ def written(folder: Path, text: str) -> Path:
 def test_a_file_becomes_tasks_seed_by_seed_and_deterministic_systems_once(tmp_path):
     plan = read_experiment(written(tmp_path, SMALL))
     tasks = list(plan.tasks())
+    for task, given in zip(tasks, [{}] * 4 + [{"window": 4}], strict=True):
+        alone = make_task(
+            dataset="plants", entity=task.entity, detector=task.detector, params=given, seed=task.seed,
+            fingerprint=fingerprint(*plan.sources["plants"].pair(task.entity)),
+        )  # fmt: skip
+        assert (task, task.id) == (alone, alone.id)
     assert [(t.detector, t.entity, t.seed) for t in tasks] == [
         ("isolation-forest", "plant-0", 0),
         ("isolation-forest", "plant-4", 0),

@@ -6,18 +6,19 @@ import dataclasses
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tisat import registry
 from tisat.benchmark.drive import drive
 from tisat.benchmark.engine import InlineEngine
-from tisat.benchmark.evaluation import Results
+from tisat.benchmark.evaluation import Results, nominal_unit
 from tisat.benchmark.frozen import FILES, gather, read_frozen, write_frozen
 from tisat.benchmark.layout import Layout
 from tisat.benchmark.printed import read_printed
 from tisat.benchmark.store import Store
 from tisat.benchmark.tables import markdown_page, tables_of
-from tisat.metrics import spd_score
+from tisat.metrics import floors, spd_score
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,6 +41,21 @@ def test_figures_are_those_of_the_metric(smoke):
     assert figure.pooled_low <= figure.pooled <= figure.pooled_high
     assert figure.seeds == 0
     assert next(f for f in frozen.figures if f.system == "Random Guess").seeds == 2
+
+
+def test_what_is_kept_beside_the_store_is_what_would_be_computed(smoke):
+    _, evaluation = smoke
+    labels = [evaluation.labels("plants", entity) for entity in evaluation.entities["plants"]]
+    assert all((one == evaluation.experiment.sources["plants"].pair(name)[1].labels).all() for one, name in zip(labels, evaluation.entities["plants"], strict=True))  # fmt: skip
+    for _ in range(2):  # the second time from the file
+        kept, direct = evaluation.floors_on(labels, 50), floors(labels, 50)
+        assert kept == direct
+        assert [s.per_series for s in kept.named.values()] == [s.per_series for s in direct.named.values()]
+    assert evaluation.floors_on([labels[0], ~labels[1]], 50) != evaluation.floors_on(labels[:2], 50)
+    (run,), entities = evaluation.finished("last value", "plants")
+    nominal = evaluation.store.arrays(run.done[entities[0]])["nominal"]
+    tops = {evaluation.nominal_top(run.done[entities[0]], "threshold") for _ in range(2)}
+    assert tops == {float(np.nanmax(nominal / nominal_unit(nominal)))}
 
 
 def test_a_coin_is_no_better_than_its_floor_under_any_rule(smoke):

@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -26,7 +26,7 @@ from tisat.benchmark.experiment import Experiment, System
 from tisat.benchmark.store import Store, read_arrays
 from tisat.benchmark.task import Task
 from tisat.errors import InputError
-from tisat.metrics import Floors, floors
+from tisat.metrics import Floors, Score, floors
 from tisat.metrics.windows import windows_of
 from tisat.sequential.rules import AlarmRule, Scored, make_rule
 
@@ -151,7 +151,7 @@ class Results:
         return self._labels(dataset, entity)
 
     def _read_labels(self, dataset: str, entity: str) -> Flags:
-        labels = self.experiment.sources[dataset].pair(entity)[1].labels
+        labels = self.experiment.labels_of(dataset, entity)
         assert labels is not None, "a benchmark's test series carries labels"
         return labels
 
@@ -177,6 +177,19 @@ class Results:
         key = ["statistic", identifier, rule, made.params()]
         return self._kept(key, lambda: {"statistic": statistic_of(self.store.arrays(identifier), made)})["statistic"]
 
+    def nominal_top(self, identifier: str, rule: str) -> float:
+        """The highest value the statistic reached on the task's nominal rows, under a rule that does not restart."""
+        made = self.rule(rule)
+
+        def make() -> dict[str, Array]:
+            arrays = self.store.arrays(identifier)
+            nominal = {"nominal": arrays["nominal"], "scores": arrays["nominal"]}
+            if "nominal_views" in arrays:
+                nominal |= {"nominal_views": arrays["nominal_views"], "views": arrays["nominal_views"]}
+            return {"top": np.array(np.nanmax(statistic_of(nominal, made)))}
+
+        return float(self._kept(["nominal top", identifier, rule, made.params()], make)["top"])
+
     def fool(self, dataset: str, entities: Sequence[str], rule: str, delta_max: int) -> list[EntityCounts]:
         """The counts of coins that get the same post-processing as everybody else."""
         found = []
@@ -197,7 +210,20 @@ class Results:
 
     def floors(self, dataset: str, entities: Sequence[str], delta_max: int) -> Floors:
         """What fools get on the same labels, whatever the rule."""
-        return floors([self.labels(dataset, entity) for entity in entities], delta_max)
+        return self.floors_on([self.labels(dataset, entity) for entity in entities], delta_max)
+
+    def floors_on(self, labels: Sequence[Flags], delta_max: int) -> Floors:
+        """What fools get on these labels; kept, for they take longer than any system's counts."""
+        digest = hashlib.sha256(b"".join(np.packbits(one).tobytes() for one in labels)).hexdigest()
+        key = ["floors", digest, [len(one) for one in labels], delta_max]
+
+        def make() -> dict[str, Array]:
+            found = floors(labels, delta_max)
+            return {one.name: np.array([s := getattr(found, one.name), *s.per_series]) for one in fields(Floors)}
+
+        return Floors(
+            **{name: Score.of(float(one[0]), one[1:].tolist()) for name, one in self._kept(key, make).items()}
+        )
 
     def _kept(self, key: Any, make: Callable[[], dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
         """Arrays made once and kept under a hash of what they depend on."""

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from tisat._types import Flags
 from tisat._validation import check_choice, check_integer
 from tisat.benchmark.printed import read_printed
 from tisat.benchmark.sources import SOURCES, Source
@@ -21,6 +22,7 @@ from tisat.benchmark.task import SCORES, Task, fingerprint, is_random, make_task
 from tisat.errors import InputError, ParameterError
 from tisat.sequential.rules import RULES
 
+Labels: TypeAlias = Flags | None
 KINDS = ("spd", "adjusted", "floors", "sweep", "rules")
 RULE_ORDER = ("threshold", "paper", "excess")
 KEYS = {
@@ -73,7 +75,8 @@ class Experiment:
     reference: str  # the system differences are taken from
     note: str
     printed: Mapping[str, Any] | None = None  # figures printed elsewhere, see tisat.benchmark.printed
-    _fingerprints: dict[tuple[str, str], str] = field(default_factory=dict, repr=False, compare=False)
+    _seen: dict[tuple[str, str], tuple[str, Labels]] = field(default_factory=dict, repr=False, compare=False)
+    _tasks: dict[str, tuple[Task, ...]] = field(default_factory=dict, repr=False, compare=False)  # by system
 
     def restricted(self, only: Iterable[str]) -> Experiment:
         """The same with only these systems, by name or by detector."""
@@ -91,26 +94,47 @@ class Experiment:
 
     def fingerprint_of(self, dataset: str, entity: str) -> str:
         """The fingerprint of an entity's data, computed once."""
-        if (dataset, entity) not in self._fingerprints:
-            self._fingerprints[dataset, entity] = fingerprint(*self.sources[dataset].pair(entity))
-        return self._fingerprints[dataset, entity]
+        return self._look_at(dataset, entity)[0]
 
-    def tasks_of(self, system: System) -> Iterator[Task]:
-        """The tasks of one system: seed by seed, data set by data set."""
+    def labels_of(self, dataset: str, entity: str) -> Labels:
+        """The test labels of an entity, kept from when its data were read for the fingerprint."""
+        return self._look_at(dataset, entity)[1]
+
+    def _look_at(self, dataset: str, entity: str) -> tuple[str, Labels]:
+        if (dataset, entity) not in self._seen:
+            train, test = self.sources[dataset].pair(entity)
+            self._seen[dataset, entity] = fingerprint(train, test), test.labels
+        return self._seen[dataset, entity]
+
+    def tasks_of(self, system: System) -> tuple[Task, ...]:
+        """The tasks of one system: seed by seed, data set by data set; made once."""
+        if system.name not in self._tasks:
+            self._tasks[system.name] = tuple(self._made(system))
+        return self._tasks[system.name]
+
+    def _made(self, system: System) -> Iterator[Task]:
         seeds: tuple[int | None, ...] = system.seeds if is_random(system.detector) else (None,)
         for seed in seeds:
             for dataset in [name for name in self.sources if system.data is None or name in system.data]:
+                first: Task | None = (
+                    None  # the others differ by entity and data alone, but for scores, which have checksums
+                )
                 for entity in system.entities.get(dataset, self.names[dataset]):
-                    yield make_task(
+                    fingerprint = self.fingerprint_of(dataset, entity)
+                    if first is not None and first.detector != SCORES:
+                        yield replace(first, entity=entity, fingerprint=fingerprint)
+                        continue
+                    first = make_task(
                         dataset=dataset,
                         entity=entity,
                         detector=system.detector,
                         params=system.params,
                         seed=seed,
                         evidence=self.rule_options.get("paper"),
-                        fingerprint=self.fingerprint_of(dataset, entity),
+                        fingerprint=fingerprint,
                         pooled=self.names[dataset] if system.pooled else (),
                     )
+                    yield first
 
     def tasks(self) -> Iterator[Task]:
         """Every task, system by system in the order of the file."""

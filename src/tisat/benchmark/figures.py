@@ -7,7 +7,7 @@ value. Seeds are averaged after the score is taken. How rows are laid out is the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from tisat._types import Array, Flags
 from tisat.benchmark.evaluation import Results, Run, nominal_unit
 from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
-from tisat.metrics import best_adjusted_f1, best_random_guess, chance_corrected, random_guess
+from tisat.metrics import Floors, best_adjusted_f1, best_random_guess, chance_corrected, floors, random_guess
 
 Seeds = tuple[list[float], Array, list[float], Array]  # pooled SPD of each seed, resampled; the same of the mean
 
@@ -309,10 +309,14 @@ def adjusted_figures(evaluation: Results) -> list[Adjusted]:
     return found
 
 
-def floor_figures(labels: dict[str, list[Flags]], *, deltas: Iterable[int]) -> list[Floor]:
-    """The fools on the labels of each data set."""
+def floor_figures(
+    labels: dict[str, list[Flags]],
+    *,
+    deltas: Iterable[int],
+    floors: Callable[[Sequence[Flags], int], Floors] = floors,
+) -> list[Floor]:
+    """The fools on the labels of each data set; ``floors`` may be one that keeps what it has computed."""
     from tisat.events import events_from_labels
-    from tisat.metrics import floors
 
     found = []
     for dataset, many in labels.items():

@@ -179,7 +179,7 @@ def gather(evaluation: Results) -> Frozen:
         else [],
         entities=entity_figures(evaluation, rules=plan.rules, delta_max=plan.delta_max) if kind == "spd" else [],
         adjusted=adjusted_figures(evaluation) if kind == "adjusted" else [],
-        floors=floor_figures(known, deltas=deltas),
+        floors=floor_figures(known, deltas=deltas, floors=evaluation.floors_on),
         coins=coin_figures(known) if kind in ("adjusted", "floors") else [],
     )
 

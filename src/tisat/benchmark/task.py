@@ -10,7 +10,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -95,7 +95,8 @@ class Task:
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON can say them."""
-        document = {**asdict(self), "params": dict(self.params), "evidence": dict(self.evidence)}
+        document = {one.name: getattr(self, one.name) for one in fields(self)}
+        document |= {"params": dict(self.params), "evidence": dict(self.evidence)}
         if not self.pooled:  # as before there were pooled tasks: their hashes stay
             del document["pooled"]
         return document
@@ -103,12 +104,12 @@ class Task:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Task:
         """The task that :meth:`to_json` described."""
-        fields = dict(document)
+        given = dict(document)
         try:
             for name in ("params", "evidence"):
-                fields[name] = freeze(fields[name], whose="a task")
-            fields["pooled"] = tuple(fields.get("pooled", ()))
-            return cls(**fields)
+                given[name] = freeze(given[name], whose="a task")
+            given["pooled"] = tuple(given.get("pooled", ()))
+            return cls(**given)
         except (KeyError, TypeError) as error:
             raise InputError(
                 f"A task must have the fields of tisat.benchmark.task.Task. It does not: {error}."

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tisat.benchmark.captions import TITLES, rule_title
-from tisat.benchmark.evaluation import Results, statistic_of
+from tisat.benchmark.evaluation import Results
 from tisat.benchmark.frozen import Frozen
 from tisat.metrics import count_alarms
 from tisat.report.charts import Group, Mark, channel_panel, evidence_panel, lanes, places, span, thinned
@@ -25,13 +25,7 @@ RULE = "excess"
 
 def nominal_threshold(evaluation: Results, identifier: str, rule: str) -> float:
     """The highest value the rule's statistic reached on nominal rows; the next float above it is the threshold."""
-    arrays = evaluation.store.arrays(identifier)
-    made = evaluation.rule(rule)
-    nominal = {"nominal": arrays["nominal"], "scores": arrays["nominal"]}
-    if "nominal_views" in arrays:
-        nominal |= {"nominal_views": arrays["nominal_views"], "views": arrays["nominal_views"]}
-    top = float(np.nanmax(statistic_of(nominal, made)))
-    return float(np.nextafter(max(top, 0.0), np.inf))
+    return float(np.nextafter(max(evaluation.nominal_top(identifier, rule), 0.0), np.inf))
 
 
 def entity_page(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,9 +103,9 @@ def places(x: Array, rows: Rows | None) -> list[float | None]:
 
 def numbers(values: Any, *, digits: int = 6) -> list[float | None]:
     """Values as JSON can hold them; what is not known is nothing."""
+    rounded = f"%.{digits}g"
     return [
-        None if not np.isfinite(value) else float(f"{value:.{digits}g}")
-        for value in np.asarray(values, dtype=np.float64).tolist()
+        float(rounded % value) if isfinite(value) else None for value in np.asarray(values, dtype=np.float64).tolist()
     ]
 
 
