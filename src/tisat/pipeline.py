@@ -8,7 +8,7 @@ have no file: transformers of scikit-learn can only be pickled. This module know
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,10 @@ import sklearn.pipeline
 from tisat.base import NOMINAL_QUANTILE, Array, Detector
 from tisat.errors import ParameterError, SeriesError
 from tisat.series import Series, as_many, as_series
-
-if TYPE_CHECKING:
-    from tisat.sequential.alarms import Alarms
-    from tisat.sequential.rules import AlarmRule
+from tisat.watch.short import AlarmsInOneStep
 
 
-class Pipeline(sklearn.pipeline.Pipeline):
+class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
     """Transformers and a detector, in one estimator.
 
     Parameters
@@ -98,29 +95,8 @@ class Pipeline(sklearn.pipeline.Pipeline):
         """1 where the score exceeds this quantile of the nominal scores, else 0."""
         return self.detector.predict(self.prepare(series), quantile=quantile)
 
-    def alarms(
-        self,
-        series: Any,
-        *,
-        false_alarms: Any,
-        rule: str | AlarmRule = "excess",
-        method: str = "auto",
-        period: Any = None,
-        random_state: int = 0,
-    ) -> Alarms:
-        """The alarms of a series within a false-alarm budget; reasons speak of the channels as the detector sees them.
-
-        Parameters
-        ----------
-        series : Series, array, dataframe or file path
-        false_alarms : str, float or timedelta
-            The budget: ``"1/day"``, ``"1/1000 instants"``.
-        rule, method, period, random_state
-            Of :class:`tisat.watch.Watch`.
-        """
-        return self.detector.alarms(
-            self.prepare(series), false_alarms=false_alarms, rule=rule, method=method, period=period, random_state=random_state
-        )  # fmt: skip
+    def _watched(self, series: Any) -> tuple[Detector, Series]:
+        return self.detector, self.prepare(series)  # reasons speak of the channels as the detector sees them
 
 
 def _table(series: Series) -> Any:

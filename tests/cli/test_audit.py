@@ -12,6 +12,8 @@ from pyarrow import csv, parquet
 
 from tisat.cli import main
 
+PRINTED = Path(__file__).resolve().parents[2] / "experiments" / "paper.json"
+
 
 @pytest.fixture(scope="module")
 def series():
@@ -149,6 +151,19 @@ def test_series_pair_by_name(series, tmp_path, capsys):
     assert "Got 'c' without labels." in err
 
 
+def test_random_guess_compares_with_what_was_printed_where_it_is_told(monkeypatch, capsys):
+    labels = {"psm": np.arange(2000) // 100 == 7}
+    monkeypatch.setattr("tisat.datasets.NAMES", ("psm",))
+    monkeypatch.setattr("tisat.datasets.labels", lambda name, data: labels)
+    code, out, _ = audit(capsys, "random-guess", "--simulations", 1)
+    assert code == 0
+    assert "difference" not in out
+    code, out, _ = audit(capsys, "random-guess", "--simulations", 1, "--printed", PRINTED)
+    assert code == 0
+    assert "98.83 / 98.14 / 98.48" in out
+    assert "largest difference" in out
+
+
 def test_random_guess_without_data_is_one_sentence(tmp_path, capsys):
     code, _, err = audit(capsys, "random-guess", "--data", tmp_path)
     assert code == 1
@@ -160,7 +175,7 @@ def test_random_guess_prints_the_check_table(capsys):
     folder = os.environ.get("TISAT_DATA")
     if not folder or not Path(folder).is_dir():
         pytest.skip("TISAT_DATA does not name a folder with the data sets")
-    code, out, _ = audit(capsys, "random-guess", "--data", folder, "--simulations", 2)
+    code, out, _ = audit(capsys, "random-guess", "--data", folder, "--simulations", 2, "--printed", PRINTED)
     assert code == 0
     for row in (
         ("SMD", "708,420", "327", "4.16", "78.73 / 85.38 / 81.92", "90.54 / 96.43 / 93.39"),

@@ -9,7 +9,7 @@ In the order of use:
 * :mod:`~tisat.benchmark.store`: results on disk, append-only;
 * :mod:`~tisat.benchmark.evaluation`: stored scores under each alarm rule, counted against the labels, as often as one likes;
 * :mod:`~tisat.benchmark.statistics`: what a difference means;
-* :mod:`~tisat.benchmark.tables`: the paper's layout.
+* :mod:`~tisat.benchmark.tables`, :mod:`~tisat.benchmark.chance`: tables, of systems and of what chance gets.
 
 No threshold sees test labels unless its column is called oracle. Every table shows what a fool gets.
 """

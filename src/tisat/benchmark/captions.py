@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tisat.benchmark.figures import Figure
 from tisat.benchmark.frozen import Frozen
 from tisat.datasets.cards import NAMES, card
 from tisat.sequential.rules import RULES
 
+GUESS = "Random Guess"  # what experiments and printed tables call the system that looks at nothing
 FEWER = "*"  # marks a figure on fewer entities than the others
 
 
@@ -22,6 +23,13 @@ class _Titles(dict[str, str]):
 TITLES = _Titles(
     smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM", plants="plants", asd="ASD", jumpstarter2="JumpStarter2", nab="NAB",
 )  # fmt: skip
+
+
+def in_order(frozen: Frozen, present: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Systems in the order of the file: the paper's, then those that are not in it."""
+    there = set(present)
+    named = [system for system in frozen.about["systems"] if system["name"] in there]
+    return [s["name"] for s in named if not s["ours"]], [s["name"] for s in named if s["ours"]]
 
 
 def rule_title(rule: str) -> str:

@@ -1,17 +1,18 @@
 """The tables of an experiment: our figures, those printed elsewhere, the floors and the chance-corrected values.
 
 Everything comes from figures that were already made, frozen or fresh; nothing is computed here but means of what is shown.
-One file of little more than 400 lines, because the kinds of table share their columns, marks and captions.
+What chance alone gets has its tables in :mod:`tisat.benchmark.chance`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tisat.benchmark.captions import FEWER, TITLES, caption, rule_title, where_from
+from tisat.benchmark.captions import FEWER, TITLES, caption, in_order, rule_title, where_from
+from tisat.benchmark.chance import adjusted_table, coins_table, floors_table
 from tisat.benchmark.figures import Difference, Figure
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.layout import DASH, Layout, best_cells, percent, signed
@@ -23,20 +24,13 @@ from tisat.sequential.rules import RULES
 RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, stored or frozen
 
 
-def _order(frozen: Frozen, present: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Systems in the order of the file: the paper's, then those that are not in it."""
-    there = set(present)
-    named = [system for system in frozen.about["systems"] if system["name"] in there]
-    return [s["name"] for s in named if not s["ours"]], [s["name"] for s in named if s["ours"]]
-
-
 def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Layout:
     """SPD under one alarm rule, pooled and per-entity mean, beside the figures printed elsewhere."""
     delta = frozen.about["delta_max"] if delta_max is None else delta_max
     shown = [f for f in frozen.figures if f.rule == rule and f.delta_max == delta]
     datasets = list(frozen.about["data"])
     cells = {(f.system, f.dataset): f for f in shown}
-    theirs, others = _order(frozen, (f.system for f in shown))
+    theirs, others = in_order(frozen, (f.system for f in shown))
     printed = Printed(frozen.about.get("printed"), "spd")
     absent = printed.absent(datasets)
     columns = [("", "System")]
@@ -86,7 +80,7 @@ def corrected_table(frozen: Frozen, *, delta_max: int | None = None) -> Layout:
     shown = [f for f in frozen.figures if f.delta_max == delta]
     cells = {(f.system, f.dataset, f.rule): f for f in shown}
     rules = list(frozen.about["rules"])
-    theirs, others = _order(frozen, (f.system for f in shown))
+    theirs, others = in_order(frozen, (f.system for f in shown))
     columns = [("", "System"), *((TITLES[dataset], rule) for dataset in frozen.about["data"] for rule in rules)]
     rows = []
     for system in (*theirs, *others):
@@ -137,7 +131,7 @@ def rule_differences_table(frozen: Frozen, *, rule: str) -> Layout:
 
 def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below: str) -> Layout:
     cells = {(d.system, d.dataset): d for d in shown}
-    theirs, others = _order(frozen, (d.system for d in shown))
+    theirs, others = in_order(frozen, (d.system for d in shown))
     columns = [("", "System")]
     for dataset in frozen.about["data"]:
         columns += [(TITLES[dataset], "pooled"), (TITLES[dataset], "mean")]
@@ -155,120 +149,12 @@ def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below:
     return Layout(title, columns, rows, f"{below} {where_from(frozen)}", rules=(len(theirs),))
 
 
-def adjusted_table(frozen: Frozen) -> Layout:
-    """Point-adjusted precision, recall and F1, ours beside the F1 printed elsewhere."""
-    datasets = list(frozen.about["data"])
-    cells = {(a.system, a.dataset): a for a in frozen.adjusted}
-    theirs, others = _order(frozen, (a.system for a in frozen.adjusted))
-    theirs = [system for system in theirs if system != "Random Guess"]
-    printed = Printed(frozen.about.get("printed"), "adjusted")
-    absent = printed.absent(datasets)
-    beside = f"{printed.name} F1"
-    columns = [("", "System")]
-    for dataset in datasets:
-        columns += [(TITLES[dataset], "P"), (TITLES[dataset], "R"), (TITLES[dataset], "F1")]
-        columns += [(TITLES[dataset], beside)] if printed.covers(dataset) else []
-    columns += [(TITLES[name], beside) for name in absent]
-
-    def row(system: str) -> list[str]:
-        found = [system]
-        for dataset in datasets:
-            a = cells.get((system, dataset))
-            mark = FEWER if a is not None and a.entities < a.of else ""
-            found += (
-                [percent(a.precision) + mark, percent(a.recall) + mark, percent(a.oracle_f1) + mark]
-                if a
-                else [DASH] * 3
-            )
-            found += [printed.cell(system, dataset)] if printed.covers(dataset) else []
-        return found + [printed.cell(system, name) for name in absent]
-
-    rows = [row(system) for system in (*theirs, *others)]
-    coins = {coin.dataset: coin for coin in frozen.coins}
-    guess, best = ["Random Guess, p = 0.01, closed form"], ["best coin, closed form"]
-    for dataset in (*datasets, *absent):
-        coin = coins.get(dataset)
-        short = dataset in absent
-        if not short:
-            guess += [percent(coin.precision), percent(coin.recall), percent(coin.f1)] if coin else [DASH] * 3
-            best += [DASH, DASH, percent(coin.best_f1) if coin else DASH]
-        if printed.covers(dataset):
-            ours = f" (ours {percent(coin.f1)})" if short and coin else ""
-            guess.append(printed.cell("Random Guess", dataset) + ours)
-            best.append(f"(ours {percent(coin.best_f1)})" if short and coin else DASH)
-    rows += [guess, best]
-    beaten = sum(not a.beats_coin for a in frozen.adjusted if a.system != "Random Guess")
-    total = sum(a.system != "Random Guess" for a in frozen.adjusted)
-    seeds = sorted({a.seeds for a in frozen.adjusted if a.seeds})
-    fewer = sorted({(a.system, TITLES[a.dataset], a.entities, a.of) for a in frozen.adjusted if a.entities < a.of})
-    below = (
-        "Point-adjusted precision, recall and F1 in percent, pooled, at the best of all thresholds, which an oracle chose with the test labels (as is usual for this score). "
-        "Warning: random guessing wins under this score. The two last rows are coins on the labels of every entity that is published; the systems are on the entities below. "
-        f"In {beaten} of {total} cells a coin that chooses its probability the same way does better than the system on the same entities. {where_from(frozen)}"
-        + (f" Systems with randomness: mean of {' or '.join(map(str, seeds))} seeds." if seeds else "")
-        + (
-            f" {FEWER} on fewer entities: " + ", ".join(f"{s} on {n} of {of} of {d}" for s, d, n, of in fewer) + "."
-            if fewer
-            else ""
-        )
-        + (f" Column '{beside}': {frozen.about['printed']['adjusted']['caption']}." if printed else "")
-    )
-    return Layout("Point-adjusted precision, recall, F1", columns, rows, below, rules=(len(theirs), len(rows) - 2))
-
-
-def floors_table(frozen: Frozen, *, pooled: bool = True) -> Layout:
-    """SPD of every fool on the labels, by delta_max."""
-    deltas = sorted({floor.delta_max for floor in frozen.floors})
-    columns = [("", "Labels"), ("", "fool"), *(("delta_max", str(delta)) for delta in deltas)]
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    sets = list(dict.fromkeys(floor.dataset for floor in frozen.floors))
-    for dataset in sets:
-        lines.append(len(rows))
-        mine = [floor for floor in frozen.floors if floor.dataset == dataset]
-        for fool in dict.fromkeys(floor.fool for floor in mine):
-            by_delta = {floor.delta_max: floor for floor in mine if floor.fool == fool}
-            values = [by_delta[delta].pooled if pooled else by_delta[delta].mean for delta in deltas]
-            rows.append([TITLES[dataset], fool, *map(percent, values)])
-    facts = []
-    for dataset in sets:
-        one = next(floor for floor in frozen.floors if floor.dataset == dataset)
-        facts.append(
-            f"{TITLES[dataset]}: {one.entities} entities, {one.events} events, {one.instants:,} instants, {one.anomalous:.2f} % anomalous"
-        )
-    below = f"SPD in percent of detectors that look at nothing, {'pooled' if pooled else 'per-entity mean'}, on the published test labels ({'; '.join(facts)})."
-    return Layout(
-        f"Floors, {'pooled' if pooled else 'per-entity mean'}", columns, rows, below, left=2, rules=tuple(lines[1:])
-    )
-
-
-def coins_table(frozen: Frozen) -> Layout:
-    """Random Guess under point adjustment: closed form on the labels beside the row printed elsewhere."""
-    printed = Printed(frozen.about.get("printed"), "adjusted")
-    rows = []
-    for coin in frozen.coins:
-        row = [TITLES[coin.dataset], str(coin.entities), *map(percent, (coin.precision, coin.recall, coin.f1))]
-        theirs = printed.value("Random Guess", coin.dataset) or [math.nan] * 3
-        row += [percent(v / 100) for v in theirs] if printed else []
-        rows.append([*row, f"{coin.best_p:.4f}", percent(coin.best_f1)])
-    scores = ("P", "R", "F1")
-    columns = [("", "Labels"), ("", "entities"), *(("p = 0.01", score) for score in scores)]
-    columns += [(printed.name, score) for score in scores] if printed else []
-    columns += [("best coin", "p"), ("best coin", "F1")]
-    return Layout(
-        "Random Guess under point adjustment",
-        columns,
-        rows,
-        "In percent, by closed form on the published test labels.",
-    )
-
-
 def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     """SPD against delta_max."""
     shown = [f for f in frozen.figures if f.rule == rule]
     deltas = sorted({f.delta_max for f in shown})
     cells = {(f.system, f.dataset, f.delta_max): f for f in shown}
-    theirs, others = _order(frozen, (f.system for f in shown))
+    theirs, others = in_order(frozen, (f.system for f in shown))
     columns = [("", "System"), *((TITLES[dataset], str(delta)) for dataset in frozen.about["data"] for delta in deltas)]
 
     def value(figure: Figure | None, pick: Callable[[Figure], float]) -> str:
@@ -341,7 +227,7 @@ def cost_table(frozen: Frozen) -> Layout:
         f for f in frozen.figures if f.rule == frozen.about["rules"][0] and f.delta_max == frozen.about["delta_max"]
     ]
     cells = {(f.system, f.dataset): f for f in shown}
-    theirs, others = _order(frozen, (f.system for f in shown))
+    theirs, others = in_order(frozen, (f.system for f in shown))
     given = {system["name"]: system for system in frozen.about["systems"]}
     columns = [("", "System"), ("", "set to")]
     for dataset in frozen.about["data"]:

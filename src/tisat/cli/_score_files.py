@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tisat._types import Array
 from tisat.errors import DataFileError, InputError
 from tisat.reading.columns import LABEL_NAMES, TIME_NAMES
+from tisat.reading.packing import named_once
 from tisat.reading.times import arrow_times
 from tisat.reading.words import spellings
 
@@ -161,16 +162,7 @@ def _read(path: Path, wanted: str | None, known: Sequence[str], what: str) -> di
         raise DataFileError(
             f"The folder {str(path)!r} must hold csv, parquet, npy or npz files of {what}. There are none."
         )
-    found: dict[str, Column] = {}
-    for file in files:
-        more = _read_file(file, wanted, known, what)
-        twice = next((name for name in more if name in found), None)
-        if twice is not None:
-            raise DataFileError(
-                f"The files of {str(path)!r} must name a series once. Got {twice!r} again in {file.name!r}."
-            )
-        found |= more
-    return found
+    return named_once(path, files, lambda file: _read_file(file, wanted, known, what))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from tisat.datasets.rows import series_of
 from tisat.datasets.splits import split_tail
 from tisat.errors import DataFileError, ParameterError
 from tisat.events import events_from_labels
-from tisat.reading.packing import SUFFIXES, problem
+from tisat.reading.packing import SUFFIXES, named_once, problem
 from tisat.series import Series
 
 SPLITS = ("train", "test")
@@ -80,17 +80,9 @@ def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
     series : dict of name to Series
         The name is the file's stem, or in a long table the ``unique_id``.
     """
-    found: dict[str, Series] = {}
     files = files_of(path)
-    for file in files if len(files) == 1 else [one for one in files if not is_label_file(one)]:
-        more = Series.read_all(file, **{**how, "find_entity": True})
-        twice = next((name for name in more if name in found), None)
-        if twice is not None:
-            raise DataFileError(
-                f"The files of {str(path)!r} must name a series once. Got {twice!r} again in {file.name!r}."
-            )
-        found |= more
-    return found
+    rows = files if len(files) == 1 else [one for one in files if not is_label_file(one)]
+    return named_once(path, rows, lambda file: Series.read_all(file, **{**how, "find_entity": True}))
 
 
 def _arrays_of(path: str | Path) -> list[Path]:

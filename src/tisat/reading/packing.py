@@ -12,14 +12,15 @@ import gzip
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from tisat._extras import require
 from tisat.errors import DataFileError
 
+T = TypeVar("T")
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 SHEETS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 JSON = (".jsonl", ".ndjson")
@@ -68,6 +69,20 @@ class _Counted(io.RawIOBase):
         self._seen += len(block)
         check_unpacked(self._path, self._seen)
         return len(block)
+
+
+def named_once(path: str | Path, files: Iterable[Path], read: Callable[[Path], Mapping[str, T]]) -> dict[str, T]:
+    """What several files of a folder hold, by name; a name must stand in one of them only."""
+    found: dict[str, T] = {}
+    for file in files:
+        more = read(file)
+        twice = next((name for name in more if name in found), None)
+        if twice is not None:
+            raise DataFileError(
+                f"The files of {str(path)!r} must name a series once. Got {twice!r} again in {file.name!r}."
+            )
+        found |= more
+    return found
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tisat.artefact import write_bytes
-from tisat.benchmark.captions import TITLES, rule_title, where_from
+from tisat.benchmark.captions import GUESS, TITLES, rule_title, where_from
 from tisat.benchmark.evaluation import Results
 from tisat.benchmark.figures import floor_of
 from tisat.benchmark.frozen import Frozen
@@ -68,7 +68,7 @@ def curve_systems(frozen: Frozen, rule: str) -> list[str]:
     for f in frozen.figures:
         if f.rule == rule and f.delta_max == frozen.about["delta_max"] and f.entities == f.of:
             strength.setdefault(f.system, []).append(f.pooled)
-    fixed = [name for name in (frozen.about["reference"], "Random Guess") if name in strength]
+    fixed = [name for name in (frozen.about["reference"], GUESS) if name in strength]
     rest = sorted((name for name in strength if name not in fixed), key=lambda name: -float(np.mean(strength[name])))
     return fixed + rest[: SHOWN_CURVES - len(fixed)]
 

@@ -14,7 +14,7 @@ import numpy as np
 from tisat import _palette
 from tisat._extras import require
 from tisat._types import Array
-from tisat.benchmark.captions import TITLES, rule_title
+from tisat.benchmark.captions import GUESS, TITLES, rule_title
 from tisat.benchmark.figures import Figure
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.statistics import Ranks
@@ -154,7 +154,7 @@ def _strongest(frozen: Frozen, shown: Sequence[Figure], number: int) -> list[str
     for f in headline:
         strength.setdefault(f.system, []).append(f.pooled)
     ordered = sorted(strength, key=lambda name: -float(np.mean(strength[name])))
-    fixed = [name for name in (frozen.about["reference"], "Random Guess") if name in strength]
+    fixed = [name for name in (frozen.about["reference"], GUESS) if name in strength]
     return fixed + [name for name in ordered if name not in fixed][: number - len(fixed)]
 
 
@@ -182,7 +182,7 @@ def cost_group(frozen: Frozen, *, rule: str, delta_max: int) -> Group:
     for f in frozen.figures:
         if f.rule == rule and f.delta_max == delta_max and f.entities == f.of:
             found.setdefault(f.system, []).append(f)
-    complete = {name: many for name, many in found.items() if len(many) == len(datasets) and name != "Random Guess"}
+    complete = {name: many for name, many in found.items() if len(many) == len(datasets) and name != GUESS}
     kinds = {REFERENCE: frozen.about["reference"], OURS: "ours", OTHERS: "others"}
     drawn = [
         (

@@ -60,7 +60,19 @@ class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
     refit: str | None = None  # propose a refit so often: "7 days"
 
 
-class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
+class _Broker(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Where a broker is, and how it is spoken to: ``mqtt`` by host and port, ``kafka`` and ``nats`` by a list."""
+
+    host: str = "127.0.0.1"
+    port: int = 1883
+    user: str = ""
+    password_env: str = ""
+    tls: bool = False
+    brokers: str = ""
+    options: dict[str, str] = {}
+
+
+class SourceTable(_Broker, forbid_unknown_fields=True, kw_only=True):
     """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``, ``kafka``, ``nats``."""
 
     kind: str
@@ -77,20 +89,13 @@ class SourceTable(msgspec.Struct, forbid_unknown_fields=True):
     lateness: str | None = None
     match: dict[str, str] = {}
     rename: dict[str, str] = {}
-    host: str = "127.0.0.1"
-    port: int = 1883
     topic: str = ""
-    user: str = ""
-    password_env: str = ""
-    tls: bool = False
-    brokers: str = ""
     consumers: str = "tisat"  # the consumer group
     handover: str | None = None  # a folder that every service of the consumer group sees
     every: str = "30 s"
-    options: dict[str, str] = {}
 
 
-class SinkTable(msgspec.Struct, forbid_unknown_fields=True):
+class SinkTable(_Broker, forbid_unknown_fields=True, kw_only=True):
     """Who is told: ``alertmanager``, ``webhook``, ``apprise``, ``mqtt`` or ``kafka``. Secrets come from the environment or a file.
 
     ``together``: alarms that begin within so long are one message (``apprise`` 10 s, ``webhook`` 0 s unless told).
@@ -105,14 +110,7 @@ class SinkTable(msgspec.Struct, forbid_unknown_fields=True):
     labels: dict[str, str] = {}
     secret_env: str = ""
     secret_file: str = ""
-    host: str = "127.0.0.1"
-    port: int = 1883
     topic: str = "tisat/alarms"
-    user: str = ""
-    password_env: str = ""
-    tls: bool = False
-    brokers: str = ""
-    options: dict[str, str] = {}
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):

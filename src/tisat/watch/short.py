@@ -10,11 +10,15 @@ if TYPE_CHECKING:
     from tisat.watch.monitor import Monitor
 
 
-class InOneStep:
-    """What a detector can do by way of a :class:`tisat.watch.Watch` on itself."""
+class AlarmsInOneStep:
+    """Alarms of a series, by way of a :class:`tisat.watch.Watch`."""
+
+    def _watched(self, series: Any) -> tuple[Any, Any]:
+        """The detector that is watched, and the series as it sees it."""
+        return self, series
 
     def alarms(
-        self: Any,
+        self,
         series: Any,
         *,
         false_alarms: Any,
@@ -42,8 +46,13 @@ class InOneStep:
         """
         from tisat.watch.watch import Watch
 
+        detector, seen = self._watched(series)
         options = {"rule": rule, "method": method, "period": period, "random_state": random_state}
-        return Watch(self, budget=false_alarms, **options).alarms(series)
+        return Watch(detector, budget=false_alarms, **options).alarms(seen)
+
+
+class InOneStep(AlarmsInOneStep):
+    """What a detector can do by way of a :class:`tisat.watch.Watch` on itself."""
 
     def monitor(
         self: Any,

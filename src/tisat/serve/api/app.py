@@ -62,15 +62,20 @@ def refusal(error: Exception) -> Response:
 
 async def body_of(request: Request, most: int) -> bytes:
     """The body, unpacked; refused where it is larger than ``most`` bytes."""
+    whole = await packed_body_of(request, most)
+    encoding = request.headers.get("content-encoding", "")
+    return await run_in_threadpool(unpacked, whole, encoding, 4 * most) if encoding else whole
+
+
+async def packed_body_of(request: Request, most: int) -> bytes:
+    """The body as it came; refused where it is larger than ``most`` bytes."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > most:
             raise BodyError(f"The body must not be larger than {most} bytes. It is; send it in parts.", 413)
         parts.append(part)
-    whole = b"".join(parts)
-    encoding = request.headers.get("content-encoding", "")
-    return await run_in_threadpool(unpacked, whole, encoding, 4 * most) if encoding else whole
+    return b"".join(parts)
 
 
 def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[Response]]:

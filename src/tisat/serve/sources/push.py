@@ -35,36 +35,20 @@ def _nobody() -> InputError:
 
 
 def _guarded(service: Service, work: Callable[[Request, bytes, Sequence[Samples]], Awaitable[Response]]) -> Handler:
-    from tisat.serve.api.app import body_of, refusal
+    from tisat.serve.api.app import body_of, packed_body_of, refusal
 
     async def handle(request: Request) -> Response:
         try:
             found = sources_of(service)
             if not found:
                 raise _nobody()
-            packed = request.headers.get("content-encoding", "").lower() == "snappy"
-            body = (
-                await _raw(request, service.settings.body_bytes)
-                if packed
-                else await body_of(request, service.settings.body_bytes)
-            )
-            return await work(request, body, found)
+            snappy = request.headers.get("content-encoding", "").lower() == "snappy"
+            read = packed_body_of if snappy else body_of
+            return await work(request, await read(request, service.settings.body_bytes), found)
         except TisatError as error:
             return refusal(error)
 
     return handle
-
-
-async def _raw(request: Request, most: int) -> bytes:
-    from tisat.serve.api.bodies import BodyError
-
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise BodyError(f"The body must not be larger than {most} bytes. It is; send it in parts.", 413)
-        parts.append(part)
-    return b"".join(parts)
 
 
 def routes(service: Service) -> list[Route]:
