@@ -1,11 +1,6 @@
-"""Online: a row at a time gives what the whole series gives, whatever is missing, late, repeated or interrupted.
+"""Online: a row at a time gives what the whole series gives, whatever is missing, late, repeated or interrupted."""
 
-One file, longer than others: the cases share their monitors, and each is read against the list at the top of the module they test.
-"""
-
-import dataclasses
 import datetime
-import warnings
 
 import numpy as np
 import pytest
@@ -14,11 +9,12 @@ from hypothesis import strategies as st
 
 import tisat
 from tisat.detectors import make
-from tisat.errors import ArtefactError, CalibrationWarning, InputError, ParameterError, SeriesError
+from tisat.errors import ArtefactError, InputError, ParameterError, SeriesError
 from tisat.missing import MAX_GAP, CarryForward, carry_forward
 from tisat.reading.clock import read_time
 from tisat.sequential.rules import Scored, make_rule
 from tisat.watch import Fleet, Monitor, Watch
+from waves import assert_same_verdicts, quietly, troubled, wave
 
 RULES = [
     ("excess", {}),
@@ -26,40 +22,6 @@ RULES = [
     ("paper", {"form": "weibull"}),
     ("paper", {"form": "power", "end": "recovery"}),
 ]
-
-
-def wave(length, *, seed, channels=3):
-    rng = np.random.default_rng(seed)
-    time = np.arange(length)[:, None] + 7.0 * np.arange(channels)
-    return np.sin(time / 9.0) + 0.1 * rng.standard_normal((length, channels))
-
-
-def troubled(length=500):
-    """A series with an event, short and long holes, and a jump in time."""
-    values = wave(length, seed=5)
-    values[300:320, 1] += 2.0
-    values[60:64, 0] = np.nan
-    values[100 : 100 + 2 * MAX_GAP, 2] = np.nan
-    seconds = 60.0 * np.arange(length)
-    seconds[400:] += 60.0 * (MAX_GAP + 3)
-    return tisat.Series(values, timestamps=seconds, channels=("cpu", "disk", "net"), name="machine")
-
-
-@pytest.fixture(scope="module", params=["random-guess", "linear-mean", "ewma"])
-def detector(request):
-    params = {"linear-mean": {"window": 12}}.get(request.param, {})
-    series = tisat.Series(wave(3000, seed=1), timestamps=60.0 * np.arange(3000), channels=("cpu", "disk", "net"))
-    return make(request.param, **params).fit(series)
-
-
-def quietly(call, *args, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return call(*args, **options)
-
-
-def assert_same_verdicts(found, expected):
-    assert [repr(one) for one in found] == [repr(one) for one in expected]  # repr: NaN equals NaN, floats to the bit
 
 
 @pytest.mark.parametrize(("rule", "options"), RULES)
@@ -257,92 +219,6 @@ def test_a_budget_in_days_uses_the_period_of_the_training_data(detector):
     assert monitor.calibration.target == 240
     with pytest.raises(ParameterError, match="speaks of time"):
         make("random-guess").fit(np.zeros((100, 1))).monitor(false_alarms="1/day")
-
-
-class TestFleet:
-    def test_a_fleet_gives_the_verdicts_of_single_monitors(self, detector, tmp_path):
-        names = ["a", "b", "c"]
-        series = {name: troubled() for name in names}
-        rows = {name: series[name].values + 0.05 * number for number, name in enumerate(names)}
-        watch = quietly(Watch(detector, budget="1/100 instants").calibrate)
-        fleet = watch.fleet(names)
-        singles = {name: watch.monitor(name=name) for name in names}
-        for t in range(400):
-            due = [name for number, name in enumerate(names) if t % (number + 1) == 0]  # not all at once
-            if t == 200:
-                fleet.snapshot(tmp_path / "fleet")
-                fleet = Fleet.restore(watch, tmp_path / "fleet")
-            found = fleet.update({name: rows[name][t] for name in due}, times=60.0 * t)
-            assert list(found) == due
-            for name in due:
-                expected = singles[name].update(rows[name][t], time=60.0 * t)
-                one = found[name]
-                assert (one.row, one.status, one.active, one.raised) == (
-                    expected.row,
-                    expected.status,
-                    expected.active,
-                    expected.raised,
-                )
-                np.testing.assert_allclose(
-                    [one.score, one.statistic], [expected.score, expected.statistic], rtol=1e-6, atol=1e-9
-                )
-
-    @pytest.fixture
-    def watch(self):
-        return quietly(Watch(make("linear-mean", window=4), budget=0.05, period=60.0).fit, wave(400, seed=1))
-
-    def test_a_bad_row_or_time_is_that_rows_outcome_and_touches_nobody_else(self, watch):
-        fleet, alone = watch.fleet(["a", "b"]), watch.monitor(name="a")
-        rows = wave(40, seed=4)
-        bad = [([0.0], 0.0), (rows[0], "garbage"), (["x"] * 3, None), ({"9": 1.0}, None), ([np.inf, 0.0, 0.0], None)]
-        for t, row in enumerate(rows):
-            wrong, when = bad[t % len(bad)]
-            found = fleet.update({"b": wrong, "a": row}, times={"a": 60.0 * t, "b": when})
-            assert found["b"].status == "refused"
-            assert found["b"].reason
-            judged = dataclasses.replace(found["a"], silences=())  # that b says nothing one can read is said there
-            assert repr(judged) == repr(alone.update(row, time=60.0 * t))
-        assert fleet.silent == ("b",)
-        assert fleet["b"].rows == 0
-        assert fleet["b"].tally.refused == 40
-
-    def test_many_rows_in_one_call_are_the_rows_one_by_one(self, watch):
-        rows = wave(300, seed=4)
-        rows[100:103] += 4.0
-        one, many = watch.monitor(name="m"), watch.fleet(["m", "other"])
-        expected = [one.update(row, time=60.0 * t) for t, row in enumerate(rows)]
-        items = [(name, row, 60.0 * t) for t, row in enumerate(rows) for name in ("m", "other")]
-        found = [verdict for verdict in many.judge(items) if verdict.entity == "m"]
-        assert_same_verdicts(found, expected)
-        assert_same_verdicts(watch.monitor(name="m").extend(rows, (60.0 * np.arange(300)).tolist()), expected)
-        assert any(verdict.raised for verdict in expected)
-
-    def test_entities_enrol_and_retire_and_go_on_from_their_own_state(self, watch):
-        rows = wave(60, seed=4)
-        through = watch.fleet(["a"])
-        expected = [through.update({"a": row})["a"] for row in rows]
-        fleet = watch.fleet(enrol=True)
-        found = [fleet.update({"a": row})["a"] for row in rows[:30]]
-        blob = fleet.retire("a")
-        assert len(fleet) == 0
-        assert fleet.judge([("b", rows[0], None)])[0].status == "warming up"
-        fleet.retire("b")  # else it would be said to be silent
-        fleet.enrol("a", blob)
-        found += [fleet.update({"a": row})["a"] for row in rows[30:]]
-        assert_same_verdicts(found, expected)
-        with pytest.raises(ArtefactError, match="must be its own"):
-            fleet.enrol("c", blob)
-        with pytest.raises(InputError, match="distinct names"):
-            fleet.enrol("a")
-
-    def test_an_unknown_entity_is_refused_unless_entities_enrol(self, watch):
-        fleet = watch.fleet(["a"])
-        assert (
-            fleet.update({"c": [0.0, 0.0, 0.0]})["c"].reason
-            == "The fleet must know the entity of every row. Got 'c' instead."
-        )
-        with pytest.raises(InputError, match="distinct names"):
-            watch.fleet(["a", "a"])
 
 
 class TestTheClock:
