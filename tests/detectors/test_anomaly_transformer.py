@@ -15,7 +15,6 @@ from tisat.nn.anomaly_transformer import (  # noqa: E402
     Associations,
     discrepancy,
 )
-from untrained import assert_training_helps  # noqa: E402
 
 QUICK = {"window": 12, "width": 8, "n_heads": 2, "n_layers": 2, "feed_forward": 8, "stride": 2}
 
@@ -149,8 +148,3 @@ def test_bad_parameters_are_refused(rows):
         ParameterError, match="'width' parameter of AnomalyTransformer must be a multiple of its 3 heads"
     ):
         AnomalyTransformer(width=8, n_heads=3).fit(rows)
-
-
-@pytest.mark.slow
-def test_training_helps():
-    assert_training_helps("anomaly-transformer")

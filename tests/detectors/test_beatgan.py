@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import BeatGAN, beatgan  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
 from tisat.nn.beatgan import Game, feature_matching, warp  # noqa: E402
@@ -195,9 +194,3 @@ def test_constant_and_duplicated_channels(rows):
 def test_bad_parameters_are_refused_by_name(rows, params, name):
     with pytest.raises(ParameterError, match=f"'{name}' parameter of BeatGAN"):
         BeatGAN(**params).fit(rows)
-
-
-@pytest.mark.slow
-def test_it_beats_its_untrained_self():
-    trained, untrained = trained_and_untrained(BeatGAN)
-    assert trained > untrained

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import naive_dagmm  # noqa: E402
-from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import DAGMM  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
 from tisat.nn.dagmm import cholesky, energy, fit_mixture, least_energy, reconstruction_features  # noqa: E402
@@ -157,9 +156,3 @@ def test_constant_and_duplicated_channels(rows):
 def test_bad_parameters_are_refused_by_name(rows, params, name):
     with pytest.raises(ParameterError, match=f"'{name}' parameter of DAGMM"):
         DAGMM(**params).fit(rows)
-
-
-@pytest.mark.slow
-def test_it_beats_its_untrained_self():
-    trained, untrained = trained_and_untrained(DAGMM)
-    assert trained > untrained

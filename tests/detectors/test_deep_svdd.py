@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import DeepSVDD  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
 from tisat.nn.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary  # noqa: E402
@@ -181,12 +180,6 @@ def test_constant_and_duplicated_channels(rows):
 def test_bad_parameters_are_refused_by_name(rows, params, name):
     with pytest.raises(ParameterError, match=f"'{name}' parameter of DeepSVDD"):
         DeepSVDD(**params).fit(rows)
-
-
-@pytest.mark.slow
-def test_it_beats_its_untrained_self():
-    trained, untrained = trained_and_untrained(DeepSVDD)
-    assert trained > untrained
 
 
 def test_a_run_killed_in_pre_training_goes_on_to_the_same_weights(rows, tmp_path, monkeypatch):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st  # noqa: E402
 from tisat.detectors import InterFusion  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
 from tisat.nn.interfusion import InterFusionNetwork, Noise, TimeDecoder, TimeEncoder, impute, squeezed_lengths  # noqa: E402
-from untrained import assert_training_helps  # noqa: E402
 
 QUICK = {
     "window": 12, "hidden": 8, "dense": 8, "latent": 2, "n_flows": 2, "n_steps": 3, "n_samples": 2, "stride": 2,
@@ -204,8 +203,3 @@ def test_bad_parameters_are_refused(rows):
         InterFusion(window=7).fit(rows)
     with pytest.raises(ParameterError, match="'latent' parameter of InterFusion must be an integer >= 2"):
         InterFusion(latent=1).fit(rows)
-
-
-@pytest.mark.slow
-def test_training_helps():
-    assert_training_helps("interfusion")

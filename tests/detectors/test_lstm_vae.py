@@ -8,7 +8,6 @@ from sklearn.svm import SVR
 
 torch = pytest.importorskip("torch")
 
-from detectors.untrained import trained_and_untrained  # noqa: E402
 from tisat.detectors import LSTMVAE, load  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
 from tisat.nn.lstm_vae import divergence, negative_log_likelihood  # noqa: E402
@@ -145,9 +144,3 @@ def test_constant_and_duplicated_channels(rows):
 def test_bad_parameters_are_refused_by_name(rows, params, name):
     with pytest.raises(ParameterError, match=f"'{name}' parameter of LSTMVAE"):
         LSTMVAE(**params).fit(rows)
-
-
-@pytest.mark.slow
-def test_it_beats_its_untrained_self():
-    trained, untrained = trained_and_untrained(LSTMVAE)
-    assert trained > untrained

@@ -16,7 +16,6 @@ from tisat.errors import ParameterError, TrainingError  # noqa: E402
 from tisat.nn.flows import CouplingFlow, PlanarFlow  # noqa: E402
 from tisat.nn.omni_anomaly import OmniAnomalyNetwork  # noqa: E402
 from tisat.nn.state_space import LinearGaussianStateSpace  # noqa: E402
-from untrained import assert_training_helps  # noqa: E402
 
 QUICK = {"window": 10, "hidden": 8, "dense": 8, "latent": 2, "n_flows": 2, "n_samples": 2, "stride": 2}
 
@@ -137,8 +136,3 @@ def test_bad_parameters_are_refused(rows):
         OmniAnomaly(n_flows=0).fit(rows)
     with pytest.raises(ParameterError, match="'floor'"):
         OmniAnomaly(floor=0.0).fit(rows)
-
-
-@pytest.mark.slow
-def test_training_helps():
-    assert_training_helps("omni-anomaly")

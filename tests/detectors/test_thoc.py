@@ -12,7 +12,6 @@ from naive_deep import dilated_gru, hierarchical_distance  # noqa: E402
 from tisat.detectors import THOC  # noqa: E402
 from tisat.errors import ParameterError  # noqa: E402
 from tisat.nn.thoc import DilatedLayer, THOCNetwork, cosine_distance  # noqa: E402
-from untrained import assert_training_helps  # noqa: E402
 
 QUICK = {"window": 16, "hidden": 8, "dilations": (1, 4), "n_clusters": (4, 3), "stride": 2}
 
@@ -141,8 +140,3 @@ def test_bad_parameters_are_refused(rows):
         THOC(dilations=(1, 2)).fit(rows)
     with pytest.raises(ParameterError, match="'dilations' parameter of THOC must be below the window"):
         THOC(**{**QUICK, "dilations": (1, 16)}).fit(rows)
-
-
-@pytest.mark.slow
-def test_training_helps():
-    assert_training_helps("thoc")
