@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import naive_attention as naive  # noqa: E402
+from tisat.nn import linear_skip  # noqa: E402
 from tisat.nn.decoder import Decoder  # noqa: E402
 from tisat.nn.distilling import Distilling, halve  # noqa: E402
 from tisat.nn.dropout import Dropout  # noqa: E402
@@ -144,24 +145,33 @@ def test_dropout_is_seeded_by_torchs_generator():
     assert torch.equal(first, layer(x))
 
 
-def test_linear_skip_is_the_least_squares_solution():
+@pytest.mark.parametrize(("window", "leads", "level"), [(6, (1, 2), 0.0), (6, (1, 4), 1e4), (120, (1,), 0.0)])
+def test_linear_skip_is_the_least_squares_solution_over_all_windows(window, leads, level, monkeypatch):
+    monkeypatch.setattr(linear_skip, "BLOCK", 150)  # several blocks, the last one short
     rng = np.random.default_rng(0)
-    window, target = rng.standard_normal((300, 6, 2)), rng.standard_normal((300, 2, 2))
-    layer = LinearSkip(2, window=6, horizon=2, ridge=1e-9).double()
-    halves = [(torch.from_numpy(window[i]), torch.from_numpy(target[i])) for i in (slice(0, 100), slice(100, 300))]
-    layer.solve(halves)
+    stretches = [rng.standard_normal((n, 2)).cumsum(axis=0) + level for n in (400, window + max(leads), 500)]
+    layer = LinearSkip(2, window=window, horizon=len(leads), ridge=1e-9).double()
+    layer.solve(map(torch.from_numpy, stretches), leads)
+    seen = [
+        (rows[t : t + window], rows[[t + window + lead - 1 for lead in leads]])
+        for rows in stretches
+        for t in range(len(rows) - window - max(leads) + 1)
+    ]
+    windows, targets = (np.stack(column) for column in zip(*seen, strict=True))
     for channel in range(2):
-        last = window[:, -1:, channel]
-        inputs = np.column_stack([window[:, :-1, channel] - last, np.ones(300)])
-        expected = np.linalg.lstsq(inputs, target[:, :, channel] - last, rcond=None)[0]
+        last = windows[:, -1:, channel]
+        inputs = np.column_stack([windows[:, -layer.reach : -1, channel] - last, np.ones(len(windows))])
+        expected = np.linalg.lstsq(inputs, targets[:, :, channel] - last, rcond=None)[0]
         np.testing.assert_allclose(layer.weight[channel, :-1], expected[:-1], atol=1e-5)
-        found = layer(torch.from_numpy(window))[:, :, channel]
-        np.testing.assert_allclose(found, last + inputs @ expected, atol=1e-5)
+        found = layer(torch.from_numpy(windows))[:, :, channel]
+        np.testing.assert_allclose(found, last + inputs @ expected, atol=1e-4)
+        left = np.sqrt(np.mean((targets[:, :, channel] - last - inputs @ expected) ** 2, axis=0))
+        np.testing.assert_allclose(layer.rest[:, channel], left, rtol=1e-5)
 
 
 def test_linear_skip_leaves_a_constant_channel_alone():
     layer = LinearSkip(1, window=4, horizon=1)
-    layer.solve([(torch.zeros(50, 4, 1), torch.zeros(50, 1, 1))])
+    layer.solve([torch.full((54, 1), 0.3)], (1,))
     assert torch.equal(layer.weight, torch.zeros(1, 4, 1))
 
 
@@ -192,3 +202,18 @@ def test_a_small_network_gets_one_thread_and_a_large_one_keeps_its_own(monkeypat
     with threads_for(torch.nn.Linear(1000, 1000)):
         pass
     assert asked == [1, 2]
+
+
+def test_before_its_first_step_the_transformer_adds_nothing_and_is_not_asked():
+    network = SparseTransformer(3, window=24, d_model=8, n_heads=2, d_ff=16, token=12, linear_skip=True).eval()
+    network.linear_skip.solve([torch.rand(200, 3)], (1,))
+    window = torch.rand(5, 24, 3)
+    passes = []
+    network.encoder.register_forward_hook(lambda *_: passes.append(1))
+    alone = network(window)
+    assert not passes
+    assert torch.equal(alone, network.linear_skip(window))
+    torch.nn.init.constant_(network.projection.bias, 1e-3)
+    asked = network(window)
+    assert passes
+    torch.testing.assert_close(asked, alone + 1e-3 * network.linear_skip.rest)

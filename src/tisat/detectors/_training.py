@@ -232,6 +232,11 @@ class TrainedDetector(Detector, Generic[Network]):
             chosen = torch.from_numpy(starts[first:stop]).to(values.device)
             yield self._anchored_windows(values[chosen[:, None] + span])
 
+    def _stretches(self, values: torch.Tensor, starts: Starts) -> Iterator[torch.Tensor]:
+        """The rows ``(n, C)`` under windows that start one after the other."""
+        for run in np.split(starts, np.flatnonzero(np.diff(starts) != 1) + 1):
+            yield values[run[0] : run[-1] + self._rows()]
+
     # ------------------------------------------------------------------ the loop
 
     def _train(self, values: torch.Tensor, lengths: Sequence[int], path: Path | None, *, resume: bool) -> None:
@@ -243,7 +248,9 @@ class TrainedDetector(Detector, Generic[Network]):
         scaling = {"low": self.low_.tolist(), "span": self.span_.tolist(), "windows": [len(train), len(held)]}
         belongs_to = "" if path is None else fingerprint({**self.settings(), **scaling}, values.cpu().numpy())
 
-        def in_order(*, stride: int | None = None) -> Iterator[torch.Tensor]:
+        def in_order(*, stride: int | None = None, unbroken: bool = False) -> Iterator[torch.Tensor]:
+            if unbroken:
+                return self._stretches(values, self._split(lengths, stride=1)[0])
             return self._batches(values, self._split(lengths, stride=stride)[0])
 
         done, best = Progress(), Arrays()

@@ -173,7 +173,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
 
     def _before_training(self, network: SparseTransformer, batches: Batches) -> None:
         if network.linear_skip is not None:
-            network.linear_skip.solve(self._anchored(batch) for batch in batches(stride=1))
+            network.linear_skip.solve(batches(unbroken=True), self._leads())
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:

@@ -86,9 +86,13 @@ class SparseTransformer(nn.Module):
             nn.init.zeros_(self.projection.weight)
             nn.init.zeros_(self.projection.bias)
 
+    def _silent(self) -> bool:
+        """Whether the transformer adds nothing, as before its first step."""
+        return not bool(self.projection.weight.any()) and not bool(self.projection.bias.any())
+
     def forward(self, window: Tensor) -> Tensor:
         """The next rows ``(b, H, C)`` of windows ``(b, L, C)``."""
-        if self.linear_skip is not None and not self.training and not bool(self.used):
+        if self.linear_skip is not None and not self.training and (not bool(self.used) or self._silent()):
             alone: Tensor = self.linear_skip(window)
             return alone
         memory = self.encoder(self.encoder_embedding(window))  # (b, L', D)
