@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DATA   ?= $(TISAT_DATA)
+JOBS   ?= 2
 # Tests write many small files and sync them: in memory where there is such a folder. Workers and children share compiled files.
 TESTED := TMPDIR=$(firstword $(TMPDIR) $(wildcard /dev/shm) /tmp) PYTHONDONTWRITEBYTECODE= $(BIN)/python
 
@@ -36,9 +37,10 @@ test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=fo
 	TISAT_DATA="$(DATA)" TISAT_HYPOTHESIS=slow $(TESTED) -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
 
 # Compiled loops are not seen; with NUMBA_DISABLE_JIT=1 they are, at a hundred times the cost.
-coverage: $(STAMP)  ## Which branches the quick suite takes: a table in the terminal
-	$(TESTED) -m coverage run -m pytest -q tests
-	$(TESTED) -m coverage report --skip-covered --sort=cover
+coverage: $(STAMP)  ## Which branches the quick suite takes: a table by room, and the lines of each file that no test reaches
+	mkdir -p build/coverage && rm -f build/coverage/measured*
+	$(TESTED) -m coverage run -m pytest --quiet --numprocesses $(JOBS) --dist worksteal --doctest-modules src tests
+	$(TESTED) tests/branches.py
 
 mutants: $(STAMP)  ## Break metrics and alarms on purpose, print what no test notices
 	$(TESTED) tests/mutants.py metrics sequential
