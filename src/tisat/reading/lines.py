@@ -66,7 +66,7 @@ class Writing:
     def _split(self, text: str, delimiter: str) -> list[str]:
         try:
             return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter))]
-        except (csv.Error, StopIteration) as error:
+        except csv.Error as error:
             raise SeriesError(f"A row must be one line of csv. Got {text[:SHOWN]!r} instead ({error}).") from None
 
     def cells(self, text: str, *, expected: int | None = None) -> list[str]:

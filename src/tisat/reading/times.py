@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._types import Flags
-from tisat.errors import ParameterError, SeriesError
+from tisat.errors import SeriesError
 from tisat.reading.clock import Times, offset_minutes, read_times, times_of
 from tisat.reading.dates import ISO, DateReader, guess_format
 from tisat.reading.zones import in_zone
@@ -31,7 +31,8 @@ def arrow_times(column: Any, *, name: str = "time") -> Times:
             utc = column.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
             values = np.asarray(utc.to_numpy(zero_copy_only=False))
             ahead = np.asarray(local.to_numpy(zero_copy_only=False)) - values
-            return Times(values, (ahead / np.timedelta64(1, "m")).round().astype(np.int16))
+            minutes = np.nan_to_num(ahead / np.timedelta64(1, "m")).round()  # 0 where the time is not known
+            return Times(values, minutes.astype(np.int16))
         if pa.types.is_temporal(kind):
             return Times(np.asarray(column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False)))
         if pa.types.is_string(kind) and len(column) and column.null_count == 0:
@@ -115,8 +116,6 @@ def in_time_order(
 ) -> tuple[Times, npt.NDArray[Any], Flags | None, list[str]]:
     """Rows in the order of their times and each time once, as far as was asked for, and what was done."""
     notes: list[str] = []
-    if dedup is not None and dedup not in DEDUPS:
-        raise ParameterError(f"--dedup must be {', '.join(DEDUPS[:-1])} or {DEDUPS[-1]}. Got {dedup!r} instead.")
     stamps, offsets = times.values, times.offsets
     if sort and (stamps[1:] < stamps[:-1]).any():
         order = np.argsort(stamps, kind="stable")

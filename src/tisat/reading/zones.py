@@ -76,7 +76,9 @@ def in_zone(times: Times, name: str) -> Times:
         steps = np.flatnonzero(np.diff(values[start:stop]) <= 0)
         if steps.size:  # the clock went back here
             offsets[start + int(steps[0]) + 1 : stop] = second[start + int(steps[0]) + 1 : stop]
-    return Times((values - offsets.astype(np.int64) * 60 * 10**9).view("datetime64[ns]"), offsets, times.note)
+    moved = (values - offsets.astype(np.int64) * 60 * 10**9).view("datetime64[ns]")
+    moved[np.isnat(times.values)] = np.datetime64("NaT")  # what is not known stays so
+    return Times(moved, offsets, times.note)
 
 
 def _runs(mask: Flags) -> list[tuple[int, int]]:
