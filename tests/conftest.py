@@ -2,7 +2,7 @@
 
 One thread a process: networks this small only lose by more, and by a factor of ten when the machine is busy. And no test passes
 or fails by the clock: hypothesis neither has a deadline nor calls a busy machine an error. ``TISAT_HYPOTHESIS=slow`` asks for a
-thousand examples where a test does not say how many, ``repeatable`` for the same ones each time.
+thousand examples where a test does not say how many, ``repeatable`` for the same ones each time, to the first that fails.
 """
 
 import os
@@ -10,10 +10,17 @@ import os
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 
 plain = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("tisat", plain)
 settings.register_profile("slow", plain, max_examples=1000)
-settings.register_profile("repeatable", plain, derandomize=True, database=None)
+settings.register_profile(
+    "repeatable",
+    plain,
+    derandomize=True,
+    database=None,
+    report_multiple_bugs=False,
+    phases=[Phase.explicit, Phase.generate],
+)
 settings.load_profile(os.environ.get("TISAT_HYPOTHESIS", "tisat"))

@@ -5,8 +5,13 @@ return value that is gone. A mutant that no test notices is printed with its lin
 nothing needs, or a change that changes nothing (say ``<`` for ``<=`` where equality cannot be).
 
 The tests of a package are run once under ``coverage`` to learn which of them touch which line; a mutant is then given only
-those, the quickest first. Lines of compiled loops cannot be seen that way: all tests of the package are run on them. Each mutant
-lives in a copy of ``src`` and in a process of its own; a test that takes five times what it usually does, and 20 seconds, has noticed.
+those, the quickest first. Lines of compiled loops cannot be seen that way: there, the tests count that touch a line which names
+the loop. A mutant inside a function is put into a fork of a process that has imported all tests, in place of the function's
+code; any other (a constant of a module, a default) into a copy of ``src`` and a process that imports it anew. A test that takes
+five times the processor time it usually does, and 5 seconds (25 where a loop is compiled anew), has noticed.
+
+What is judged is kept in ``build/mutants/PACKAGE/judged.jsonl``: a run that was interrupted goes on where it was, and a larger sample
+holds the smaller one. A mutant is judged again when its function has changed; ``--again`` does so for those that lived.
 """
 
 from __future__ import annotations
@@ -14,29 +19,33 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import gc
+import hashlib
 import importlib
+import json
 import os
-import random
+import pkgutil
 import resource
 import shutil
 import signal
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build" / "mutants"
 TESTS = {
     "metrics": ("tests/metrics", "tests/properties", "tests/contract/test_metrics.py", "tests/golden"),
     "sequential": ("tests/sequential", "tests/contract/test_rules.py", "tests/contract/test_toy_rule.py"),
 }
 QUIET = (
     "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "-o", "pythonpath=tests",
-    "-W", "ignore::pytest.PytestAssertRewriteWarning",
+    "-W", "ignore::pytest.PytestAssertRewriteWarning", "--doctest-modules",
 )  # fmt: skip
 COMPARED: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -47,6 +56,8 @@ COMPUTED: dict[type, type] = {
     ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
 LEAVE = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)  # what is said, not what is done
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+UNPLACED = 71  # what a child ends with when the change cannot be put into a function that lives
 
 
 @dataclass(frozen=True)
@@ -54,47 +65,18 @@ class Mutant:
     """One change: where it is, and what it makes of the line."""
 
     file: Path
-    place: int  # of the node among the file's places
+    source: str  # of the file with the change in it; its lines are numbered as before
+    lines: tuple[int, int]  # the statement's, both in it
     line: int
     was: str
     now: str
+    function: str  # the outermost that holds the change; empty in a module's or a class's own lines
+    first: int  # its first line
     compiled: bool
-
-    def source(self) -> str:
-        """The file with the change in it."""
-        tree = ast.parse(self.file.read_text())
-        target = next(node for number, (node, _) in enumerate(places(tree)) if number == self.place)
-        new = change(target)
-        for parent in ast.walk(tree):
-            for name, value in ast.iter_fields(parent):
-                if value is target:
-                    setattr(parent, name, new)
-                elif isinstance(value, list):
-                    value[:] = [new if each is target else each for each in value]
-        return ast.unparse(ast.fix_missing_locations(tree))
+    key: str
 
     def __str__(self) -> str:
-        return f"{self.file.relative_to(ROOT / 'src')}:{self.line}  {self.was}  ->  {self.now}"
-
-
-def places(tree: ast.AST, *, compiled: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Nodes that may be changed, with whether they lie in a compiled loop."""
-    for name, value in ast.iter_fields(tree):
-        if name in ("annotation", "returns", "decorator_list", "type_params"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or isinstance(child, LEAVE) or _only_for_readers(child):
-                continue
-            decorators = getattr(child, "decorator_list", [])
-            inside = compiled or any("compiled" in ast.unparse(each) for each in decorators)
-            yield child, inside
-            yield from places(child, compiled=inside)
-
-
-def _only_for_readers(node: ast.AST) -> bool:
-    """Docstrings, ``__all__``, imports for the type checker, warnings."""
-    text = ast.unparse(node) if isinstance(node, (ast.If, ast.Assign, ast.Expr)) else ""
-    return text.startswith(("if TYPE_CHECKING", "__all__", "warnings.warn", "'", '"'))
+        return f"{self.file.relative_to(ROOT / 'src' / 'tisat')}:{self.line}  {self.was}  ->  {self.now}"
 
 
 def change(node: ast.AST) -> ast.AST | None:
@@ -119,117 +101,368 @@ def change(node: ast.AST) -> ast.AST | None:
     return None
 
 
+def _only_for_readers(node: ast.AST) -> bool:
+    """Docstrings, ``__all__``, imports for the type checker, warnings."""
+    text = ast.unparse(node) if isinstance(node, (ast.If, ast.Assign, ast.Expr)) else ""
+    return text.startswith(("if TYPE_CHECKING", "__all__", "warnings.warn", "'", '"'))
+
+
+def places(
+    tree: ast.AST, outer: Any = None, name: str = "", statement: Any = None
+) -> Iterator[tuple[Any, Any, str, Any]]:
+    """Nodes that may be changed, with the outermost function that holds them, its name, and their statement."""
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or isinstance(child, LEAVE) or _only_for_readers(child):
+                continue
+            here, named = outer, name
+            if outer is None and isinstance(tree, FUNCTIONS) and field == "body":
+                here = tree
+            elif outer is None and isinstance(child, (*FUNCTIONS, ast.ClassDef)):
+                named = f"{name}.{child.name}".lstrip(".")
+            stands_in = child if isinstance(child, ast.stmt) else statement
+            yield child, here, named, stands_in
+            yield from places(child, here, named, stands_in)
+
+
 def mutants_of(file: Path) -> Iterator[Mutant]:
     """Every mutant of a file."""
-    kernels = file.name == "_kernels.py"  # compiled as a whole
-    for place, (node, compiled) in enumerate(places(ast.parse(file.read_text()), compiled=kernels)):
+    text = file.read_bytes()
+    begins = [0]
+    for each in text.splitlines(keepends=True):
+        begins.append(begins[-1] + len(each))
+    seen = collections.Counter[tuple[str, str, str]]()
+    wholes: dict[int, str] = {}  # of a function, by its node
+    for node, outer, name, statement in places(ast.parse(text)):
         new = change(node)
-        if new is not None:
-            yield Mutant(file, place, getattr(node, "lineno", 0), ast.unparse(node), ast.unparse(new), compiled)
+        if new is None:
+            continue
+        start, stop = begins[node.lineno - 1] + node.col_offset, begins[node.end_lineno - 1] + node.end_col_offset
+        was, now = ast.unparse(node), ast.unparse(ast.fix_missing_locations(new))
+        wide = "\n" * (node.end_lineno - node.lineno)  # what follows keeps its line
+        placed = f"({now}{wide})" if isinstance(node, ast.expr) else now + wide
+        seen[name, was, now] += 1
+        if id(outer or statement) not in wholes:
+            wholes[id(outer or statement)] = ast.unparse(outer or statement)
+        told = [str(file.relative_to(ROOT)), name, wholes[id(outer or statement)], was, now, seen[name, was, now]]
+        last = statement.body[0].lineno - 1 if hasattr(statement, "body") else statement.end_lineno
+        decorators = [] if outer is None else outer.decorator_list
+        yield Mutant(
+            file, (text[:start] + placed.encode() + text[stop:]).decode(), (statement.lineno, max(last, statement.lineno)),
+            node.lineno, was, now, name if outer else "", min([each.lineno for each in decorators], default=getattr(outer, "lineno", 0)),
+            file.name == "_kernels.py" or any("compiled" in ast.unparse(each) for each in decorators),
+            hashlib.sha256(json.dumps(told).encode()).hexdigest()[:20],
+        )  # fmt: skip
 
 
-class Touched:
-    """A pytest plugin: which lines of the package each test touches, and how long it takes."""
-
-    def __init__(self, coverage: Any) -> None:
-        self.coverage, self.seconds = coverage, collections.Counter[str]()
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.coverage.switch_context(nodeid)
-        self.begun = time.process_time()
-
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.seconds[nodeid] = time.process_time() - self.begun  # type: ignore[assignment]
+def sample_of(found: Iterable[Mutant], size: int, seed: int) -> list[Mutant]:
+    """A random sample that an edit elsewhere does not change, and that a larger one holds."""
+    return sorted(found, key=lambda each: hashlib.sha256(f"{seed} {each.key}".encode()).digest())[:size]
 
 
-class Chosen:
-    """A pytest plugin: only these tests (None: all), the quickest first."""
+class Learned:
+    """Which tests touch which line, and how long each takes: measured once for each file of tests, and kept."""
 
-    def __init__(self, names: set[str] | None, seconds: dict[str, float]) -> None:
-        self.names, self.seconds = names, seconds
+    def __init__(self, package: str, folder: Path) -> None:
+        self.package, self.folder = package, folder
+        self.file = folder.parent / "touched.json"
+        self.known: dict[str, Any] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        code = b"".join(each.read_bytes() for each in sorted((ROOT / "src/tisat" / package).rglob("*.py")))
+        self.code = hashlib.sha256(code).hexdigest()
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        # A loop that never ends is ended by the system: compiled code listens to nothing else.
-        signal.setitimer(signal.ITIMER_VIRTUAL, 20.0 + 5.0 * self.seconds.get(nodeid, 0.0))
+    def stamp(self, file: str) -> str:
+        """What the tests of a file and the package are now."""
+        return hashlib.sha256(self.code.encode() + Path(file).read_bytes()).hexdigest()
 
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        items[:] = [each for each in items if self.names is None or each.nodeid in self.names or "src/" in each.nodeid]
-        items.sort(key=lambda each: self.seconds.get(each.nodeid, 0.0))
+    def update(self, items: Sequence[Any]) -> None:
+        """Learn what is not known yet, in a child. All tests must pass."""
+        stamps = {file: self.stamp(file) for file in {_file_of(each) for each in items}}
+        self.known = {file: each for file, each in self.known.items() if stamps.get(file) == each["stamp"]}
+        new = [each for each in items if _file_of(each) not in self.known]
+        if not new:
+            return
+        print(f"{self.package}: learning which lines {len(new)} tests touch", flush=True)
+        log = self.folder.parent / "log"
+        if in_a_child(lambda: self._measure(new, stamps), log=log) != 0:
+            raise SystemExit(
+                f"The tests of {self.package} must pass before mutants are made:\n{log.read_text()[-3000:]}"
+            )
+        self.known = json.loads(self.file.read_text())
+
+    def _measure(self, items: Sequence[Any], stamps: dict[str, str]) -> int:
+        import coverage
+
+        source = [str(self.folder / "src" / "tisat" / self.package)]
+        measured = coverage.Coverage(data_file=None, source=source, config_file=False)
+        seconds: dict[str, float] = {}
+        measured.start()
+        failed = run(items, before=lambda item: measured.switch_context(item.nodeid), seconds=seconds)
+        measured.stop()
+        data = measured.get_data()
+        for file, stamp in stamps.items():
+            self.known.setdefault(file, {"stamp": stamp, "lines": {}, "seconds": {}})
+        for item in items:
+            self.known[_file_of(item)]["seconds"][item.nodeid] = seconds.get(item.nodeid, 0.0)
+        home = {item.nodeid: _file_of(item) for item in items}
+        for path in data.measured_files():
+            short = str(Path(path).relative_to(self.folder))
+            for line, names in data.contexts_by_lineno(path).items():
+                for name in set(names) & set(home):
+                    self.known[home[name]]["lines"].setdefault(f"{short}:{line}", []).append(name)
+        self.file.write_text(json.dumps(self.known))
+        return failed
+
+    def seconds(self, name: str) -> float:
+        """What a test usually takes."""
+        return float(next((each["seconds"][name] for each in self.known.values() if name in each["seconds"]), 0.0))
+
+    def touching(self, mutant: Mutant) -> set[str]:
+        """The tests a mutant is given."""
+        path = str(mutant.file.relative_to(ROOT))
+        if mutant.compiled:
+            wanted = set(_lines_that_name(self.package, mutant))
+        elif mutant.function:
+            wanted = {f"{path}:{line}" for line in range(mutant.lines[0], mutant.lines[1] + 1)}
+        else:  # anything that touches the file
+            wanted = {line for each in self.known.values() for line in each["lines"] if line.startswith(f"{path}:")}
+        return {
+            name for each in self.known.values() for line in wanted & set(each["lines"]) for name in each["lines"][line]
+        }
 
 
-def in_a_child(work: Any, *, limit: int, keep: Path | None = None) -> int:
-    """What ``work()`` returned in a process of its own: 0 where all tests passed."""
+def _file_of(item: Any) -> str:
+    return str(item.path)
+
+
+def _lines_that_name(package: str, mutant: Mutant) -> Iterator[str]:
+    """Lines of the package that name a compiled loop, or a function of its file that does."""
+    names = {mutant.function}
+    functions = [each for each in ast.walk(ast.parse(mutant.file.read_text())) if isinstance(each, FUNCTIONS)]
+    for _ in functions:
+        names |= {each.name for each in functions if names & {n.id for n in ast.walk(each) if isinstance(n, ast.Name)}}
+    for file in sorted((ROOT / "src/tisat" / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if getattr(node, "id", getattr(node, "attr", None)) in names:
+                yield f"{file.relative_to(ROOT)}:{node.lineno}"  # type: ignore[attr-defined]
+
+
+def run(items: Sequence[Any], *, before: Callable[[Any], None], seconds: dict[str, float] | None = None) -> int:
+    """Run tests that are collected, to the first that fails: how many failed."""
+    session = items[0].session
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        before(item)
+        begun = time.process_time()
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+        if seconds is not None:
+            seconds[item.nodeid] = time.process_time() - begun
+        if session.testsfailed:
+            return 1
+    return 0
+
+
+def in_a_child(work: Callable[[], int], *, log: Path, wall: float = 7200.0) -> int:
+    """What ``work()`` returned in a process of its own; minus the signal that ended it."""
     child = os.fork()
     if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        until = time.monotonic() + wall
+        while (found := os.waitpid(child, os.WNOHANG))[0] == 0:
+            if time.monotonic() > until:  # it waits for something that never comes
+                os.kill(child, signal.SIGKILL)
+            time.sleep(0.02)
+        return os.waitstatus_to_exitcode(found[1])
     code = 70
     try:
-        silent = os.open(keep or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        silent = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         code = int(work())
     except BaseException:  # the child must end here, whatever a mutant does
         traceback.print_exc()
     finally:
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
 
 
-def learn(package: str, folder: Path) -> tuple[dict[tuple[str, int], set[str]], dict[str, float]]:
-    """Tests by the line they touch, and their seconds. The tests must pass."""
-    import json
+def under_a_timer(item: Any, learned: Learned, mutant: Mutant) -> None:
+    """Say which test runs. One that never ends is ended by the system: compiled code listens to nothing else."""
+    (learned.folder.parent / "running").write_text(item.nodeid)
+    signal.setitimer(signal.ITIMER_PROF, (25.0 if mutant.compiled else 5.0) + 5.0 * learned.seconds(item.nodeid))
 
-    def work() -> int:
-        import coverage
+
+def place(mutant: Mutant, folder: Path, functions: Iterable[types.FunctionType]) -> bool:
+    """Put the change into these functions: whether there was one that it is of."""
+    path = str(folder / mutant.file.relative_to(ROOT))
+    pending, codes = [compile(mutant.source, path, "exec", dont_inherit=True)], {}
+    while pending:
+        code = pending.pop()
+        codes[code.co_qualname, code.co_firstlineno] = code
+        pending += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    inside = (mutant.function, mutant.first)
+    if inside not in codes:
+        return False
+    wanted = {at for at in codes if at == inside or at[0].startswith(f"{mutant.function}.<locals>.")}
+    if mutant.compiled:
+        _compile_anew()
+    placed = 0
+    for each in functions:
+        at = (each.__code__.co_qualname, each.__code__.co_firstlineno)
+        if each.__code__.co_filename == path and at in wanted:
+            each.__code__ = codes[at]
+            placed += at == inside
+    return placed > 0
+
+
+def _compile_anew() -> None:
+    """Loops are compiled from what they are now, never taken from the disk: numba knows what it kept by the time of the file."""
+    from numba.core import caching, dispatcher
+
+    dispatcher.Dispatcher.enable_caching = lambda self: None  # type: ignore[method-assign]
+    for each in gc.get_objects():
+        if isinstance(each, dispatcher.Dispatcher) and not each.overloads:
+            each._cache = caching.NullCache()  # type: ignore[attr-defined]
+
+
+class Judge:
+    """A pytest plugin: instead of running the tests, run those that touch each mutant in a fork that holds it."""
+
+    def __init__(self, package: str, folder: Path, mutants: Sequence[Mutant], tell: Callable[..., None]) -> None:
+        self.package, self.folder, self.mutants, self.tell = package, folder, mutants, tell
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        for each in pkgutil.walk_packages([str(self.folder / "src/tisat" / self.package)], f"tisat.{self.package}."):
+            importlib.import_module(each.name)
+        learned = Learned(self.package, self.folder)
+        learned.update(session.items)
+        inside = str(self.folder / "src" / "tisat" / self.package)
+        found = (each for each in gc.get_objects() if isinstance(each, types.FunctionType))
+        self.functions = [each for each in found if each.__code__.co_filename.startswith(inside)]
+        running, log = self.folder.parent / "running", self.folder.parent / "log"
+        for mutant in self.mutants:
+            names = learned.touching(mutant)
+            items = sorted((i for i in session.items if i.nodeid in names), key=lambda i: learned.seconds(i.nodeid))
+            if not items:
+                self.tell(mutant, 0, "no test touches it")
+                continue
+            running.write_text("")
+            code = UNPLACED
+            if mutant.function:
+                code = in_a_child(lambda: self._try(mutant, items, learned), log=log)  # noqa: B023
+            if code == UNPLACED:
+                code = in_a_child(lambda: self._anew(mutant, sorted(names)), log=log)  # noqa: B023
+            self.tell(mutant, code, running.read_text())
+        return True
+
+    def _try(self, mutant: Mutant, items: Sequence[Any], learned: Learned) -> int:
+        try:
+            if not place(mutant, self.folder, self.functions):
+                return UNPLACED
+        except ValueError:  # the new code has other free variables
+            return UNPLACED
+        return run(items, before=lambda item: under_a_timer(item, learned, mutant))
+
+    def _anew(self, mutant: Mutant, names: Sequence[str]) -> int:
+        """In an interpreter that imports the changed file: for what is done while a module is imported."""
+        placed = self.folder / mutant.file.relative_to(ROOT)
+        original, stamp = placed.read_bytes(), placed.stat()
+        placed.write_text(mutant.source)
+        (self.folder.parent / "names.json").write_text(json.dumps(names))
+        try:
+            return os.spawnv(os.P_WAIT, sys.executable, [sys.executable, __file__, self.package, "--inside"])
+        finally:
+            placed.write_bytes(original)
+            os.utime(placed, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+
+
+class Inside:
+    """A pytest plugin: these tests, the quickest first, under the timer."""
+
+    def __init__(self, names: Sequence[str], learned: Learned) -> None:
+        self.names, self.learned = set(names), learned
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        (self.learned.folder.parent / "running").write_text(nodeid)
+        signal.setitimer(signal.ITIMER_PROF, 25.0 + 5.0 * self.learned.seconds(nodeid))
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = sorted((i for i in items if i.nodeid in self.names), key=lambda i: self.learned.seconds(i.nodeid))
+
+
+def summary(package: str, judged: dict[str, Any], picked: Sequence[Mutant], found: int) -> str:
+    """How many live, and how the others were noticed."""
+    counts = collections.Counter(judged[each.key]["verdict"] for each in picked if each.key in judged)
+    told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
+    return f"{package}: {sum(counts.values())} of {len(picked)} mutants judged ({found} can be made): {told}"
+
+
+def verdict_of(code: int) -> str:
+    """What the end of a child says about the mutant in it."""
+    if code in (0, 5):
+        return "lives"
+    if code in (-signal.SIGPROF, -signal.SIGKILL, 128 + signal.SIGPROF):
+        return "ended by the timer"
+    if code in (1, 2):
+        return "killed"  # 2: a test could not even be imported
+    return "crashed" if code < 0 else f"not judged ({code})"
+
+
+def judge(package: str, chosen: argparse.Namespace) -> int:
+    """Judge a sample of the mutants of one package, and print how far it is."""
+    folder = KEPT / package / "copy"
+    kept = folder.parent / "judged.jsonl"
+    judged = {each["key"]: each for each in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
+    found = [each for file in sorted((ROOT / "src/tisat" / package).rglob("*.py")) for each in mutants_of(file)]
+    picked = sample_of((each for each in found if chosen.only in str(each)), chosen.sample, chosen.seed)
+    again = {"lives"} if chosen.again else set()
+    left = [each for each in picked if each.key not in judged or judged[each.key]["verdict"] in again]
+    print(f"{package}: seed {chosen.seed}, {len(picked)} mutants of {len(found)}, {len(left)} to judge", flush=True)
+    done = len(picked) - len(left)
+
+    def tell(mutant: Mutant, code: int, by: str) -> None:
+        nonlocal done
+        done += 1
+        verdict = verdict_of(code)
+        judged[mutant.key] = {"key": mutant.key, "mutant": f"{package}: {mutant}", "verdict": verdict, "by": by}
+        with kept.open("a") as file:
+            file.write(json.dumps(judged[mutant.key]) + "\n")
+        lived = sum(judged[each.key]["verdict"] == "lives" for each in picked if each.key in judged)
+        print(f"{package}  {done} of {len(picked)}, {lived} live.  {verdict}  {mutant}", flush=True)
+
+    if left:
         import pytest
 
-        measured = coverage.Coverage(
-            data_file=None, source=[str(folder / "src" / "tisat" / package)], config_file=False
-        )
-        plugin = Touched(measured)
-        measured.start()
-        found = pytest.main([*QUIET, *TESTS[package]], plugins=[plugin])
-        measured.stop()
-        data = measured.get_data()
-        lines = {str(Path(file).relative_to(folder)): data.contexts_by_lineno(file) for file in data.measured_files()}
-        (folder / "touched.json").write_text(json.dumps([lines, plugin.seconds]))
-        return int(found)
-
-    if in_a_child(work, limit=3000, keep=folder / "log") != 0:
-        raise SystemExit(
-            f"The tests of {package} must pass before mutants are made. They print:\n{(folder / 'log').read_text()[-3000:]}"
-        )
-    lines, seconds = json.loads((folder / "touched.json").read_text())
-    return {
-        (file, int(line)): set(names) - {""} for file, each in lines.items() for line, names in each.items()
-    }, seconds
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(ROOT / "src", folder / "src")
+        use(folder)
+        paths = [*TESTS[package], str(folder / "src" / "tisat" / package)]
+        pytest.main([*QUIET, "-s", *paths], plugins=[Judge(package, folder, left, tell)])
+    for each in picked:
+        if judged.get(each.key, {}).get("verdict") == "lives":
+            print(f"lives  {each}  ({judged[each.key]['by'] or 'no test noticed'})")
+    print(summary(package, judged, picked, len(found)), flush=True)
+    return 0
 
 
-def survives(
-    mutant: Mutant, folder: Path, touched: dict[tuple[str, int], set[str]], seconds: dict[str, float], package: str
-) -> bool:
-    """Whether all tests that touch the line pass."""
-    path = mutant.file.relative_to(ROOT)
-    names = None if mutant.compiled else touched.get((str(path), mutant.line), set())
-    files = TESTS[package] if names is None else sorted({name.partition("::")[0] for name in names})
-    limit = 30 + int(3 * sum(seconds.get(name, 0.0) for name in (seconds if names is None else names)))
-    placed = folder / path
-    original = placed.read_bytes()
-    if mutant.compiled:  # numba knows what it kept by the time of the file alone, and callers elsewhere hold copies
-        for kept in (folder / "src").rglob("*.nb?"):
-            kept.unlink()
-    placed.write_text(mutant.source())
+def inside(package: str) -> int:
+    """Run the tests that are named, on the copy as it is now."""
+    import pytest
 
-    def work() -> int:
-        import pytest
+    folder = KEPT / package / "copy"
+    use(folder)
+    names = json.loads((folder.parent / "names.json").read_text())
+    files = sorted({name.partition("::")[0] for name in names})
+    plugin = Inside(names, Learned(package, folder))
+    return int(pytest.main([*QUIET, *files], plugins=[plugin]))
 
-        return int(pytest.main([*QUIET, "--doctest-modules", str(placed), *files], plugins=[Chosen(names, seconds)]))
 
-    try:
-        return in_a_child(work, limit=limit) in (0, 5)  # 5: no test touches it
-    finally:
-        placed.write_bytes(original)
+def use(folder: Path) -> None:
+    """Import tisat from this copy, here and in processes that tests start."""
+    os.environ |= {"TISAT_DATA": "", "TISAT_HYPOTHESIS": "repeatable", "PYTHONPATH": str(folder / "src")}
+    sys.path[:] = [str(folder / "src"), *(each for each in sys.path if Path(each or ".").resolve() != ROOT / "src")]
+    sys.dont_write_bytecode = True  # two mutants of a second would share a file
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -239,29 +472,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=150, help="mutants of each package")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="mutants whose line, as it is printed, holds this")
+    parser.add_argument("--again", action="store_true", help="judge those that lived again")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
-    os.environ["TISAT_DATA"] = ""
-    os.environ["TISAT_HYPOTHESIS"] = "repeatable"
     os.chdir(ROOT)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name).resolve()
-        shutil.copytree(ROOT / "src", folder / "src")
-        sys.path[:] = [str(folder / "src"), *(each for each in sys.path if Path(each or ".").resolve() != ROOT / "src")]
-        os.environ["PYTHONPATH"] = str(folder / "src")
-        sys.dont_write_bytecode = True  # two mutants of a second would share a file
-        for each in ("pytest", "hypothesis", "numba", "scipy.stats", "sklearn.base", "pyarrow", "coverage"):
-            importlib.import_module(each)
-        for package in chosen.packages:
-            found = [m for file in sorted((ROOT / "src/tisat" / package).rglob("*.py")) for m in mutants_of(file)]
-            picked = [m for m in found if chosen.only in str(m)]
-            picked = random.Random(chosen.seed).sample(picked, min(chosen.sample, len(picked)))
-            touched, seconds = learn(package, folder)
-            alive = 0
-            for mutant in picked:
-                if survives(mutant, folder, touched, seconds, package):
-                    alive += 1
-                    print(f"lives  {mutant}", flush=True)
-            print(f"{package}: {alive} of {len(picked)} mutants live ({len(found)} can be made)", flush=True)
+    if chosen.inside:
+        return inside(chosen.packages[0])
+    for package in chosen.packages:
+        if (child := os.fork()) == 0:
+            os._exit(judge(package, chosen))
+        os.waitpid(child, 0)
     return 0
 
 

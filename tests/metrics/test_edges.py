@@ -116,3 +116,21 @@ def test_the_sweep_of_an_audit_is_the_protocol_of_the_benchmark():
     scores = np.random.default_rng(0).random(3000)
     found = metrics.audit(labels, scores, delta_max=20, n_simulations=1)
     assert [point.delta_max for point in found.sweep] == [10, 20, 50, 100, 500, 1000]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_the_area_of_pa_k_is_the_trapezoids_of_its_best_scores(steps):
+    scores = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3.5])
+    ends = [metrics.best_pa_k_f1(Y, scores, k=100 * i / steps).f1 for i in range(steps + 1)]
+    by_hand = sum((low + high) / 2 / steps for low, high in zip(ends[:-1], ends[1:], strict=True))
+    assert metrics.pa_k_auc(Y, scores, n_steps=steps) == pytest.approx(by_hand)
+    with pytest.raises(InputError, match="an integer >= 1. Got 0"):
+        metrics.pa_k_auc(Y, scores, n_steps=0)
+
+
+def test_at_a_threshold_the_floor_of_event_f1_is_the_best_fools_own_count():
+    labels = np.arange(400) % 100 < 10
+    on_off = np.arange(400) // 25 % 2 == 0
+    row = metrics.evaluate(labels, labels * 1.0, delta_max=25, threshold=0.5)["event F1"]
+    assert (row.fool, row.pooled) == ("on/off", 1.0)
+    assert row.floor == metrics.count_alarms(labels, on_off, delta_max=25).event_f1 > 0.5
