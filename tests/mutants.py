@@ -221,12 +221,12 @@ class Learned:
     def touching(self, mutant: Mutant) -> set[str]:
         """The tests a mutant is given."""
         path = str(mutant.file.relative_to(ROOT))
-        if mutant.compiled:
-            wanted = set(_lines_that_name(self.package, mutant))
-        elif mutant.function:
+        if mutant.function and not mutant.compiled:
             wanted = {f"{path}:{line}" for line in range(mutant.lines[0], mutant.lines[1] + 1)}
-        else:  # anything that touches the file
-            wanted = {line for each in self.known.values() for line in each["lines"] if line.startswith(f"{path}:")}
+        else:
+            wanted = set(_lines_that_name(self.package, mutant))
+        if not mutant.function:  # anything that touches the file
+            wanted |= {line for each in self.known.values() for line in each["lines"] if line.startswith(f"{path}:")}
         return {
             name for each in self.known.values() for line in wanted & set(each["lines"]) for name in each["lines"][line]
         }
@@ -237,9 +237,13 @@ def _file_of(item: Any) -> str:
 
 
 def _lines_that_name(package: str, mutant: Mutant) -> Iterator[str]:
-    """Lines of the package that name a compiled loop, or a function of its file that does."""
-    names = {mutant.function}
-    functions = [each for each in ast.walk(ast.parse(mutant.file.read_text())) if isinstance(each, FUNCTIONS)]
+    """Lines of the package that name a compiled loop or a constant, or a function of its file that does."""
+    nodes = list(ast.walk(ast.parse(mutant.file.read_text())))
+    functions = [each for each in nodes if isinstance(each, FUNCTIONS)]
+    set_here = (
+        n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno == mutant.lines[0]
+    )
+    names = {mutant.function} if mutant.function else {each.id for each in set_here}
     for _ in functions:
         names |= {each.name for each in functions if names & {n.id for n in ast.walk(each) if isinstance(n, ast.Name)}}
     for file in sorted((ROOT / "src/tisat" / package).rglob("*.py")):
