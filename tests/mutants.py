@@ -36,6 +36,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mutating import FUNCTIONS, ROOT, Mutant, mutants_of, sample_of
 
 KEPT = ROOT / "build" / "mutants"
@@ -57,7 +59,7 @@ class Learned:
         self.package, self.folder = package, folder
         self.file = folder.parent / "touched.json"
         self.known: dict[str, Any] = json.loads(self.file.read_text()) if self.file.exists() else {}
-        code = b"".join(each.read_bytes() for each in sorted((ROOT / "src/tisat" / package).rglob("*.py")))
+        code = b"".join(each.read_bytes() for each in sorted((folder / "src/tisat" / package).rglob("*.py")))
         self.code = hashlib.sha256(code).hexdigest()
 
     def stamp(self, file: str) -> str:
@@ -214,8 +216,17 @@ def _compile_anew() -> None:
 
     dispatcher.Dispatcher.enable_caching = lambda self: None  # type: ignore[method-assign]
     for each in gc.get_objects():
-        if isinstance(each, dispatcher.Dispatcher) and not each.overloads:
+        if issubclass(type(each), dispatcher.Dispatcher) and not each.overloads:
             each._cache = caching.NullCache()  # type: ignore[attr-defined]
+
+
+def warm() -> None:
+    """Do once what every child would do first: import what tests import late, start the compiler."""
+    for name in ("scipy.stats", "sklearn.base", "pandas", "pyarrow.csv", "pyarrow.parquet", "matplotlib.figure"):
+        importlib.import_module(name)
+    import numba
+
+    numba.njit(lambda x: x + 1.0)(np.zeros(2))
 
 
 class Judge:
@@ -229,9 +240,12 @@ class Judge:
             importlib.import_module(each.name)
         learned = Learned(self.package, self.folder)
         learned.update(session.items)
+        warm()
         inside = str(self.folder / "src" / "tisat" / self.package)
-        found = (each for each in gc.get_objects() if isinstance(each, types.FunctionType))
+        found = (each for each in gc.get_objects() if type(each) is types.FunctionType)
         self.functions = [each for each in found if each.__code__.co_filename.startswith(inside)]
+        gc.collect()
+        gc.freeze()  # children share what there is
         running, log = self.folder.parent / "running", self.folder.parent / "log"
         for mutant in self.mutants:
             names = learned.touching(mutant)

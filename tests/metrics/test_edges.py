@@ -135,3 +135,27 @@ def test_at_a_threshold_the_floor_of_event_f1_is_the_best_fools_own_count():
     row = metrics.evaluate(labels, labels * 1.0, delta_max=25, threshold=0.5)["event F1"]
     assert (row.fool, row.pooled) == ("on/off", 1.0)
     assert row.floor == metrics.count_alarms(labels, on_off, delta_max=25).event_f1 > 0.5
+
+
+def test_with_a_delay_in_instants_the_clock_changes_no_score():
+    rng = np.random.default_rng(1)
+    labels, scores = np.arange(90) % 30 > 24, rng.random(90)
+    stamps = np.cumsum(rng.integers(1, 100, 90)).astype(float)
+    for metric in (metrics.spd_score, metrics.best_event_f1):
+        assert metric(labels, scores, delta_max=3, timestamps=stamps) == metric(labels, scores, delta_max=3)
+    told, plain = (metrics.count_alarms(labels, scores > 0.9, delta_max=3, timestamps=t) for t in (stamps, None))
+    assert (told.true_alarms, told.n_false_alarms, told.average_delay) == (
+        plain.true_alarms,
+        plain.n_false_alarms,
+        plain.average_delay,
+    )
+    assert float(metrics.floors(labels, 3, timestamps=stamps).best) == float(metrics.floors(labels, 3).best)
+
+
+def test_the_mean_over_series_is_of_each_figure_by_itself():
+    found = metrics.instance_precision_recall([Y, 1 - Y, Y], [ACTIVE, ACTIVE, 1 - ACTIVE], threshold=0.5)
+    for figure in ("precision", "recall", "f1"):
+        each = [getattr(one, figure) for one in found.per_series]
+        assert len(set(each)) > 1
+        assert getattr(found.per_series_mean, figure) == pytest.approx(sum(each) / 3)
+    assert found.per_series_mean.precision != found.per_series_mean.recall
