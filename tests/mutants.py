@@ -22,7 +22,9 @@ import collections
 import gc
 import hashlib
 import importlib
+import itertools
 import json
+import math
 import os
 import pkgutil
 import resource
@@ -49,6 +51,7 @@ QUIET = (
     "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "-o", "pythonpath=tests",
     "-W", "ignore::pytest.PytestAssertRewriteWarning", "--doctest-modules",
 )  # fmt: skip
+UNFINISHED = "lives in the quickest tests"  # the others were not asked
 UNPLACED = 71  # what a child ends with when the change cannot be put into a function that lives
 
 
@@ -217,7 +220,7 @@ def _compile_anew() -> None:
     dispatcher.Dispatcher.enable_caching = lambda self: None  # type: ignore[method-assign]
     for each in gc.get_objects():
         if issubclass(type(each), dispatcher.Dispatcher) and not each.overloads:
-            each._cache = caching.NullCache()  # type: ignore[attr-defined]
+            each._cache = caching.NullCache()
 
 
 def warm() -> None:
@@ -232,8 +235,11 @@ def warm() -> None:
 class Judge:
     """A pytest plugin: instead of running the tests, run those that touch each mutant in a fork that holds it."""
 
-    def __init__(self, package: str, folder: Path, mutants: Sequence[Mutant], tell: Callable[..., None]) -> None:
+    def __init__(
+        self, package: str, folder: Path, mutants: Sequence[Mutant], tell: Callable[..., None], budget: float
+    ) -> None:
         self.package, self.folder, self.mutants, self.tell = package, folder, mutants, tell
+        self.budget = budget
 
     def pytest_runtestloop(self, session: Any) -> bool:
         for each in pkgutil.walk_packages([str(self.folder / "src/tisat" / self.package)], f"tisat.{self.package}."):
@@ -250,16 +256,19 @@ class Judge:
         for mutant in self.mutants:
             names = learned.touching(mutant)
             items = sorted((i for i in session.items if i.nodeid in names), key=lambda i: learned.seconds(i.nodeid))
+            spent = itertools.accumulate(learned.seconds(i.nodeid) for i in items)
+            few = [i for i, seconds in zip(items, spent, strict=True) if seconds <= self.budget]
             if not items:
                 self.tell(mutant, 0, "no test touches it")
                 continue
             running.write_text("")
             code = UNPLACED
-            if mutant.function:
-                code = in_a_child(lambda: self._try(mutant, items, learned), log=log)  # noqa: B023
+            if mutant.function and few:
+                code = in_a_child(lambda: self._try(mutant, few, learned), log=log)  # noqa: B023
             if code == UNPLACED:
+                few = items
                 code = in_a_child(lambda: self._anew(mutant, sorted(names)), log=log)  # noqa: B023
-            self.tell(mutant, code, running.read_text())
+            self.tell(mutant, code, running.read_text() if few == items else UNFINISHED)
         return True
 
     def _try(self, mutant: Mutant, items: Sequence[Any], learned: Learned) -> int:
@@ -322,7 +331,7 @@ def judge(package: str, chosen: argparse.Namespace) -> int:
     judged = {each["key"]: each for each in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
     found = [each for file in sorted((ROOT / "src/tisat" / package).rglob("*.py")) for each in mutants_of(file)]
     picked = sample_of((each for each in found if chosen.only in str(each)), chosen.sample, chosen.seed)
-    again = {"lives"} if chosen.again else set()
+    again = {UNFINISHED, *(["lives"] if chosen.again else [])} - ({UNFINISHED} if chosen.budget < math.inf else set())
     left = [each for each in picked if each.key not in judged or judged[each.key]["verdict"] in again]
     print(f"{package}: seed {chosen.seed}, {len(picked)} mutants of {len(found)}, {len(left)} to judge", flush=True)
     done = len(picked) - len(left)
@@ -331,10 +340,11 @@ def judge(package: str, chosen: argparse.Namespace) -> int:
         nonlocal done
         done += 1
         verdict = verdict_of(code)
+        verdict = UNFINISHED if (verdict, by) == ("lives", UNFINISHED) else verdict
         judged[mutant.key] = {"key": mutant.key, "mutant": f"{package}: {mutant}", "verdict": verdict, "by": by}
         with kept.open("a") as file:
             file.write(json.dumps(judged[mutant.key]) + "\n")
-        lived = sum(judged[each.key]["verdict"] == "lives" for each in picked if each.key in judged)
+        lived = sum(judged[each.key]["verdict"] in ("lives", UNFINISHED) for each in picked if each.key in judged)
         print(f"{package}  {done} of {len(picked)}, {lived} live.  {verdict}  {mutant}", flush=True)
 
     if left:
@@ -344,10 +354,10 @@ def judge(package: str, chosen: argparse.Namespace) -> int:
         shutil.copytree(ROOT / "src", folder / "src")
         use(folder)
         paths = [*TESTS[package], str(folder / "src" / "tisat" / package)]
-        pytest.main([*QUIET, "-s", *paths], plugins=[Judge(package, folder, left, tell)])
+        pytest.main([*QUIET, "-s", *paths], plugins=[Judge(package, folder, left, tell, chosen.budget)])
     for each in picked:
-        if judged.get(each.key, {}).get("verdict") == "lives":
-            print(f"lives  {each}  ({judged[each.key]['by'] or 'no test noticed'})")
+        if (verdict := judged.get(each.key, {}).get("verdict")) in ("lives", UNFINISHED):
+            print(f"{verdict}  {each}  ({judged[each.key]['by'] or 'no test noticed'})")
     print(summary(package, judged, picked, len(found)), flush=True)
     return 0
 
@@ -379,6 +389,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="mutants whose line, as it is printed, holds this")
     parser.add_argument("--again", action="store_true", help="judge those that lived again")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=math.inf,
+        help="seconds of tests a mutant is given; the next run without it goes on",
+    )
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     os.chdir(ROOT)

@@ -79,7 +79,8 @@ def places(
         if field in ("annotation", "returns", "decorator_list", "type_params"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or isinstance(child, LEAVE) or _only_for_readers(child):
+            guards = isinstance(child, ast.keyword) and child.arg == "strict"  # like an assertion
+            if not isinstance(child, ast.AST) or isinstance(child, LEAVE) or guards or _only_for_readers(child):
                 continue
             here, named = outer, name
             if outer is None and isinstance(tree, FUNCTIONS) and field == "body":
