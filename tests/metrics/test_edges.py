@@ -159,3 +159,9 @@ def test_the_mean_over_series_is_of_each_figure_by_itself():
         assert len(set(each)) > 1
         assert getattr(found.per_series_mean, figure) == pytest.approx(sum(each) / 3)
     assert found.per_series_mean.precision != found.per_series_mean.recall
+
+
+def test_a_curve_has_the_floors_of_its_labels():
+    scores = np.random.default_rng(2).random(90)
+    labels = np.arange(90) % 30 > 24
+    assert metrics.spd_curve(labels, scores, delta_max=3).floors.named == metrics.floors(labels, 3).named

@@ -25,6 +25,7 @@ def test_a_block_is_at_most_a_fifth_of_what_is_there():
     steps = np.repeat([0.0, 1.0], 200)  # the correlation is never lost in noise
     assert block_length(steps) == len(steps) // 5
     assert block_length(np.random.default_rng(1).normal(size=400)) < 40
+    assert block_length(np.arange(8000.0)) == 1000  # no longer, however long the memory
 
 
 def test_views_are_added_up():
