@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def plants() -> dict[str, Source]:
 
 
 @pytest.fixture(scope="session")
-def task_of(plants):
+def task_of(plants: dict[str, Source]) -> Callable[..., Task]:
     def make(detector: str = "last-value", entity: str = "plant-0", *, seed: int = 0, **params: object) -> Task:
         train, test = plants["plants"].pair(entity)
         return make_task(
@@ -38,7 +39,7 @@ def task_of(plants):
 
 
 @pytest.fixture(scope="session")
-def smoke(tmp_path_factory) -> tuple[Frozen, Results]:
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Frozen, Results]:
     folder = tmp_path_factory.mktemp("smoke")
     plan = read_experiment(ROOT / "experiments" / "smoke.toml")
     store = Store(folder)

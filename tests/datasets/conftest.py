@@ -13,12 +13,12 @@ from tisat.datasets import card
 
 
 @pytest.fixture
-def rng():
+def rng() -> np.random.Generator:
     return np.random.default_rng(4)
 
 
 @pytest.fixture
-def real_data():
+def real_data() -> Path:
     root = os.environ.get("TISAT_DATA")
     if not root or not Path(root).is_dir():
         pytest.skip("TISAT_DATA does not name a folder with the real data sets")
@@ -26,7 +26,7 @@ def real_data():
 
 
 @pytest.fixture
-def smd(tmp_path, rng):
+def smd(tmp_path: Path, rng: np.random.Generator) -> Path:
     """Three machines, of which machine-3-10 has labels but no values."""
     folder = tmp_path / "ServerMachineDataset"
     for part in ("train", "test", "test_label", "interpretation_label"):
@@ -41,7 +41,7 @@ def smd(tmp_path, rng):
     return tmp_path
 
 
-TELEMANOM = [
+TELEMANOM: list[tuple[str, str, list[list[int]], int]] = [
     ("P-1", "SMAP", [[2, 4], [9, 9]], 20),
     ("P-2", "SMAP", [[5, 8]], 15),
     ("C-1", "MSL", [[0, 3]], 12),
@@ -50,7 +50,7 @@ TELEMANOM = [
 
 
 @pytest.fixture
-def telemanom(tmp_path, rng):
+def telemanom(tmp_path: Path, rng: np.random.Generator) -> Path:
     """Two SMAP channels, P-2 in two rows of the labels as published, one MSL channel, and T-10 without a label."""
     folder = tmp_path / "telemanom"
     lines = ["chan_id,spacecraft,anomaly_sequences,class,num_values"]
@@ -67,7 +67,7 @@ def telemanom(tmp_path, rng):
 
 
 @pytest.fixture
-def psm(tmp_path, rng):
+def psm(tmp_path: Path, rng: np.random.Generator) -> Path:
     """26 columns, the first of them minutes; train has empty cells."""
     folder = tmp_path / "PSM"
     folder.mkdir()
@@ -84,7 +84,7 @@ def psm(tmp_path, rng):
     return tmp_path
 
 
-def swat_table(rows: int, *, start: int, attacks: dict[int, str], rng) -> list[list[str]]:
+def swat_table(rows: int, *, start: int, attacks: dict[int, str], rng: np.random.Generator) -> list[list[str]]:
     """The sheet as published: a title row, names and times with stray spaces, 'A ttack' among the labels."""
     names = card("swat").channel_names
     spaced = {"MV101", "AIT201", "MV201", "P201", "P202", "P204", "MV303"}
@@ -104,7 +104,7 @@ ATTACKS = {3: "Attack", 4: "A ttack", 5: " Attack", 9: "Attack "}
 
 
 @pytest.fixture
-def swat_sheets(rng):
+def swat_sheets(rng: np.random.Generator) -> dict[str, list[list[str]]]:
     """Normal log v0 and v1 and the attack log; the attack log crosses noon."""
     return {
         "SWaT_Dataset_Normal_v0": swat_table(14, start=NOON - 100, attacks={}, rng=rng),
@@ -114,7 +114,7 @@ def swat_sheets(rng):
 
 
 @pytest.fixture
-def swat(tmp_path, swat_sheets):
+def swat(tmp_path: Path, swat_sheets: dict[str, list[list[str]]]) -> Path:
     folder = tmp_path / "SWaT"
     folder.mkdir()
     for name, sheet in swat_sheets.items():

@@ -1,11 +1,16 @@
 """A small plant for the service: one model, made once."""
 
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 pytest.importorskip("msgspec", reason="pip install 'tisat[serve]'")
 pytest.importorskip("starlette", reason="pip install 'tisat[serve]'")
 
+from tisat._types import Array
 from tisat.serve.engine import Engine
 from tisat.serve.group import Group
 from tisat.serve.keeping import Limits
@@ -17,18 +22,18 @@ START = 1_770_000_000  # seconds since 1970 of the first row
 CHANNELS = ("temp", "flow", "power")
 
 
-def plant_rows(count, *, seed=0, fault=None):
+def plant_rows(count: int, *, seed: int = 0, fault: int | None = None) -> Array:
     """Rows ``(count, 3)`` that follow each other; from row ``fault`` on, temp is 8 too high for 30 rows."""
     rng = np.random.default_rng(seed)
     t = np.arange(count)[:, None]
-    rows = np.sin(t / 9.0 + np.arange(3)) + 0.1 * rng.normal(size=(count, 3)) + [60.0, 5.0, 1.0]
+    rows: Array = np.sin(t / 9.0 + np.arange(3)) + 0.1 * rng.normal(size=(count, 3)) + [60.0, 5.0, 1.0]
     if fault is not None:
         rows[fault : fault + 30, 0] += 8.0
     return rows
 
 
 @pytest.fixture(scope="session")
-def model(tmp_path_factory):
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a model with a period of one minute."""
     from tisat.detectors import LinearLast
     from tisat.series import Series
@@ -42,11 +47,13 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture
-def watch(model):
+def watch(model: Path) -> Watch:
     return Watch.load(model)
 
 
-def requests_of(entities=4, count=200, *, faulty=("e1",), size=100):
+def requests_of(
+    entities: int = 4, count: int = 200, *, faulty: Sequence[str] = ("e1",), size: int = 100
+) -> list[list[Row]]:
     """Requests with rows of several entities in order of time."""
     made = {f"e{i}": plant_rows(count, seed=i, fault=120 if f"e{i}" in faulty else None) for i in range(entities)}
     rows = [Row(entity=name, values=made[name][k].tolist(), time=START + 60 * k) for k in range(count) for name in made]
@@ -54,11 +61,13 @@ def requests_of(entities=4, count=200, *, faulty=("e1",), size=100):
 
 
 @pytest.fixture
-def engine_in(watch):
+def engine_in(watch: Watch) -> Iterator[Callable[..., Engine]]:
     """Makes engines on a folder; the clock stands still unless told otherwise."""
-    made = []
+    made: list[Engine] = []
 
-    def make(folder, *, save_rows=16, clock=lambda: float(START), **options):
+    def make(
+        folder: Path, *, save_rows: int = 16, clock: Callable[[], float] = lambda: float(START), **options: Any
+    ) -> Engine:
         group = {
             name: options.pop(name) for name in ("lateness", "silent_after", "match", "ignore_extra") if name in options
         }

@@ -7,17 +7,19 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 
-def free_port():
+def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+        return int(one.getsockname()[1])
 
 
-def find(name):
+def find(name: str) -> str:
     for path in (None, "/usr/sbin:/usr/local/sbin:/sbin"):
         found = shutil.which(name, path=path) if path else shutil.which(name)
         if found:
@@ -34,9 +36,11 @@ PACKAGES = {
 
 
 @contextlib.contextmanager
-def program(folder, *command, ready=None, port=None, seconds=30.0):
+def program(
+    folder: Path, *command: str | Path, ready: str | None = None, port: int = 0, seconds: float = 30.0
+) -> Iterator[subprocess.Popen[bytes]]:
     """A program that is up when the block begins: when ``ready`` answers, or its port takes connections."""
-    log = (folder / f"{command[0].rpartition('/')[2]}.log").open("wb")
+    log = (folder / f"{Path(command[0]).name}.log").open("wb")
     process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + seconds
@@ -55,11 +59,11 @@ def program(folder, *command, ready=None, port=None, seconds=30.0):
         log.close()
 
 
-def _up(ready, port):
+def _up(ready: str | None, port: int) -> bool:
     try:
         if ready is not None:
             with urllib.request.urlopen(ready, timeout=2) as answer:
-                return answer.status == 200
+                return bool(answer.status == 200)
         with socket.create_connection(("127.0.0.1", port), timeout=1):
             return True
     except (urllib.error.URLError, OSError):
@@ -67,7 +71,7 @@ def _up(ready, port):
 
 
 @contextlib.contextmanager
-def prometheus(folder, config="", *more):
+def prometheus(folder: Path, config: str = "", *more: str) -> Iterator[str]:
     """Prometheus with a receiver for remote write; its address."""
     port = free_port()
     (folder / "prometheus.yml").write_text(config or "global: {scrape_interval: 1s}\n")
@@ -81,7 +85,7 @@ def prometheus(folder, config="", *more):
 
 
 @contextlib.contextmanager
-def alertmanager(folder):
+def alertmanager(folder: Path) -> Iterator[str]:
     """Alertmanager without receivers; its address."""
     port = free_port()
     (folder / "alertmanager.yml").write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
@@ -95,7 +99,7 @@ def alertmanager(folder):
 
 
 @contextlib.contextmanager
-def victoria(folder):
+def victoria(folder: Path) -> Iterator[str]:
     """VictoriaMetrics; its address."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -107,7 +111,7 @@ def victoria(folder):
 
 
 @contextlib.contextmanager
-def mosquitto(folder):
+def mosquitto(folder: Path) -> Iterator[int]:
     """Mosquitto on this machine; its port."""
     port = free_port()
     (folder / "mosquitto.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n")

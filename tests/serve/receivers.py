@@ -3,18 +3,21 @@
 import json
 import threading
 import urllib.parse
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
 
 
 class Receiver:
     """Remembers requests as ``(path, headers, body)``; answers with ``code``."""
 
-    def __init__(self, answer=None):
-        self.requests, self.code = [], 200
+    def __init__(self, answer: Callable[[str, bytes], bytes] | None = None) -> None:
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
+        self.code = 200
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
+            def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 outer.requests.append((self.path, dict(self.headers), body))
                 content = answer(self.path, body) if answer else b"{}"
@@ -23,7 +26,7 @@ class Receiver:
                 self.end_headers()
                 self.wfile.write(content)
 
-            def log_message(self, *_):
+            def log_message(self, *_: object) -> None:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -31,19 +34,19 @@ class Receiver:
         self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.server.shutdown()
         self.server.server_close()
         self._thread.join()
 
 
-def like_prometheus(value):
+def like_prometheus(value: Callable[[str, str, float], object]) -> Callable[[str, bytes], bytes]:
     """Answers ``query_range``: ``value(query, entity, time)`` or None, for entities a and b."""
 
-    def answer(_, body):
+    def answer(_: str, body: bytes) -> bytes:
         asked = {key: one[0] for key, one in urllib.parse.parse_qs(body.decode()).items()}
         start, stop, step = (float(asked[name]) for name in ("start", "end", "step"))
         result = []

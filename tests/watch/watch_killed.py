@@ -10,6 +10,8 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +25,11 @@ from tisat.sequential.rules import Scored
 class Lines:
     """The input; kills the process before the line ``last``."""
 
-    def __init__(self, path, last):
+    def __init__(self, path: str, last: int | None) -> None:
         self.path, self.last = path, last
         self.buffer = self  # as sys.stdin has it: the lines as bytes
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[bytes]:
         with open(self.path, "rb") as file:
             for number, line in enumerate(file):
                 if number == self.last:
@@ -35,19 +37,20 @@ class Lines:
                 yield line
 
 
-def watch(model, source, state, output, last):
-    sys.stdin = Lines(source, last)
+def watch(model: str, source: str, state: str, output: str, last: int | None) -> None:
+    lines: Any = Lines(source, last)
+    sys.stdin = lines
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     main(
         ["watch", "--model", model, "--budget", "1/50 instants", "--state", state, "--every", "10", "--output", output]
     )
 
 
-def seen(state):
-    return read_artefact(state)[0]["note"]["lines"] if os.path.exists(state) else 0
+def seen(state: str) -> int:
+    return int(read_artefact(state)[0]["note"]["lines"]) if os.path.exists(state) else 0
 
 
-def child(arguments, last):
+def child(arguments: tuple[str, str, str, str], last: int | None) -> int:
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(SystemExit):
@@ -56,7 +59,7 @@ def child(arguments, last):
     return pid
 
 
-def warm_up(model):
+def warm_up(model: str) -> None:
     """Load and compile what every child needs, once."""
     detector = load(model)
     detector.points(np.zeros((50, detector.n_channels_)))
@@ -65,7 +68,7 @@ def warm_up(model):
     rule.start(threshold=1.0).update(Scored.of([0.0]))
 
 
-def run(model, source, state, output, kills, seed):
+def run(model: str, source: str, state: str, output: str, kills: str, seed: str) -> None:
     warm_up(model)
     rng = random.Random(int(seed))
     arguments = (model, source, state, output)
