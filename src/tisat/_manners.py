@@ -67,7 +67,7 @@ class OutlierManners:
         return hasattr(self, "nominal_")
 
     def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of scikit-learn's, next in line
         tags.estimator_type = "outlier_detector"
         tags.input_tags.allow_nan = True  # a missing value is NaN, and stays missing
         tags.target_tags.required = False

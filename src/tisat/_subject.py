@@ -72,7 +72,7 @@ class Subject:
 
 def _states(torch: Any) -> dict[str, bytes]:
     """The states of the global generators."""
-    found = {"numpy": np.random.get_state()[1].tobytes()}  # type: ignore[index]  # noqa: NPY002
+    found = {"numpy": np.random.get_state(legacy=False)["state"]["key"].tobytes()}  # noqa: NPY002
     return found if torch is None else {**found, "torch": torch.get_rng_state().numpy().tobytes()}
 
 

@@ -179,7 +179,7 @@ class Parametrized:
         for name, parameter in own.items():
             setattr(cls, name, _Declared(parameter))
         if "__init__" not in vars(cls) and (own or cls.__init__ is object.__init__):
-            cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
+            cls.__init__ = _constructor(cls)  # type: ignore[method-assign]  # the point of declaring
         if cls.__doc__ and "__doc__" in vars(cls):
             cls.__doc__ = _with_parameters(cls.__doc__, _own_parameters(cls))
 
@@ -299,7 +299,7 @@ def _constructor(cls: type[Parametrized]) -> Any:
         start = empty if parameter.start is NOT_SAID else parameter.start
         hint = next((vars(base)["__annotations__"][name] for base in cls.__mro__ if name in vars(base).get("__annotations__", {})), empty)  # fmt: skip
         arguments.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=start, annotation=hint))
-    __init__.__signature__ = inspect.Signature(arguments, return_annotation=None)  # type: ignore[attr-defined]
+    __init__.__signature__ = inspect.Signature(arguments, return_annotation=None)  # type: ignore[attr-defined]  # inspect looks here
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     __init__.__module__ = cls.__module__
     return __init__

@@ -196,16 +196,16 @@ class Results:
         for draw in range(FOOL_DRAWS):
             made = self.rule(rule)
 
-            def count(draw: int = draw, made: AlarmRule = made) -> EntityCounts:
+            def arrays(draw: int = draw, made: AlarmRule = made) -> dict[str, npt.NDArray[Any]]:
                 windows = [windows_of(self.labels(dataset, entity), delta_max) for entity in entities]
                 rng = np.random.default_rng([draw, 20221])
                 coins = [{"nominal": rng.random(FOOL_NOMINAL), "scores": rng.random(len(one))} for one in windows]
                 if made.feeds_back:
-                    return counts_of_rule([evidence_of(coin, made) for coin in coins], windows, made)
-                return counts_of_scores([statistic_of(coin, made) for coin in coins], windows)
+                    return counts_of_rule([evidence_of(coin, made) for coin in coins], windows, made).to_arrays()
+                return counts_of_scores([statistic_of(coin, made) for coin in coins], windows).to_arrays()
 
             key = ["fool", dataset, list(entities), draw, rule, made.params(), delta_max]
-            found.append(EntityCounts.of_arrays(self._kept(key, lambda count=count: count().to_arrays())))  # type: ignore[misc]
+            found.append(EntityCounts.of_arrays(self._kept(key, arrays)))
         return found
 
     def floors(self, dataset: str, entities: Sequence[str], delta_max: int) -> Floors:
@@ -234,6 +234,6 @@ class Results:
             return kept
         arrays = make()
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]  # no array is called allow_pickle
         write_bytes(file, buffer.getvalue())
         return arrays

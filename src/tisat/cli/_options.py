@@ -87,7 +87,7 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
         verb(**given, how=how)
 
     run.__name__, run.__doc__ = verb.__name__, verb.__doc__
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect looks here
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
 

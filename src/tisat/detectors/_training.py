@@ -195,7 +195,7 @@ class TrainedDetector(Detector, Generic[Network]):
     def _descend(self, optimizer: Optimizer, loss: torch.Tensor) -> None:
         """One step of ``optimizer`` down the gradient of ``loss``, clipped."""
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no types here
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         if self.gradient_clip is not None:
             torch.nn.utils.clip_grad_norm_(parameters, self.gradient_clip)

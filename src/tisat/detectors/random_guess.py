@@ -36,7 +36,9 @@ class _CoinStream:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         self.reset()
         self._drawn = int(state["drawn"])
-        self._generator.bit_generator.advance(self._drawn)  # type: ignore[attr-defined]
+        bits = self._generator.bit_generator
+        assert isinstance(bits, np.random.PCG64), "what default_rng makes"
+        bits.advance(self._drawn)
 
 
 class RandomGuess(Detector):

@@ -130,11 +130,14 @@ class Local:
 
     def _collect(self, job: Job[Item, Result], workers: Sequence[_Worker]) -> Iterator[tuple[_Worker | None, Result]]:
         """Results that are there, each with the worker that must go, if it must."""
-        busy = {worker.pipe: worker for worker in workers if worker.item is not None}
+        busy: dict[object, _Worker] = {worker.pipe: worker for worker in workers if worker.item is not None}
         first = min(worker.deadline for worker in busy.values())
-        ready = wait(list(busy), timeout=None if first == float("inf") else max(first - time.monotonic(), 0.0))
+        ready = wait(
+            [worker.pipe for worker in busy.values()],
+            timeout=None if first == float("inf") else max(first - time.monotonic(), 0.0),
+        )
         for pipe in ready:
-            worker = busy[pipe]  # type: ignore[index]
+            worker = busy[pipe]
             assert worker.item is not None
             try:
                 said = worker.pipe.recv()

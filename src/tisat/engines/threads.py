@@ -46,7 +46,7 @@ def environment_for_workers() -> Iterator[None]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """The libraries that are loaded use one thread inside, and as many as before afterwards."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     torch = sys.modules.get("torch")
     before = torch.get_num_threads() if torch is not None else 1

@@ -18,7 +18,7 @@ import numpy as np
 from tisat._types import Array, Flags, Integers
 
 
-def _window_records(scores, starts, stops):  # type: ignore[no-untyped-def]
+def _window_records(scores: Array, starts: Integers, stops: Integers) -> tuple[Array, Integers, Integers]:
     total = 0
     for i in range(starts.size):
         seen = False
@@ -46,7 +46,7 @@ def _window_records(scores, starts, stops):  # type: ignore[no-untyped-def]
     return values, positions, owners
 
 
-def _false_alarms(scores, outside, values, stride, steps):  # type: ignore[no-untyped-def]
+def _false_alarms(scores: Array, outside: Flags, values: Array, stride: int, steps: Integers) -> None:
     # values ascend; the level of an instant is how many of them it reaches, so it is active at values[j] iff j < level.
     # A run starts at t at the levels from level[t - 1] up to level[t]. It is raised again at t iff it has lasted: with
     # lasting[t] = min(level[t - stride .. t]), the runs of lasting are the long runs less their first stride instants, and
@@ -135,7 +135,7 @@ def _false_alarms(scores, outside, values, stride, steps):  # type: ignore[no-un
             current = low
 
 
-def _false_alarms_irregular(scores, outside, values, following, steps):  # type: ignore[no-untyped-def]
+def _false_alarms_irregular(scores: Array, outside: Flags, values: Array, following: Integers, steps: Integers) -> None:
     # As above, but the instant that re-raises t is following[t] > t (n: none). Raises of a run [u, v) are those on the path
     # from u before v; skip pointers (Myers 1983) find where the path leaves the run in a logarithmic number of steps.
     n = scores.size
@@ -181,7 +181,7 @@ def _false_alarms_irregular(scores, outside, values, following, steps):  # type:
             current = low
 
 
-def _expected_raises(following, outside, probabilities):  # type: ignore[no-untyped-def]
+def _expected_raises(following: Integers, outside: Flags, probabilities: Array) -> Array:
     # P(raised at t) for independent alarms: a run starts at t, or the raise that t follows has lasted until t.
     n = following.size
     expected = np.zeros(probabilities.size)
@@ -202,7 +202,7 @@ def _expected_raises(following, outside, probabilities):  # type: ignore[no-unty
     return expected
 
 
-def _missed_weights(order, groups, length, n_groups):  # type: ignore[no-untyped-def]
+def _missed_weights(order: Integers, groups: Integers, length: int, n_groups: int) -> Array:
     # Instants of one event are switched on in the order given; after each group, the weight of those still off. Two Fenwick
     # trees keep the number and the places of the off ones; next_off leads from a place to the first off one at or behind it.
     count = np.zeros(length + 1, np.float64)

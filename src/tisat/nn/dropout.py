@@ -48,7 +48,7 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return nn.functional.dropout(x, self.rate)
-        dropped: Tensor = _Masked.apply(x, self.rate)  # type: ignore[no-untyped-call]
+        dropped: Tensor = _Masked.apply(x, self.rate)  # type: ignore[no-untyped-call]  # torch has none
         return dropped
 
     def extra_repr(self) -> str:

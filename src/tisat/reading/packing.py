@@ -56,7 +56,7 @@ def check_unpacked(path: Path, unpacked: int) -> None:
 class _Counted(io.RawIOBase):
     """An unpacked stream that stops where a bomb begins."""
 
-    def __init__(self, path: Path, inner: IO[bytes]) -> None:
+    def __init__(self, path: Path, inner: IO[bytes] | gzip.GzipFile) -> None:
         super().__init__()
         self._path, self._inner, self._seen = path, inner, 0
 
@@ -91,7 +91,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as packed:
-                yield io.BufferedReader(_Counted(path, packed), 1 << 16)  # type: ignore[arg-type]
+                yield io.BufferedReader(_Counted(path, packed), 1 << 16)
         elif path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive)) as packed:
                 yield io.BufferedReader(_Counted(path, packed), 1 << 16)
