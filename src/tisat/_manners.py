@@ -30,12 +30,12 @@ class OutlierManners:
     channels_: tuple[str, ...]
     n_channels_: int
 
-    def fit_predict(self: Any, series: Any, y: object = None) -> npt.NDArray[np.int8]:
+    def fit_predict(self: Any, series: object, y: object = None) -> npt.NDArray[np.int8]:
         """Fit, and :meth:`predict` the same rows: 1 where a row exceeds ``threshold_``, else 0."""
         found: npt.NDArray[np.int8] = self.fit(series, y).predict(series)
         return found
 
-    def score_samples(self: Any, series: Any) -> Array:
+    def score_samples(self: Any, series: object) -> Array:
         """Minus :meth:`decision_function`: scikit-learn's sign, **lower** = more anomalous; NaN in warm-up."""
         return -np.asarray(self.decision_function(series))
 

@@ -56,7 +56,7 @@ class Parameter:
             changes.update(default=base.default, presets=base.presets)
         return replace(self, **changes)
 
-    def check(self, value: Any, whose: str) -> None:
+    def check(self, value: object, whose: str) -> None:
         """Refuse a value that is not what was declared."""
         if value is FROM_PRESET and self.presets:
             return

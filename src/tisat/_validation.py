@@ -85,7 +85,7 @@ def check_real(
     return number
 
 
-def check_choice(value: Any, name: str, whose: str, *, choices: Iterable[str], also: str = "") -> str:
+def check_choice(value: object, name: str, whose: str, *, choices: Iterable[str], also: str = "") -> str:
     """``value`` if it is one of ``choices``.
 
     Examples

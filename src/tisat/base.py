@@ -155,7 +155,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
 
     # ------------------------------------------------------------------ what users call
 
-    def fit(self, series: Any, y: object = None, *, holdout: float | None = None) -> Self:
+    def fit(self, series: object, y: object = None, *, holdout: float | None = None) -> Self:
         """Learn what is nominal.
 
         Parameters
@@ -172,7 +172,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         """
         return self._fit_series(series, holdout=holdout, learn=self._fit)
 
-    def _fit_series(self, series: Any, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]) -> Self:
+    def _fit_series(self, series: object, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]) -> Self:
         """:meth:`fit`, with what learns from the clean parts: a neural detector's has a checkpoint."""
         whose = type(self).__name__
         self._check_parameters()
@@ -213,7 +213,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         }
         return self
 
-    def adapted_to(self, series: Any) -> Self:
+    def adapted_to(self, series: object) -> Self:
         """The same model for one machine of many: its nominal points are from this series, what the model learned is not.
 
         For a model that was fitted on several machines alike; budgets are then kept for each by its own rows.
@@ -233,11 +233,11 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         }
         return mine
 
-    def decision_function(self, series: Any) -> Array:
+    def decision_function(self, series: object) -> Array:
         """Scores ``(T,)``: higher = more anomalous, NaN in warm-up and at unusable rows."""
         return self.aggregate(self.points(series))
 
-    def points(self, series: Any, *, period: float | None = None) -> Array:
+    def points(self, series: object, *, period: float | None = None) -> Array:
         """Points ``(T, m)``, what the alarm layer measures distances between; NaN where there is no score.
 
         Parameters
@@ -258,7 +258,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
         return np.asarray(np.maximum(np.minimum(rows, self.bounds_[1]), self.bounds_[0]))
 
-    def predict(self, series: Any, *, quantile: float = NOMINAL_QUANTILE) -> npt.NDArray[np.int8]:
+    def predict(self, series: object, *, quantile: float = NOMINAL_QUANTILE) -> npt.NDArray[np.int8]:
         """1 where the score exceeds this quantile of the nominal scores, else 0; warm-up is 0.
 
         For alarms that keep a false-alarm budget use :meth:`monitor` or :meth:`alarms`; this is the plain threshold.
@@ -275,7 +275,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
 
     # ------------------------------------------------------------------ what a watch asks for
 
-    def check_series(self, series: Any, *, ignore_extra: bool = False) -> Series:
+    def check_series(self, series: object, *, ignore_extra: bool = False) -> Series:
         """The series with this detector's channels in its order, by name where both have names; refused otherwise."""
         self._check_fitted()
         whose = type(self).__name__
@@ -335,7 +335,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         """What is usual in each channel, and beyond which values one is as gross as another."""
         self.bounds_, self.usual_ = bounds(parts), usual(parts)
 
-    def _check_training(self, series: Any, whose: str) -> list[Series]:
+    def _check_training(self, series: object, whose: str) -> list[Series]:
         many = as_many(series, whose=f"{whose}.fit")
         first = many[0].channels
         for number, one in enumerate(many):

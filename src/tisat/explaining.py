@@ -5,7 +5,7 @@ The words are made in :mod:`tisat.explanation`. This module knows no particular 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -28,8 +28,8 @@ class Explaining:
         def _points_of_windows(self, windows: Array) -> Array: ...
         def aggregate(self, points: Array) -> Array: ...  # noqa: D102
         def bounded(self, rows: Array) -> Array: ...  # noqa: D102
-        def check_series(self, series: Any, *, ignore_extra: bool = False) -> Series: ...  # noqa: D102
-        def points(self, series: Any, *, period: float | None = None) -> Array: ...  # noqa: D102
+        def check_series(self, series: object, *, ignore_extra: bool = False) -> Series: ...  # noqa: D102
+        def points(self, series: object, *, period: float | None = None) -> Array: ...  # noqa: D102
 
     def explain(self, row: Array, point: Array) -> Explanation:
         """Why a row is unusual: kind of fault, channels, what was seen and expected in the user's units.
@@ -44,7 +44,7 @@ class Explaining:
         self._check_fitted()
         return self._explain(np.asarray(row, dtype=np.float64), np.asarray(point, dtype=np.float64))
 
-    def expected(self, series: Any) -> tuple[Array, Array]:
+    def expected(self, series: object) -> tuple[Array, Array]:
         """What is expected of each channel at each row and the usual spread, ``(T, C)`` each, in the user's units.
 
         It is what :meth:`explain` says of the rows: a forecast where the detector makes one, else the usual value. NaN where there is no score.

@@ -164,7 +164,7 @@ def check_values(
 def check_sizes(params: Mapping[str, Any], *, whose: str) -> None:
     """Refuse parameters of a file that ask for more than a machine can give."""
 
-    def look(name: str, value: Any) -> None:
+    def look(name: str, value: object) -> None:
         if isinstance(value, Mapping):
             for key, item in value.items():
                 look(str(key), item)

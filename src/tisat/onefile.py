@@ -127,7 +127,7 @@ def _channels_of(plain: Mapping[str, Any], whose: str) -> int:
     return int(count)
 
 
-def _from_json(value: Any) -> Any:
+def _from_json(value: object) -> Any:
     """JSON has lists where Python had tuples; the package uses only tuples."""
     if isinstance(value, list):
         return tuple(_from_json(item) for item in value)

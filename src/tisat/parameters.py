@@ -54,7 +54,7 @@ class _Declared:
             return (self.parameter.presets or {})[instance._chosen_preset()]
         return value
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: Any, value: object) -> None:
         vars(instance)[self.parameter.name] = value
 
 
@@ -284,7 +284,7 @@ def _constructor(cls: type[Parametrized]) -> Any:
                 f"{cls.__name__}.{name} must have a value for every preset. {', '.join(sorted(lacking))} lacks one."
             )
 
-    def __init__(self: Any, **given: Any) -> None:  # noqa: N807
+    def __init__(self: Any, **given: object) -> None:  # noqa: N807
         for name in given:
             if name not in declared:
                 raise TypeError(_unknown(type(self), name))

@@ -383,7 +383,7 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
         ) from None
 
 
-def as_many(data: Any, *, whose: str = "tisat") -> list[Series]:
+def as_many(data: object, *, whose: str = "tisat") -> list[Series]:
     """One series or several: a list of anything :func:`as_series` takes, but a list of numbers or of rows is one series.
 
     Examples

@@ -166,7 +166,7 @@ def _span(seconds: float, *, digits: int = 3) -> str:
     return f"{seconds:.{digits}g} s"
 
 
-def suggest(data: Any) -> Suggestions:
+def suggest(data: object) -> Suggestions:
     """Look at nominal data and say which detectors are worth a try, and why.
 
     Parameters

@@ -144,11 +144,11 @@ def _areas(y: Array, s: Array, weights: Array, owner: Integers) -> tuple[Array, 
 
 
 def compare(
-    y_true: Any,
+    y_true: object,
     scores: Mapping[str, Any],
     *,
     delta_max: Delay = 100,
-    timestamps: Any = None,
+    timestamps: object = None,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     random_state: Seed = 0,

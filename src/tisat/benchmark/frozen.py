@@ -42,7 +42,7 @@ Row = TypeVar("Row")
 DIGITS = 6
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
 
 

@@ -49,7 +49,7 @@ def read_arrays(content: bytes) -> dict[str, Array] | None:
         return None
 
 
-def _whole(row: Any) -> bool:
+def _whole(row: object) -> bool:
     """Whether a line of the log is a result with everything that is asked of it."""
     return (
         isinstance(row, dict)

@@ -30,7 +30,7 @@ SEED_NAME = "random_state"  # the constructor argument that takes the seed
 HASH_DIGITS = 16  # of sha256: 64 bits, a clash among a million tasks has probability 1e-7
 
 
-def freeze(value: Any, *, whose: str) -> Plain:
+def freeze(value: object, *, whose: str) -> Plain:
     """``value`` with lists as tuples; refuses what JSON cannot say exactly.
 
     Examples

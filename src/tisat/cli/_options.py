@@ -82,7 +82,7 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
                 inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
             )
 
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         how = reading(**{name: given.pop(name) for name in READING if name not in own})
         verb(**given, how=how)
 

@@ -12,7 +12,7 @@ import typer
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """``value`` as JSON can say it: numpy becomes Python, NaN becomes null."""
     import numpy as np
 
@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """One JSON document on standard output."""
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 

@@ -66,7 +66,7 @@ class Look:
         return asdict(self)
 
 
-def look(data: Any) -> Look:
+def look(data: object) -> Look:
     """Look at a series, an array, a dataframe or a file.
 
     Parameters

@@ -5,8 +5,6 @@ Nothing here copies values, shuffles rows or looks at labels.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tisat._types import AnyFloats
@@ -15,7 +13,7 @@ from tisat.errors import ParameterError, SeriesError
 from tisat.series import Series, as_series
 
 
-def windows(series: Any, *, length: int, step: int = 1) -> AnyFloats:
+def windows(series: object, *, length: int, step: int = 1) -> AnyFloats:
     """All windows of ``length`` consecutive instants, as a read-only view that shares the series' memory.
 
     Parameters
@@ -45,7 +43,7 @@ def windows(series: Any, *, length: int, step: int = 1) -> AnyFloats:
     return view[::step].transpose(0, 2, 1)
 
 
-def split_tail(series: Any, *, share: float | None = None, rows: int | None = None) -> tuple[Series, Series]:
+def split_tail(series: object, *, share: float | None = None, rows: int | None = None) -> tuple[Series, Series]:
     """Head and tail of a training series: fit on the first, validate on the second.
 
     Parameters

@@ -69,7 +69,7 @@ class NeuralDetector(TrainedDetector[Network]):
 
     def fit(
         self,
-        series: Any,
+        series: object,
         y: object = None,
         *,
         holdout: float | None = None,
@@ -112,7 +112,7 @@ class NeuralDetector(TrainedDetector[Network]):
             scaled.append(Series((one.values - low) / span, channels=one.channels, name=one.name))
         return self.fit(scaled, holdout=0.0)
 
-    def adapted_to(self, series: Any) -> Self:
+    def adapted_to(self, series: object) -> Self:
         """The same network for one entity: scaling, spread and nominal points are learned from its rows, weights are not."""
         one = self.check_series(series)
         low, span = channel_ranges([one.values])

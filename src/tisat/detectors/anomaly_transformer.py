@@ -91,7 +91,7 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
                 f"The 'width' parameter of {type(self).__name__} must be a multiple of its {self.n_heads} heads. Got {self.width} instead."
             )
 
-    def published_scores(self, series: Any) -> Array:
+    def published_scores(self, series: object) -> Array:
         """Scores ``(T,)`` as published: windows laid end to end, every row scored within its window, with its future.
 
         A row's score depends on up to ``window - 1`` later rows and changes with the first row of the series, so it cannot

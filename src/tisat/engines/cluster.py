@@ -24,7 +24,7 @@ def _call(job: Any, item: Any) -> Any:
     return job(item)
 
 
-def _call_with(job: Any, item: Any, value: Any) -> Any:
+def _call_with(job: Any, item: Any, value: object) -> Any:
     return job.with_shared(item, value)
 
 

@@ -7,8 +7,6 @@ length 1 and the integrals are exact. It does not know whether an alarm came bef
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tisat._types import Array, Flags
@@ -90,7 +88,7 @@ def _mean_known(values: Array) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def affiliation_precision_recall(y_true: Any, y_score: Any, *, threshold: float) -> PrecisionRecall:
+def affiliation_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
     """Affiliation precision, recall and F1 of the instants with ``score >= threshold``.
 
     Its floor is high: alarms at random have precision of about one half in every zone, and recall near 1 when there are many; F1 of a coin or

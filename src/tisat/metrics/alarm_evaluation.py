@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -75,11 +74,11 @@ def _row(name: str, counts: Sequence[AlarmCounts]) -> AlarmRow:
 
 
 def evaluate_alarms(
-    y_true: Any,
-    active: Any,
+    y_true: object,
+    active: object,
     *,
     delta_max: Delay,
-    timestamps: Any = None,
+    timestamps: object = None,
     n_simulations: int = 100,
     random_state: Seed = 0,
 ) -> AlarmEvaluation:

@@ -177,7 +177,7 @@ def _pool(counts: Sequence[AlarmCounts]) -> AlarmCounts:
     )
 
 
-def count_active(active: Any, windows: Sequence[Windows], *, whose: str) -> AlarmCounts:
+def count_active(active: object, windows: Sequence[Windows], *, whose: str) -> AlarmCounts:
     """:func:`count_alarms` on windows that were already made."""
     masks = [check_labels(m, "active", whose) for m in series_list(active, like=windows, name="active", whose=whose)]
     for mask, window in zip(masks, windows, strict=True):
@@ -213,7 +213,7 @@ def count_raised(raised: Any, windows: Sequence[Windows], *, whose: str) -> Alar
     return _pool(counts)
 
 
-def count_alarms(y_true: Any, active: Any, *, delta_max: Delay, timestamps: Any = None) -> AlarmCounts:
+def count_alarms(y_true: object, active: object, *, delta_max: Delay, timestamps: object = None) -> AlarmCounts:
     """Alarms given as active masks, counted against labelled events.
 
     Parameters
@@ -239,7 +239,7 @@ def count_alarms(y_true: Any, active: Any, *, delta_max: Delay, timestamps: Any 
     return count_active(active, windows, whose="count_alarms")
 
 
-def count_raises(y_true: Any, raised: Any, *, delta_max: Delay, timestamps: Any = None) -> AlarmCounts:
+def count_raises(y_true: object, raised: object, *, delta_max: Delay, timestamps: object = None) -> AlarmCounts:
     """Alarms given as the instants at which they were raised, counted against labelled events.
 
     Each instant is one alarm, exactly as given: nothing is raised again. For a process that resets after every alarm.
@@ -262,7 +262,7 @@ def count_raises(y_true: Any, raised: Any, *, delta_max: Delay, timestamps: Any 
 
 
 def count_at_threshold(
-    y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None
+    y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
 ) -> AlarmCounts:
     """Alarms of a thresholded score (active where ``score >= threshold``; NaN never), counted against events.
 
@@ -275,7 +275,7 @@ def count_at_threshold(
 
 
 def _at_threshold(
-    y_true: Any, y_score: Any, threshold: float, delta_max: Delay, timestamps: Any, whose: str
+    y_true: object, y_score: object, threshold: float, delta_max: Delay, timestamps: object, whose: str
 ) -> AlarmCounts:
     level = check_real(threshold, "threshold", whose)
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
@@ -283,7 +283,9 @@ def _at_threshold(
     return count_active([s >= level for s in scores], windows, whose=whose)
 
 
-def detection_delay(y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None) -> Array:
+def detection_delay(
+    y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
+) -> Array:
     """The delay of each event, in order of time and series by series; a missed event has ``delta_max``.
 
     Instants, or seconds where ``delta_max`` is a duration.
@@ -297,7 +299,7 @@ def detection_delay(y_true: Any, y_score: Any, *, threshold: float, delta_max: D
 
 
 def average_detection_delay(
-    y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None
+    y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
 ) -> Score:
     """ADD: the mean delay over all events, missed ones at ``delta_max``; NaN without events. Always on: 0.
 
@@ -310,7 +312,9 @@ def average_detection_delay(
     return Score.of(counts.average_delay, [one.average_delay for one in counts.per_series or (counts,)])
 
 
-def alarm_precision(y_true: Any, y_score: Any, *, threshold: float, delta_max: Delay, timestamps: Any = None) -> Score:
+def alarm_precision(
+    y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
+) -> Score:
     """Detected events / (detected events + false alarms); NaN where no alarm counts either way.
 
     Its floor is what an alarm that is always on gets: S / (S + nominal instants / delta_max), about.

@@ -7,7 +7,6 @@ early nor late has a meaning. They are here because readers ask for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ def _pr(y: Flags, s: Array) -> float:
     return float(average_precision_score(y, ranked(s))) if y.any() else float("nan")
 
 
-def auc_roc(y_true: Any, y_score: Any) -> Score:
+def auc_roc(y_true: object, y_score: object) -> Score:
     """AUC-ROC on instants: how often an anomalous instant scores above a nominal one. A coin gets 0.5, whatever the labels.
 
     Beware: where 1 % of the instants are anomalous, 0.95 can still mean that nine alarms in ten are false; and an alarm at the end of an event counts as much as one at its onset.
@@ -65,7 +64,7 @@ def auc_roc(y_true: Any, y_score: Any) -> Score:
     return _pooled(_roc, label_score_pairs(y_true, y_score, whose="auc_roc"))
 
 
-def auc_pr(y_true: Any, y_score: Any) -> Score:
+def auc_pr(y_true: object, y_score: object) -> Score:
     """AUC-PR on instants (average precision). A coin gets the share of anomalous instants, so figures of two data sets cannot be compared.
 
     Beware: it is driven by the longest events, and says nothing about delay.

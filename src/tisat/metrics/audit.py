@@ -162,7 +162,7 @@ def _shown(delta_max: Delay) -> Delay:
     return delta_max
 
 
-def _time(stamps: Any, instant: int) -> str:
+def _time(stamps: object, instant: int) -> str:
     if stamps is None:
         return ""
     value = np.asarray(stamps)[instant]
@@ -170,12 +170,12 @@ def _time(stamps: Any, instant: int) -> str:
 
 
 def audit(
-    y_true: Any,
-    y_score: Any,
+    y_true: object,
+    y_score: object,
     *,
     delta_max: Delay = 100,
     threshold: float | None = None,
-    timestamps: Any = None,
+    timestamps: object = None,
     names: Sequence[str] | None = None,
     n_simulations: int = 3,
     random_state: Seed = 0,

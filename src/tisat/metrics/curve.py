@@ -109,7 +109,7 @@ def _curve(points: Points, score: Score, delta_max: Delay, counting: str, window
 
 
 def spd_curve(
-    y_true: Any, y_score: Any, *, delta_max: Delay, counting: str = "event", timestamps: Any = None
+    y_true: object, y_score: object, *, delta_max: Delay, counting: str = "event", timestamps: object = None
 ) -> SPDCurve:
     """Precision against normalised detection delay at every threshold that changes a delay.
 
@@ -144,21 +144,21 @@ def spd_curve(
 
 
 def spd_curve_of_active(
-    y_true: Any, active: Mapping[float, Any], *, delta_max: Delay, timestamps: Any = None
+    y_true: object, active: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
 ) -> SPDCurve:
     """The curve of an alarm process given as ``{threshold: active mask}``; see :func:`tisat.metrics.spd_score_of_active`."""
     return _process_curve(y_true, active, delta_max, timestamps, "spd_curve_of_active", raised=False)
 
 
 def spd_curve_of_raises(
-    y_true: Any, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: Any = None
+    y_true: object, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
 ) -> SPDCurve:
     """The curve of an alarm process given as ``{threshold: raise times}``; see :func:`tisat.metrics.spd_score_of_raises`."""
     return _process_curve(y_true, raised, delta_max, timestamps, "spd_curve_of_raises", raised=True)
 
 
 def _process_curve(
-    y_true: Any, family: Any, delta_max: Delay, timestamps: Any, whose: str, *, raised: bool
+    y_true: object, family: Any, delta_max: Delay, timestamps: object, whose: str, *, raised: bool
 ) -> SPDCurve:
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
     points = process_points(family, windows, raised=raised, whose=whose)

@@ -199,12 +199,12 @@ def _at_own_rate(
 
 
 def evaluate(
-    y_true: Any,
-    y_score: Any,
+    y_true: object,
+    y_score: object,
     *,
     delta_max: Delay,
     threshold: float | None = None,
-    timestamps: Any = None,
+    timestamps: object = None,
     max_buffer: int | None = None,
     n_simulations: int = 3,
     random_state: Seed = 0,

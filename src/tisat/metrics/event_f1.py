@@ -7,7 +7,6 @@ every distinct score is tried, by the same one-pass counting as SPD. It does not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ def _best(scores: Sequence[Array], windows: Sequence[Windows]) -> PrecisionRecal
     return best_f1(points.thresholds, points.true_alarms, points.false_alarms, float(points.n_events))
 
 
-def best_event_f1(y_true: Any, y_score: Any, *, delta_max: Delay, timestamps: Any = None) -> PrecisionRecall:
+def best_event_f1(y_true: object, y_score: object, *, delta_max: Delay, timestamps: object = None) -> PrecisionRecall:
     """Precision, recall and F1 of events and alarms at the threshold where F1 is best: an oracle's.
 
     Its floor: always on has recall 1 and one false alarm every ``delta_max``; on/off does better.

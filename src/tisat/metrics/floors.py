@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -209,11 +208,11 @@ def floors_of(windows: Sequence[Windows], *, counting: str, n_simulations: int, 
 
 
 def floors(
-    y_true: Any,
+    y_true: object,
     delta_max: Delay,
     *,
     counting: str = "event",
-    timestamps: Any = None,
+    timestamps: object = None,
     n_simulations: int = 10,
     random_state: Seed = 0,
 ) -> Floors:

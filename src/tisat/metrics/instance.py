@@ -65,7 +65,7 @@ class PrecisionRecall:
         return f"precision {self.precision:.4f}, recall {self.recall:.4f}, F1 {self.f1:.4f}{at}{many}"
 
 
-def label_score_pairs(y_true: Any, y_score: Any, *, whose: str) -> list[tuple[Flags, Array]]:
+def label_score_pairs(y_true: object, y_score: object, *, whose: str) -> list[tuple[Flags, Array]]:
     """Checked labels and scores, series by series."""
     labels = [check_labels(y, "y_true", whose) for y in series_list(y_true, name="y_true", whose=whose)]
     scores = [check_vector(s, "y_score", whose) for s in series_list(y_score, like=labels, name="y_score", whose=whose)]
@@ -101,7 +101,7 @@ def descending_counts(y: Flags, s: Array) -> tuple[Array, Integers, Integers]:
     return s[order][last], hits, np.arange(1, len(s) + 1)[last] - hits
 
 
-def instance_precision_recall(y_true: Any, y_score: Any, *, threshold: float) -> PrecisionRecall:
+def instance_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
     """Precision, recall and F1 of the instants with ``score >= threshold``.
 
     Its floor: a coin has the anomaly rate as precision, so F1 is at most 2r / (1 + r) for a rate r (always on).
@@ -126,7 +126,7 @@ def instance_precision_recall(y_true: Any, y_score: Any, *, threshold: float) ->
     return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0), threshold=level))
 
 
-def best_instance_f1(y_true: Any, y_score: Any) -> PrecisionRecall:
+def best_instance_f1(y_true: object, y_score: object) -> PrecisionRecall:
     """The best instance F1 over all thresholds: an oracle's, for it is chosen with the labels. Floor: 2r / (1 + r).
 
     Examples

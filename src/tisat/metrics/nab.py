@@ -7,7 +7,6 @@ events are taken for its windows. 0 is a detector that never alarms and 1 a perf
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def _normalised(
     return above / ((hit + missed) * windows)
 
 
-def nab_score(y_true: Any, y_score: Any, *, threshold: float | None = None, profile: str = "standard") -> Score:
+def nab_score(y_true: object, y_score: object, *, threshold: float | None = None, profile: str = "standard") -> Score:
     """The NAB score, 0 for a detector that never alarms and 1 for a perfect one; without a threshold the best there is (oracle).
 
     Beware: a false instant costs 0.11 and a found window pays 2, so that where windows are long (as in NAB itself) an alarm every now and then, or

@@ -6,8 +6,6 @@ point adjustment, under which random guessing wins; K = 100 is no adjustment. It
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tisat._types import Array, Flags
@@ -22,7 +20,7 @@ def _needed(length: int, k: float) -> int:
     return int(np.floor(k * length / 100 + 1e-9)) + 1
 
 
-def pa_k_precision_recall(y_true: Any, y_score: Any, *, threshold: float, k: float) -> PrecisionRecall:
+def pa_k_precision_recall(y_true: object, y_score: object, *, threshold: float, k: float) -> PrecisionRecall:
     """PA%K precision, recall and F1 at a threshold. Warning: for small ``k`` random guessing wins under this score.
 
     Parameters
@@ -85,7 +83,7 @@ def _parts(y: Flags, s: Array) -> tuple[list[Array], list[int], Array]:
     return ranked, [stop - start for start, stop in events], np.sort(s[~y & ~np.isnan(s)])
 
 
-def best_pa_k_f1(y_true: Any, y_score: Any, *, k: float) -> PrecisionRecall:
+def best_pa_k_f1(y_true: object, y_score: object, *, k: float) -> PrecisionRecall:
     """The best PA%K F1 over all thresholds: an oracle's. Warning: for small ``k`` random guessing wins under this score.
 
     Its floor for k = 0 is :func:`tisat.metrics.best_random_guess`, for k = 100 always on: 2r / (1 + r) at anomaly rate r.
@@ -109,7 +107,7 @@ def _together(parts: list[tuple[list[Array], list[int], Array]]) -> tuple[list[A
     )
 
 
-def pa_k_auc(y_true: Any, y_score: Any, *, n_steps: int = 20) -> Score:
+def pa_k_auc(y_true: object, y_score: object, *, n_steps: int = 20) -> Score:
     """The mean over K = 0..100 percent (by trapezoids) of the best PA%K F1, each K with its own best threshold.
 
     Its floor is between a coin's at K = 0 and always-on's at K = 100.

@@ -8,7 +8,6 @@ alarm are missed less the later they come. Exact over all thresholds. It does no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -92,7 +91,7 @@ def _area(pairs: Sequence[tuple[Flags, Array]], max_buffer: int) -> float:
     return float(np.mean(areas))
 
 
-def pate(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
+def pate(y_true: object, y_score: object, *, max_buffer: int) -> Score:
     """PATE: the area under proximity-aware precision and recall, averaged over buffers of 0 and ``max_buffer`` before and after events.
 
     Beware: the buffer before an event rewards alarms that no operator could have understood then; and as the area is over instants, a long

@@ -7,8 +7,6 @@ reproduce the tables of others and to show what a coin scores in the same row. T
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tisat._types import Array, Flags, Integers
@@ -43,7 +41,7 @@ def _best(peaks: Array, lengths: Integers, nominal: Array) -> PrecisionRecall:
     return best_f1(thresholds, hits, _reaching(nominal, thresholds), float(lengths.sum()))
 
 
-def adjusted_precision_recall(y_true: Any, y_score: Any, *, threshold: float) -> PrecisionRecall:
+def adjusted_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
     """Point-adjusted precision, recall and F1 at a threshold. Warning: random guessing wins under this score.
 
     An alarm with probability 0.01 at every instant has F1 0.96 on the labels of SWaT. Compare with
@@ -74,7 +72,7 @@ def adjusted_precision_recall(y_true: Any, y_score: Any, *, threshold: float) ->
     return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0), threshold=level))
 
 
-def best_adjusted_f1(y_true: Any, y_score: Any) -> PrecisionRecall:
+def best_adjusted_f1(y_true: object, y_score: object) -> PrecisionRecall:
     """The best point-adjusted F1 over all thresholds. Warning: random guessing wins under this score.
 
     Twice flattered: by the adjustment, and by a threshold chosen with the labels (an oracle's). Its floor is

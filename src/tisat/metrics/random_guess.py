@@ -7,7 +7,6 @@ Nothing here knows a detector or a score.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from tisat.metrics.instance import PrecisionRecall, pool
 from tisat.metrics.windows import series_list
 
 
-def _labels(labels: Any, whose: str) -> list[Flags]:
+def _labels(labels: object, whose: str) -> list[Flags]:
     return [check_labels(y, "labels", whose) for y in series_list(labels, name="labels", whose=whose)]
 
 
@@ -33,7 +32,7 @@ def _expected(lengths: Integers, nominal: int, p: float) -> PrecisionRecall:
     return PrecisionRecall.of_counts(hits, nominal * p, float(lengths.sum()) - hits)
 
 
-def random_guess(labels: Any, p: float = 0.01) -> PrecisionRecall:
+def random_guess(labels: object, p: float = 0.01) -> PrecisionRecall:
     """The adjusted precision, recall and F1 of alarms at random with probability ``p``, by closed form.
 
     ``TP = sum_i M_i (1 - (1 - p)^M_i)``, ``precision = TP / (TP + N p)``, ``recall = TP / sum_i M_i`` for N nominal instants and
@@ -64,7 +63,7 @@ def random_guess(labels: Any, p: float = 0.01) -> PrecisionRecall:
 
 
 def random_guess_simulated(
-    labels: Any, p: float = 0.01, *, n_simulations: int = 20, random_state: Seed = 0
+    labels: object, p: float = 0.01, *, n_simulations: int = 20, random_state: Seed = 0
 ) -> PrecisionRecall:
     """The same by throwing the coin at every instant: the check of the closed form.
 
@@ -94,7 +93,7 @@ def random_guess_simulated(
     return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0)))
 
 
-def best_random_guess(labels: Any, *, probabilities: Sequence[float] | None = None) -> tuple[float, PrecisionRecall]:
+def best_random_guess(labels: object, *, probabilities: Sequence[float] | None = None) -> tuple[float, PrecisionRecall]:
     """The coin with the best expected adjusted F1: its probability and its scores. The floor of a best adjusted F1.
 
     Parameters

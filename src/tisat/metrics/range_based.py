@@ -6,8 +6,6 @@ It knows ranges only, not delays nor thresholds beyond one.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tisat._types import Array, Flags, Integers
@@ -65,8 +63,8 @@ def combine(precision: float, recall: float, threshold: float) -> PrecisionRecal
 
 
 def range_precision_recall(
-    y_true: Any,
-    y_score: Any,
+    y_true: object,
+    y_score: object,
     *,
     threshold: float,
     existence: float = 0.0,

@@ -133,7 +133,9 @@ def score_windows(scores: Sequence[Array], windows: Sequence[Windows], *, counti
     return Score.of(pooled, list(single))
 
 
-def spd_score(y_true: Any, y_score: Any, *, delta_max: Delay, counting: str = "event", timestamps: Any = None) -> Score:
+def spd_score(
+    y_true: object, y_score: object, *, delta_max: Delay, counting: str = "event", timestamps: object = None
+) -> Score:
     """Sequence Precision-Delay, from 0 to 1; higher is better; 1 only for scores that rank every onset above all else.
 
     Read it beside :func:`tisat.metrics.floors`: an alarm that is always on does not score 0, and its score grows with
@@ -208,7 +210,9 @@ def score_process(family: Mapping[float, Any], windows: Sequence[Windows], *, ra
     return Score.of(pooled, single)
 
 
-def spd_score_of_active(y_true: Any, active: Mapping[float, Any], *, delta_max: Delay, timestamps: Any = None) -> Score:
+def spd_score_of_active(
+    y_true: object, active: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
+) -> Score:
     """SPD of an alarm process that is not a thresholded score, from its active masks at some thresholds.
 
     Parameters
@@ -229,7 +233,9 @@ def spd_score_of_active(y_true: Any, active: Mapping[float, Any], *, delta_max: 
     return score_process(active, windows, raised=False, whose="spd_score_of_active")
 
 
-def spd_score_of_raises(y_true: Any, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: Any = None) -> Score:
+def spd_score_of_raises(
+    y_true: object, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
+) -> Score:
     """SPD of an alarm process from the instants at which it raised alarms, at some thresholds.
 
     As :func:`spd_score_of_active`, but each instant given is one alarm and nothing is raised again.

@@ -8,7 +8,6 @@ not know delays: the buffer lies on both sides of an event, so an alarm before t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -90,7 +89,7 @@ def _roc_area(hits: Array, recall: Array, counts: tuple[Flags, Flags, int], *, n
     return area / negatives + (top + 1.0) / 2 * (1.0 - float(end) / negatives)
 
 
-def vus_roc(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
+def vus_roc(y_true: object, y_score: object, *, max_buffer: int) -> Score:
     """VUS-ROC: range-aware area under the ROC curve, averaged over buffers of 0 to ``max_buffer`` instants.
 
     Beware: a coin gets about 0.5, whatever the labels, and where events are rare 0.95 can still mean that most alarms are false. It rewards
@@ -118,7 +117,7 @@ def vus_roc(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
     return Score.over(pairs, lambda some: _volume(some, width, roc=True))
 
 
-def vus_pr(y_true: Any, y_score: Any, *, max_buffer: int) -> Score:
+def vus_pr(y_true: object, y_score: object, *, max_buffer: int) -> Score:
     """VUS-PR: range-aware area under precision and recall, averaged over buffers of 0 to ``max_buffer`` instants.
 
     Its floor is honest: a coin gets about the anomaly rate (a little more, since the buffers widen the events). It rewards nearness on both

@@ -187,7 +187,7 @@ def series_list(value: Any, *, like: Sequence[Any] | None = None, name: str, who
     return many
 
 
-def all_windows(y_true: Any, delta_max: Delay, *, timestamps: Any = None, whose: str) -> list[Windows]:
+def all_windows(y_true: object, delta_max: Delay, *, timestamps: object = None, whose: str) -> list[Windows]:
     """The windows of one series or of each in a list."""
     labels = series_list(y_true, name="y_true", whose=whose)
     stamps = (
@@ -198,7 +198,7 @@ def all_windows(y_true: Any, delta_max: Delay, *, timestamps: Any = None, whose:
     return [windows_of(y, delta_max, timestamps=t, whose=whose) for y, t in zip(labels, stamps, strict=True)]
 
 
-def all_scores(y_score: Any, windows: Sequence[Windows], *, whose: str) -> list[Array]:
+def all_scores(y_score: object, windows: Sequence[Windows], *, whose: str) -> list[Array]:
     """The scores of each series, checked against the windows; at least one of them is a number."""
     scores = [
         check_vector(s, "y_score", whose) for s in series_list(y_score, like=windows, name="y_score", whose=whose)

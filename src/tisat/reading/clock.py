@@ -71,7 +71,7 @@ def _beyond(time: object) -> SeriesError:
     return SeriesError(f"The time of a row must lie between the years 1678 and 2261. Got {str(time)[:60]!r} instead.")
 
 
-def read_time(time: Any, *, plain: bool = False) -> Moment:
+def read_time(time: object, *, plain: bool = False) -> Moment:
     """The time of one row.
 
     Parameters

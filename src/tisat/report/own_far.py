@@ -96,7 +96,7 @@ def own_study(
     detector: str = registry.DEFAULT,
     rule: str = "excess",
     method: str = "auto",
-    budget: Any = None,
+    budget: object = None,
     tail: float = 0.5,
     **options: Any,
 ) -> OwnStudy:

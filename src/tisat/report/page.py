@@ -111,7 +111,7 @@ class Section:
     folded: bool = False  # details: closed until somebody wants them
 
 
-def format_cell(value: Any) -> str:
+def format_cell(value: object) -> str:
     """A table cell: three decimals below 1000, thousands separated, a dash for what is undefined."""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
@@ -291,7 +291,7 @@ def _table(item: Table) -> str:
     return f"<div class='beside'>{table}<dl class='terms'>{words}</dl></div>"
 
 
-def _look(value: Any, *, left: bool, best: bool) -> str:
+def _look(value: object, *, left: bool, best: bool) -> str:
     short = isinstance(value, str) and len(value) <= SHORT
     said = _palette.tone(value) if isinstance(value, str) else ""
     return " ".join(name for name, on in (("left", left), ("best", best), ("short", short), (f"t-{said}", said)) if on)

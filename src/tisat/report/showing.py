@@ -33,7 +33,9 @@ class Page:
         write_bytes(path, self.html.encode())
 
 
-def show_anomalies(model: Any, series: Any, *, budget: Any = None, channels: int = 4, interactive: bool = False) -> Any:
+def show_anomalies(
+    model: Any, series: object, *, budget: object = None, channels: int = 4, interactive: bool = False
+) -> Any:
     """The alarms of a series in one picture: blamed channels with what was expected of them, evidence, threshold and alarms.
 
     Parameters

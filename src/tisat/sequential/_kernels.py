@@ -362,7 +362,7 @@ def log_evidence(distances: Array, log_floor: float, log_unit: float, evidence: 
 
 
 @compiled()
-def count_raised(active: Flags) -> int:
+def count_runs(active: Flags) -> int:
     """How many runs of active instants there are."""
     raised = 0
     before = False

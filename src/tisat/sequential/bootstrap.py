@@ -121,8 +121,8 @@ def _line(x: Array, y: Array) -> tuple[float, float, float]:
 def _count(rule: AlarmRule, sample: Array, at_rest: Array, threshold: float) -> int:
     """Alarms raised; a statistic that no alarm changes need not be computed again."""
     if rule.bounded:
-        return int(_kernels.count_raised(rule.accumulate(sample, threshold=threshold).active))
-    return int(_kernels.count_raised(at_rest >= threshold))
+        return int(_kernels.count_runs(rule.accumulate(sample, threshold=threshold).active))
+    return int(_kernels.count_runs(at_rest >= threshold))
 
 
 def period_curve(rule: AlarmRule, segments: Sequence[Array], *, rng: np.random.Generator) -> PeriodCurve:

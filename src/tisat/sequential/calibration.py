@@ -83,7 +83,7 @@ def _realised(
         if careful:
             threshold = formulas.raise_to_data(fold.rule, others, threshold, aim)
         trace = fold.rule.accumulate(fold.evidence, threshold=threshold)
-        alarms += _kernels.count_raised(trace.active)
+        alarms += _kernels.count_runs(trace.active)
         active += int(trace.active.sum())
         instants += fold.length
     return alarms, instants, active / instants

@@ -62,7 +62,7 @@ class Promise:
 
 def count_alarms(rule: AlarmRule, evidence: Array, threshold: float) -> int:
     """Alarms raised over evidence ``(T,)``."""
-    return int(_kernels.count_raised(rule.accumulate(evidence, threshold=threshold).active))
+    return int(_kernels.count_runs(rule.accumulate(evidence, threshold=threshold).active))
 
 
 def count_restarts(rule: AlarmRule, evidence: Array, threshold: float) -> int:

@@ -43,7 +43,7 @@ def independence(segments: Sequence[Array]) -> tuple[float, float]:
 
 def count_alarms(rule: AlarmRule, segments: Sequence[Array], threshold: float) -> int:
     """Alarms raised over stretches of evidence."""
-    return sum(_kernels.count_raised(rule.accumulate(segment, threshold=threshold).active) for segment in segments)
+    return sum(_kernels.count_runs(rule.accumulate(segment, threshold=threshold).active) for segment in segments)
 
 
 def by_formula(rule: PaperRule, method: str, segments: Sequence[Array], target: float) -> tuple[float, list[str]]:

@@ -206,7 +206,7 @@ class Proposal:
         return "\n".join(self.words)
 
 
-def propose(calibration: Calibration, record: EpisodeRecord, *, budget: Any = None) -> Proposal:
+def propose(calibration: Calibration, record: EpisodeRecord, *, budget: object = None) -> Proposal:
     """What the threshold would be with what was seen in operation, and what that would have meant.
 
     Parameters

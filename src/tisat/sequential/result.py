@@ -99,7 +99,7 @@ class Calibration:
             f"realised {realised} (95 % interval {self.low:.0f} to {high}; {self.alarms} in {self.instants} nominal instants)"
         )
 
-    def recalibrated(self, budget: Any, *, strict: bool | None = None) -> Calibration:
+    def recalibrated(self, budget: object, *, strict: bool | None = None) -> Calibration:
         """The calibration for another budget, from the nominal data kept here: nothing is trained again.
 
         Examples

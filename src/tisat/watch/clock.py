@@ -47,7 +47,7 @@ class RowClock:
         self.late = 0  # late or duplicate rows since the last good one
         self.steps: list[float] = []  # the first steps in seconds, until the pace is known
 
-    def read(self, time: Any) -> Moment:
+    def read(self, time: object) -> Moment:
         """The time of a row; an error where it cannot be one, and nothing has changed. A moment that was read already is taken as it is."""
         moment = time if isinstance(time, Moment) else read_time(time, plain=self.last is not None and not self.dates)
         if self.last is not None and moment.dates != self.dates:

@@ -55,7 +55,7 @@ class Scorer(Protocol):
     nominal_breaks_: Integers
     trained_on_: dict[str, Any]
 
-    def points(self, series: Any, *, period: float | None = None) -> Array:
+    def points(self, series: object, *, period: float | None = None) -> Array:
         """Points ``(T, m)`` of a series."""
 
     def aggregate(self, points: Array) -> Array:
@@ -64,7 +64,7 @@ class Scorer(Protocol):
     def views(self, points: Array) -> Array:
         """Scores ``(T, V)`` of each view."""
 
-    def check_series(self, series: Any, *, ignore_extra: bool = False) -> Series:
+    def check_series(self, series: object, *, ignore_extra: bool = False) -> Series:
         """The series with the detector's channels, in its order; refused where it cannot be."""
 
     def explain(self, row: Array, point: Array) -> Explanation:

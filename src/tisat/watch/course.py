@@ -26,7 +26,7 @@ class Taken(NamedTuple):
 
     status: str
     filled: Array | None  # (C,); None: nothing to push
-    time: Any  # as it was given
+    time: object  # as it was given
     stamp: Stamp  # as alarms carry it
     row: int = -1  # rows accepted before this one; -1: it was left out
     silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back

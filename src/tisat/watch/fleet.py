@@ -146,7 +146,7 @@ class Fleet:
         judged = iter(judge_all(known, exact=self.exact, roll=self._roll))
         return [next(judged) if verdict is None else verdict for verdict in found]
 
-    def update(self, rows: Mapping[str, Any], times: Any = None) -> dict[str, Verdict]:
+    def update(self, rows: Mapping[str, Any], times: object = None) -> dict[str, Verdict]:
         """The verdicts on one row of each of some entities.
 
         Parameters

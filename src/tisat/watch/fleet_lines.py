@@ -54,12 +54,12 @@ class FleetLines:
         found._refused = int(note.pop("refused", 0))
         return found, note
 
-    def update(self, row: tuple[str, Any], time: Any = None) -> NamedVerdict:
+    def update(self, row: tuple[str, Any], time: object = None) -> NamedVerdict:
         """The verdict on ``(machine, row)``."""
         entity, values = row
         return NamedVerdict(self.fleet.judge([(entity, values, time)])[0])
 
-    def refuse(self, reason: str, time: Any = None) -> NamedVerdict:
+    def refuse(self, reason: str, time: object = None) -> NamedVerdict:
         """The verdict on a line that could not be read."""
         self._refused += 1
         return NamedVerdict(Verdict(row=-1, status="refused", time=time, reason=reason))

@@ -160,7 +160,7 @@ class LineReader:
         except ValueError:
             raise SeriesError(f"A row must hold numbers. Got {','.join(cells)[:SHOWN]!r} instead.") from None
 
-    def _of_machine(self, named: Mapping[str, Any], row: Any) -> Any:
+    def _of_machine(self, named: Mapping[str, Any], row: object) -> Any:
         """The row, beside the machine it is of where a column says so."""
         if self._entity is None:
             return row

@@ -137,7 +137,7 @@ class Monitor:
 
     # ------------------------------------------------------------------ rows in, verdicts out
 
-    def update(self, row: Any, time: Any = None, *, learn: bool = True) -> Verdict:
+    def update(self, row: object, time: object = None, *, learn: bool = True) -> Verdict:
         """The verdict on the next row.
 
         Parameters
@@ -162,7 +162,7 @@ class Monitor:
 
         return judge_all([(self, row, time) for row, time in zip(items, stamps, strict=True)])
 
-    def take(self, row: Any, time: Any) -> Taken:
+    def take(self, row: object, time: object) -> Taken:
         """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
         values = self._read(row)
         stamp: Stamp = None
@@ -204,12 +204,12 @@ class Monitor:
         """Whether a row must be judged before the next one is gathered."""
         return self._windowed is None or self._windowed.one_at_a_time
 
-    def refuse(self, reason: str, time: Any = None) -> Verdict:
+    def refuse(self, reason: str, time: object = None) -> Verdict:
         """The verdict on a row that could not be read."""
         self.counts["refused"] += 1
         return self._left_out("refused", time, reason=reason)
 
-    def _left_out(self, status: str, time: Any, *, reason: str = "") -> Verdict:
+    def _left_out(self, status: str, time: object, *, reason: str = "") -> Verdict:
         return Verdict(
             row=-1, status=status, threshold=self._threshold, active=self.alarm is not None, time=time, reason=reason,
             entity=self.name,
@@ -247,7 +247,7 @@ class Monitor:
         """
         return self.record.label(row, word)
 
-    def propose(self, *, budget: Any = None) -> Proposal:
+    def propose(self, *, budget: object = None) -> Proposal:
         """Another threshold from what was seen and labelled, with its consequences; :meth:`Watch.adopt` puts it in force."""
         return propose(self.calibration, self.record, budget=budget)
 

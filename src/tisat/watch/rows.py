@@ -26,7 +26,7 @@ class RowReader:
         self._channels = tuple(channels)
         self._index = {channel: c for c, channel in enumerate(self._channels)}
 
-    def __call__(self, row: Any) -> Array:
+    def __call__(self, row: object) -> Array:
         """A row as ``(C,)`` floats; an error where it cannot be one, and nothing has changed."""
         if isinstance(row, Mapping):
             values = np.full(len(self._channels), np.nan)
@@ -68,7 +68,7 @@ class RowReader:
         return values
 
 
-def _number(value: Any, channel: str) -> float:
+def _number(value: object, channel: str) -> float:
     if isinstance(value, str | bytes | bool | complex) or (value is not None and not hasattr(value, "__float__")):
         raise SeriesError(f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead.")
     try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class AlarmsInOneStep:
     """Alarms of a series, by way of a :class:`tisat.watch.Watch`."""
 
-    def _watched(self, series: Any) -> tuple[Any, Any]:
+    def _watched(self, series: object) -> tuple[Any, Any]:
         """The detector that is watched, and the series as it sees it."""
         return self, series
 

@@ -26,7 +26,7 @@ class Verdict:
     raised: bool = False  # it was raised at this row
     cleared: bool = False  # it was on before this row and is not any more
     alarm: Alarm | None = None  # the alarm that was raised, cleared, or joined by further channels at this row
-    time: Any = None  # as it was given
+    time: object = None  # as it was given
     silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
     reason: str = ""  # why a row was refused
     entity: str = ""

@@ -74,11 +74,11 @@ class Watch:
         self,
         detector: str | Scorer = registry.DEFAULT,
         *,
-        budget: Any = None,
+        budget: object = None,
         rule: str | AlarmRule = DEFAULT_RULE,
         method: str = "auto",
         strict: bool = False,
-        period: Any = None,
+        period: object = None,
         random_state: int = 0,
     ) -> None:
         self.strict = strict
@@ -98,7 +98,7 @@ class Watch:
 
     # ------------------------------------------------------------------ fit and calibrate
 
-    def fit(self, series: Any, **options: Any) -> Self:
+    def fit(self, series: object, **options: Any) -> Self:
         """Fit the detector on nominal data, the rule on what it says of data it has not seen, and find the threshold.
 
         Parameters
@@ -110,7 +110,7 @@ class Watch:
         self.detector.fit(series, **options)
         return self.calibrate()
 
-    def calibrate(self, budget: Any = None) -> Self:
+    def calibrate(self, budget: object = None) -> Self:
         """Find the threshold for a budget, from what the fitted detector keeps of its nominal data."""
         if budget is not None:
             self.budget = budget
@@ -143,7 +143,7 @@ class Watch:
         return other
 
     def recalibrated(
-        self, budget: Any = None, *, rule: Any = None, method: str | None = None, period: Any = None
+        self, budget: object = None, *, rule: Any = None, method: str | None = None, period: object = None
     ) -> Watch:
         """The same watch for another budget, rule, method or sampling period; this one stays as it is."""
         other = Watch(
@@ -158,7 +158,7 @@ class Watch:
         other.reading = self.reading
         return other.calibrate()
 
-    def refitted(self, series: Any, *, budget: Any = None) -> Watch:
+    def refitted(self, series: object, *, budget: object = None) -> Watch:
         """The same detector and rule with their settings, fitted on other rows; this one stays as it is.
 
         Parameters
@@ -212,7 +212,7 @@ class Watch:
         given = {name: value for name, value in options.items() if value}
         return Series.read(path, **{**self.reading, **given})
 
-    def alarms(self, series: Any, *, any_period: bool = False, ignore_extra: bool = False) -> Alarms:
+    def alarms(self, series: object, *, any_period: bool = False, ignore_extra: bool = False) -> Alarms:
         """The alarms of a series.
 
         Parameters
@@ -297,7 +297,7 @@ class Watch:
         }
 
     @classmethod
-    def load(cls, path: str | Path, *, budget: Any = None) -> Watch:
+    def load(cls, path: str | Path, *, budget: object = None) -> Watch:
         """Read a watch back. The file of a bare detector becomes a watch with the default rule.
 
         Parameters
@@ -316,7 +316,7 @@ class Watch:
         tensors: Mapping[str, npt.NDArray[Any]],
         *,
         path: str | Path,
-        budget: Any = None,
+        budget: object = None,
     ) -> Watch:
         """The watch whose file holds these."""
         if document.get("kind") not in ("watch", "detector"):

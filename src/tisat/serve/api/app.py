@@ -33,7 +33,7 @@ WAITING_EVENTS = 256  # events one listener may be behind
 _encode = msgspec.json.Encoder().encode
 
 
-def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A JSON answer."""
     return Response(_encode(value), status, headers, "application/json")
 
