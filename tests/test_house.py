@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ from tisat import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+FILES = [
+    *SOURCES,
+    *(file for room in ("tests", "docs", "benchmarks", "experiments") for file in (ROOT / room).rglob("*.py")),
+]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 
 
@@ -27,6 +32,20 @@ def test_the_tools_agree(command):
         pytest.skip(f"{name} is not installed: pip install 'tisat[dev]'")
     found = subprocess.run([executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.returncode == 0, (found.stdout + found.stderr)[-3000:]
+
+
+def test_no_file_is_longer_than_400_lines():
+    long = {
+        str(file.relative_to(ROOT)): text.count("\n") for file in FILES if (text := file.read_text()).count("\n") > 400
+    }
+    assert long == {}, "find the seam"
+
+
+def test_mypy_holds_every_helper_of_the_tests():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    held = {file for pattern in settings["files"] for file in ROOT.glob(pattern)}
+    helpers = {file for file in (ROOT / "tests").rglob("*.py") if not file.name.startswith("test_")}
+    assert helpers <= held
 
 
 def test_nothing_unpickles():

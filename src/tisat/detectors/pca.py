@@ -27,10 +27,9 @@ class PCA(StandardWindowDetector):
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> common = rng.standard_normal((500, 1))
-    >>> train = common + 0.1 * rng.standard_normal((500, 3))  # three channels that move together
-    >>> points = PCA(window=1).fit(train).points([[3.0, 3.0, 3.0], [1.0, 1.0, -1.0]])
+    >>> load = np.sin(np.arange(500.0))[:, None]
+    >>> three = load + 0.1 * np.random.default_rng(0).standard_normal((500, 3))  # channels that move together
+    >>> points = PCA(window=1).fit(three).points([[3.0, 3.0, 3.0], [1.0, 1.0, -1.0]])
     >>> points.argmax(axis=1)[1], bool(points[0].max() < points[1].max())  # the one that left, and how far it went
     (np.int64(2), True)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,27 @@ def stray_cell(path: Path, form: Format, text: Collection[str]) -> DataFileError
     return explain(path, names=form.header, numeric=frozenset(good), form=form) if good else None
 
 
+@contextmanager
+def _open_csv(path: Path, form: Format, names: Sequence[str], **convert: Any) -> Iterator[Any]:
+    """Arrow's reader of a text file, batch by batch; ``convert`` says more of what cells become."""
+    from pyarrow import csv as arrow_csv
+
+    # One thread: with more the reader parses ahead of us, and memory follows the file again.
+    read = arrow_csv.ReadOptions(
+        column_names=list(names), skip_rows=form.skip, block_size=form.block, use_threads=False
+    )
+    parse = arrow_csv.ParseOptions(delimiter=form.delimiter)
+    become = arrow_csv.ConvertOptions(
+        null_values=spellings(), strings_can_be_null=True, decimal_point=form.decimal, **convert
+    )
+    # Our own file object: given a path, arrow reads dozens of blocks ahead.
+    with (
+        open_text(path, form) as file,
+        arrow_csv.open_csv(file, read_options=read, parse_options=parse, convert_options=become) as reader,
+    ):
+        yield reader
+
+
 def text_batches(
     path: Path,
     *,
@@ -118,7 +140,6 @@ def text_batches(
     written, where more is known than ``skip``, ``delimiter`` and ``decimal``.
     """
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
 
     form = Format(tuple(names), skip=skip, delimiter=delimiter, decimal=decimal) if form is None else form
     numbers = frozenset(numeric)
@@ -126,25 +147,8 @@ def text_batches(
     plain = numbers - grouped
     kinds = {name: pa.float64() if name in plain else (types or {}).get(name, pa.string()) for name in names}
     try:
-        # Our own file object: given a path, arrow reads dozens of blocks ahead.
-        with (
-            open_text(path, form) as file,
-            arrow_csv.open_csv(
-                file,
-                # One thread: with more the reader parses ahead of us, and memory follows the file again.
-                read_options=arrow_csv.ReadOptions(
-                    column_names=list(names), skip_rows=form.skip, block_size=form.block, use_threads=False
-                ),
-                parse_options=arrow_csv.ParseOptions(delimiter=form.delimiter),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=kinds,
-                    null_values=spellings(),
-                    strings_can_be_null=True,
-                    decimal_point=form.decimal,
-                    include_columns=None if only is None else list(only),
-                ),
-            ) as reader,
-        ):
+        columns = None if only is None else list(only)
+        with _open_csv(path, form, names, column_types=kinds, include_columns=columns) as reader:
             for batch in reader:
                 yield _ungroup(batch, grouped, form) if grouped else batch
     except (pa.ArrowInvalid, OSError) as error:
@@ -169,7 +173,6 @@ def _ungroup(batch: Any, grouped: Collection[str], form: Format) -> Any:
 def text_schema(path: Path, form: Format) -> dict[str, Any]:
     """The columns of a text file with a header, and the types that its first block suggests."""
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
 
     line = form.skip if form.skip == 1 else None
     if "" in form.header:
@@ -181,22 +184,8 @@ def text_schema(path: Path, form: Format) -> dict[str, Any]:
     if len(form.header) > WIDE and _all_plain_numbers(path, form):
         return dict.fromkeys(form.header, pa.float64())
     try:
-        with (
-            open_text(path, form) as file,
-            arrow_csv.open_csv(
-                file,
-                read_options=arrow_csv.ReadOptions(
-                    column_names=list(form.header), skip_rows=form.skip, block_size=form.block, use_threads=False
-                ),
-                parse_options=arrow_csv.ParseOptions(delimiter=form.delimiter),
-                convert_options=arrow_csv.ConvertOptions(
-                    null_values=spellings(), strings_can_be_null=True, decimal_point=form.decimal
-                ),
-            ) as reader,
-        ):
-            first = None
-            if form.thousands:
-                first = next(iter(reader), None)
+        with _open_csv(path, form, form.header) as reader:
+            first = next(iter(reader), None) if form.thousands else None
             return {field.name: _kind(field, first, form) for field in reader.schema}
     except (pa.ArrowInvalid, OSError) as error:
         if "Empty CSV file" in str(error):
