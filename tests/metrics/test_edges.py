@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -88,13 +89,14 @@ def test_volumes_where_everything_is_an_event_or_nothing_is_scored():
     assert metrics.pate([Y, Y], scores, max_buffer=2).per_series[1] == 0.0
 
 
-def test_every_series_has_a_score_of_its_own():
-    score = metrics.vus_pr([Y, 1 - Y], [ACTIVE, ACTIVE], max_buffer=1)
-    assert len(score.per_series) == 2
-    assert score.per_series == (
-        float(metrics.vus_pr(Y, ACTIVE, max_buffer=1)),
-        float(metrics.vus_pr(1 - Y, ACTIVE, max_buffer=1)),
-    )
+@pytest.mark.parametrize(
+    "metric",
+    [partial(m, max_buffer=1) for m in (metrics.vus_pr, metrics.vus_roc, metrics.pate)]
+    + [partial(metrics.spd_score, delta_max=2), metrics.pa_k_auc, metrics.auc_pr, metrics.auc_roc],
+)
+def test_every_series_has_a_score_of_its_own(metric):
+    score = metric([Y, 1 - Y], [ACTIVE, ACTIVE])
+    assert score.per_series == (float(metric(Y, ACTIVE)), float(metric(1 - Y, ACTIVE)))
 
 
 def test_in_irregular_time_an_alarm_is_not_raised_again_where_its_run_has_ended():

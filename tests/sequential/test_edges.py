@@ -1,16 +1,22 @@
 """Thresholds and sums at their edges: too little evidence, evidence that never rises, views that change."""
 
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tisat.errors import InputError
+from tisat import Series
+from tisat.errors import CalibrationWarning, InputError
+from tisat.sequential import Alarm, PaperRule, calibrate, raise_alarms
 from tisat.sequential.bootstrap import PeriodCurve, _line, block_length, flat, period_curve
 from tisat.sequential.budget import Budget
 from tisat.sequential.cusum import CompressedSum
 from tisat.sequential.decay import paper_decay
-from tisat.sequential.formulas import independence
+from tisat.sequential.evidence import KNNEvidence
+from tisat.sequential.formulas import by_formula, independence
+from tisat.sequential.picture import draw
 from tisat.sequential.rules import make_rule
 
 
@@ -105,3 +111,53 @@ def test_the_closed_form_says_where_it_means_nothing():
 def test_a_period_in_the_words_of_a_budget(instants, said):
     assert Budget.parse("1/week", period=1.0).say(instants) == said
     assert Budget.parse("1/500 instants").say(30.0) == "1 in 30 instants"
+
+
+@pytest.mark.parametrize(
+    ("m", "volume"), [(1, lambda r: 2 * r), (2, lambda r: math.pi * r**2), (3, lambda r: 4 / 3 * math.pi * r**3)]
+)
+def test_the_ball_of_the_theorem_has_the_volume_of_a_ball(m, volume):
+    found = KNNEvidence().fit(np.random.default_rng(0).random((200, m)))
+    assert math.exp(found.log_ball) == pytest.approx(volume(found.d_alpha_))
+
+
+@pytest.mark.parametrize("method", ["printed", "other-root"])
+def test_the_theorems_threshold_and_what_it_takes_for_granted(method):
+    points = np.random.default_rng(0).random((900, 2)) * 21.0  # about one in a unit of area, as the theorem has it
+    rule = PaperRule()
+    with pytest.warns(CalibrationWarning, match="trivial root"):
+        found = calibrate(rule, points, "1/300 instants", method=method)
+    knn = rule.knn_
+    decay, _ = paper_decay(log_ball=knn.log_ball, largest=knn.largest_, printed=method == "printed")
+    assert by_formula(rule, method, [], 300.0)[0] == pytest.approx(math.log(300.0) / decay)
+    assert found.threshold >= math.log(300.0) / decay * (1 - 1e-9)  # raised where the data break it
+    assert "intensity 1" not in " ".join(by_formula(rule, method, [], 300.0)[1])
+    rule.fit(10.0 * points)
+    assert "intensity 1; here v_m mean(d^m)" in " ".join(by_formula(rule, method, [], 300.0)[1])
+
+
+def no_alarms(length):
+    nominal = np.random.default_rng(0).exponential(size=2000)
+    return raise_alarms(np.zeros(length), nominal=nominal, false_alarms="1/200 instants", rule="threshold")
+
+
+def test_an_alarm_is_told_in_times_where_there_are_any_and_else_in_instants():
+    plain = Alarm(7, 6, 9, peak=2.0, threshold=1.0, rule="paper", budget="", channels={})
+    assert str(plain) == "alarm at instant 7, since instant 6, until 9"
+    timed = replace(plain, raised_time=0.0, onset_time=-5.0, cleared_time=20.0)  # zero is a time too
+    assert str(timed) == "alarm at 0, since -5, until 20"
+    cells = [replace(timed, cleared=None), timed, plain]
+    shown = replace(no_alarms(10), alarms=tuple(cells))._repr_html_()
+    found = re.findall(r"<td[^>]*>([^<]*)</td>", shown)
+    assert [found[i : i + 3] for i in range(0, len(found), len(found) // 3)] == [
+        ["0", "-5", "still on"],
+        ["0", "-5", "20"],
+        ["7", "6", "9"],
+    ]
+
+
+def test_the_picture_shows_two_spreads_around_what_was_expected():
+    series = Series([[1.0], [2.0], [3.0], [4.0]])
+    expected = (np.array([[1.0], [2.0], [3.0], [4.0]]), np.full((4, 1), 0.5))
+    band = draw(no_alarms(4), series, expected=expected).axes[0].collections[0].get_paths()[0].vertices
+    assert {(x, y) for x, y in band} >= {(t, 1.0 + t + side) for t in range(4) for side in (-1.0, 1.0)}

@@ -215,8 +215,9 @@ class Alarms(Sequence[Alarm]):
 
     def _repr_html_(self) -> str:
         rows = [
-            (*(say_time(stamp) for stamp in (a.raised_time or a.raised, a.onset_time or a.onset)),
-             "still on" if a.cleared is None else say_time(a.cleared_time or a.cleared),
+            (say_time(a.raised if a.raised_time is None else a.raised_time),
+             say_time(a.onset if a.onset_time is None else a.onset_time),
+             "still on" if a.cleared is None else say_time(a.cleared if a.cleared_time is None else a.cleared_time),
              f"{a.peak / a.threshold:.1f}" if a.threshold else "", a.kind, a.why)
             for a in self.alarms
         ]  # fmt: skip
