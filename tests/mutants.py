@@ -27,12 +27,10 @@ import json
 import math
 import os
 import pkgutil
-import resource
 import shutil
 import signal
 import sys
 import time
-import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -40,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from mutating import FUNCTIONS, ROOT, Mutant, mutants_of, sample_of
+from mutating import FUNCTIONS, ROOT, Mutant, in_a_child, mutants_of, sample_of
 
 KEPT = ROOT / "build" / "mutants"
 TESTS = {
@@ -157,31 +155,6 @@ def run(items: Sequence[Any], *, before: Callable[[Any], None], seconds: dict[st
         if session.testsfailed:
             return 1
     return 0
-
-
-def in_a_child(work: Callable[[], int], *, log: Path, wall: float = 7200.0) -> int:
-    """What ``work()`` returned in a process of its own; minus the signal that ended it."""
-    child = os.fork()
-    if child:
-        until = time.monotonic() + wall
-        while (found := os.waitpid(child, os.WNOHANG))[0] == 0:
-            if time.monotonic() > until:  # it waits for something that never comes
-                os.kill(child, signal.SIGKILL)
-            time.sleep(0.02)
-        return os.waitstatus_to_exitcode(found[1])
-    code = 70
-    try:
-        silent = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(silent, 1)
-        os.dup2(silent, 2)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        code = int(work())
-    except BaseException:  # the child must end here, whatever a mutant does
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
 
 
 def under_a_timer(item: Any, learned: Learned, mutant: Mutant) -> None:

@@ -1,4 +1,4 @@
-"""Small changes to source code, one at a time: what ``tests/mutants.py`` runs the tests on."""
+"""Small changes to source code, one at a time, and the child in which one lives: for ``tests/mutants.py``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import ast
 import collections
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,3 +131,28 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
 def sample_of(found: Iterable[Mutant], size: int, seed: int) -> list[Mutant]:
     """A random sample that an edit elsewhere does not change, and that a larger one holds."""
     return sorted(found, key=lambda each: hashlib.sha256(f"{seed} {each.key}".encode()).digest())[:size]
+
+
+def in_a_child(work: Callable[[], int], *, log: Path, wall: float = 7200.0) -> int:
+    """What ``work()`` returned in a process of its own; minus the signal that ended it."""
+    child = os.fork()
+    if child:
+        until = time.monotonic() + wall
+        while (found := os.waitpid(child, os.WNOHANG))[0] == 0:
+            if time.monotonic() > until:  # it waits for something that never comes
+                os.kill(child, signal.SIGKILL)
+            time.sleep(0.02)
+        return os.waitstatus_to_exitcode(found[1])
+    code = 70
+    try:
+        silent = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        code = int(work())
+    except BaseException:  # the child must end here, whatever a mutant does
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
