@@ -88,10 +88,10 @@ def tisat(options: argparse.Namespace) -> None:
 def report(options: argparse.Namespace) -> None:
     before = children()
     with tempfile.TemporaryDirectory() as folder:
-        page = str(Path(folder) / "sweep.html")
+        page = str(Path(folder) / "report")
         run(["-m", "tisat", "bench", "experiments/sweep.toml", "--store", str(options.store), "--no-run", "--report", page], ROOT / "src")  # fmt: skip
         print(
-            f"`tisat bench experiments/sweep.toml --no-run --report`: {children() - before:.1f} CPU s, {Path(page).stat().st_size / 1e6:.1f} MB"
+            f"`tisat bench experiments/sweep.toml --no-run --report`: {children() - before:.1f} CPU s, {sum(file.stat().st_size for file in Path(page).rglob('*.*')) / 1e6:.1f} MB"
         )
 
 
