@@ -359,3 +359,34 @@ def test_machines_whose_rows_alternate_are_read_apart(tmp_path):
     }
     assert found["m1"].labels.tolist() == [False, True, False]
     assert found["m2"].timestamps.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.zeros((2, 2), dtype=complex), "must be real. Complex"),
+        (np.array(["a", "b"]), "dates go into 'timestamps'"),
+        (np.array([10**400, 1], dtype=object), "a number beyond 1e308"),
+        (np.array([[1], "x"], dtype=object), "must be numbers. Got dtype object instead"),
+        (np.zeros((2, 2, 2)), r"Got shape \(2, 2, 2\)"),
+        (np.zeros((2, 0)), r"Got shape \(2, 0\)"),
+        (np.zeros((0, 2)), "at least one row"),
+    ],
+)
+def test_values_that_are_none_are_refused(values, said):
+    with pytest.raises(InputError, match=said):
+        Series(values)
+    with pytest.raises(InputError, match=r"one entry a row \(3\). Got shape \(2,\)"):
+        Series(np.zeros(3), timestamps=[1.0, 2.0])
+
+
+def test_what_is_masked_is_missing_and_an_index_of_dates_is_the_time():
+    masked = np.ma.MaskedArray([1, 2, 3], mask=[False, True, False])
+    np.testing.assert_array_equal(Series(masked).values[:, 0], [1.0, np.nan, 3.0])
+    dates = pd.date_range("2026-01-01", periods=3, freq="h")
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": [0, 1, 0]}, index=dates)
+    found = Series.from_table(frame)
+    assert (found.timestamps == dates.to_numpy()).all()
+    assert (found.labels.tolist(), list(found.channels)) == ([False, True, False], ["a"])
+    with pytest.raises(InputError, match="column 'b' of a table must hold numbers"):
+        Series.from_table(frame.assign(b="x"))
