@@ -25,7 +25,7 @@ from tisat.missing import Silence
 from tisat.sequential.alarm_files import COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.sequential.budget import Budget
 from tisat.sequential.calibration import Calibration, calibrate
-from tisat.sequential.further import Climb, Further, newly_named
+from tisat.sequential.further import LARGE, Climb, Further, newly_named
 from tisat.sequential.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 from tisat.sequential.suppression import Suppression, suppressed_by
 from tisat.series import Series
@@ -100,10 +100,9 @@ class Alarm:
 
     @property
     def named(self) -> set[str]:
-        """The channels it names, those that joined among them."""
-        return {
-            reason.channel for reasons in (self.reasons, *(one.reasons for one in self.further)) for reason in reasons
-        }
+        """The channels it blames with a large share, those that joined among them; one it mentions last may still join."""
+        told = (self.reasons, *(one.reasons for one in self.further))
+        return {reason.channel for reasons in told for reason in reasons if reason.share >= LARGE}
 
     def join(self, at: int, time: str | float | None, why: Explanation, channels: Sequence[str]) -> Alarm:
         """The alarm with what an instant while it is on says beyond it; itself where that is nothing new."""

@@ -2,8 +2,8 @@
 
 An alarm goes on as long as its statistic is high, and a second fault that begins meanwhile raises nothing. It is named
 instead: where the statistic climbs by half the threshold within :data:`BACK` instants, the detector is asked for its
-reasons, and channels with a large share that the alarm has not named yet are added to it. The alarm stays one alarm, and
-the budget counts it once. A fault that comes back on a channel the alarm names already adds nothing.
+reasons, and channels with a large share that the alarm has not blamed with one yet are added to it. The alarm stays one alarm, and
+the budget counts it once. A fault that comes back on a channel the alarm blames already adds nothing.
 """
 
 from __future__ import annotations
