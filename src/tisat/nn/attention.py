@@ -33,6 +33,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tisat.nn.linear import Linear, linear
+from tisat.nn.narrow import is_narrow, narrow_attention
+
 EXACT_LENGTH = 128  # keys up to which the measure is exact; beyond, sampling wins (benchmarks/bench_tisat.py)
 
 
@@ -189,41 +192,51 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.n_heads, self.kind, self.factor, self.causal, self.crossover = n_heads, kind, factor, causal, crossover
-        self.query = nn.Linear(d_model, d_model)
-        self.key_value = nn.Linear(d_model, 2 * d_model)
-        self.out = nn.Linear(d_model, d_model)
+        self.query = Linear(d_model, d_model)
+        self.key_value = Linear(d_model, 2 * d_model)
+        self.out = Linear(d_model, d_model)
 
     def sparse(self, length: int) -> bool:
         """Whether ``length`` keys are attended to sparsely."""
         return self.kind in ("probsparse", "informer") or (self.kind == "auto" and length > self.crossover)
 
-    def _heads(self, x: Tensor, parts: int) -> Tensor:
-        batch, length, _ = x.shape
-        split = x.view(batch, length, parts, self.n_heads, -1).permute(2, 0, 3, 1, 4)  # (parts, b, h, l, d)
+    def _rows(self, x: Tensor) -> Tensor:
+        """What linear maps made of the rows, by map and head: ``(b, l, n, h, d)``."""
+        return x.view(*x.shape[:2], -1, self.n_heads, self.query.out_features // self.n_heads)
+
+    def _heads(self, rows: Tensor) -> Tensor:
+        split = rows.permute(2, 0, 3, 1, 4)  # (n, b, h, l, d)
         return split.contiguous() if self.training else split  # backwards the fused kernel is slower on strided rows
 
     def forward(self, x: Tensor, memory: Tensor | None = None, last: int | None = None) -> Tensor:
         """Attention of ``x`` ``(b, l, D)`` to itself or to ``memory`` ``(b, s, D)``; only its ``last`` rows if asked."""
+        keys = int((x if memory is None else memory).shape[1])  # a plain number also while the graph is traced
+        sparse = self.sparse(keys) and memory is None
+        asking = None
         if memory is None and last is None:  # one matrix product for all three maps
             weight = torch.cat([self.query.weight, self.key_value.weight])
             bias = torch.cat([self.query.bias, self.key_value.bias])
-            query, key, value = self._heads(functional.linear(x, weight, bias), 3)
+            rows = self._rows(linear(x, weight, bias))
         else:
-            key, value = self._heads(self.key_value(x if memory is None else memory), 2)
-            sparse = self.sparse(key.shape[2]) and memory is None  # the choice of queries needs all of them
-            (query,) = self._heads(self.query(x if last is None or sparse else x[:, -last:]), 1)
-        if self.sparse(key.shape[2]) and memory is None:
-            length = int(key.shape[2])  # a plain number also while the graph is traced
-            sample = sampled_keys(length, factor=self.factor) if length > EXACT_LENGTH else None
-            if self.kind == "informer":
-                attended = informer_attention(query, key, value, factor=self.factor, causal=self.causal)
-            else:
-                attended = probsparse_attention(
-                    query, key, value, factor=self.factor, causal=self.causal, sample=sample
-                )
-            attended = attended if last is None else attended[:, :, -last:]
+            rows = self._rows(self.key_value(x if memory is None else memory))
+            # The choice of queries needs all of them.
+            asking = self._rows(self.query(x if last is None or sparse else x[:, -last:]))
+        if not sparse and is_narrow(rows):
+            attended = narrow_attention(rows, asking, causal=self.causal)
         else:
-            attended = dense_attention(query, key, value, causal=self.causal)
-        joined = attended.transpose(1, 2).flatten(2)  # (b, l, D)
-        mixed: Tensor = self.out(joined)
+            *own, key, value = self._heads(rows)
+            query = own[0] if asking is None else self._heads(asking)[0]
+            attended = self._attend(query, key, value, sparse=sparse).transpose(1, 2)  # (b, l, h, d)
+            attended = attended[:, -last:] if sparse and last is not None else attended
+        mixed: Tensor = self.out(attended.flatten(2))
         return mixed
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, *, sparse: bool) -> Tensor:
+        """``(b, h, l, d)``."""
+        if not sparse:
+            return dense_attention(query, key, value, causal=self.causal)
+        if self.kind == "informer":
+            return informer_attention(query, key, value, factor=self.factor, causal=self.causal)
+        length = int(key.shape[2])
+        sample = sampled_keys(length, factor=self.factor) if length > EXACT_LENGTH else None
+        return probsparse_attention(query, key, value, factor=self.factor, causal=self.causal, sample=sample)

@@ -1,7 +1,7 @@
-"""Dropout from four 16-bit draws a random word: on a CPU half the cost of the usual one draw a value.
+"""Dropout by a compiled loop: on a CPU a fifth of the usual cost, and no mask is kept for the way back.
 
-The rate is kept to within 1/65536. It draws from torch's default generator, which the training loop seeds. On other
-devices it is torch's own dropout.
+The rate is kept to within 2^-32. A key is drawn from torch's default generator, which the training loop seeds; what is dropped follows
+from it, on every processor alike. On other devices it is torch's own dropout.
 """
 
 from __future__ import annotations
@@ -11,28 +11,26 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-LEVELS = 1 << 16  # values of a 16-bit draw
+from tisat.nn._kernels import drop
+from tisat.nn.plain import is_plain
 
 
-def _mask(x: Tensor, rate: float) -> Tensor:
-    """Zero at a share ``rate`` of the places of ``x``, ``1 / (1 - rate)`` at the others."""
-    words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    draws = words.view(torch.int16)[: x.numel()].view(x.shape)
-    mask = torch.empty(x.shape, dtype=x.dtype)
-    return torch.ge(draws, round(rate * LEVELS) - LEVELS // 2, out=mask).mul_(1 / (1 - rate))
+def _dropped(x: Tensor, key: int, rate: float) -> Tensor:
+    x = x.detach().contiguous()
+    out = torch.empty_like(x)
+    drop(x.view(-1).numpy(), key, round(rate * 2**32), 1 / (1 - rate), out.view(-1).numpy())
+    return out
 
 
-class _Masked(torch.autograd.Function):
+class _Dropped(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:
-        mask = _mask(x, rate)
-        ctx.save_for_backward(mask)
-        return x * mask
+        ctx.key, ctx.rate = int(torch.empty((), dtype=torch.int64).random_()), rate
+        return _dropped(x, ctx.key, rate)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (mask,) = ctx.saved_tensors
-        return grads[0] * mask, None
+        return _dropped(grads[0], ctx.key, ctx.rate), None
 
 
 class Dropout(nn.Module):
@@ -46,9 +44,9 @@ class Dropout(nn.Module):
         """``x`` with values dropped and the rest scaled up."""
         if not self.training or self.rate == 0.0:
             return x
-        if x.device.type != "cpu":
+        if not is_plain(x):
             return nn.functional.dropout(x, self.rate)
-        dropped: Tensor = _Masked.apply(x, self.rate)  # type: ignore[no-untyped-call]  # torch has none
+        dropped: Tensor = _Dropped.apply(x, self.rate)  # type: ignore[no-untyped-call]  # torch has none
         return dropped
 
     def extra_repr(self) -> str:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tisat.nn.dropout import Dropout
+from tisat.nn.linear import Linear
 
 
 def neighbours(x: Tensor) -> Tensor:
@@ -24,7 +25,7 @@ class TimeConvolution(nn.Module):
 
     def __init__(self, n_inputs: int, n_outputs: int) -> None:
         super().__init__()
-        self.linear = nn.Linear(3 * n_inputs, n_outputs)
+        self.linear = Linear(3 * n_inputs, n_outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, n_inputs)`` to ``(b, t, n_outputs)``."""

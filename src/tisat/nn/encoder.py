@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tisat.nn.attention import MultiHeadAttention
 from tisat.nn.distilling import Distilling
 from tisat.nn.dropout import Dropout
+from tisat.nn.linear import Linear
 
 
 class FeedForward(nn.Module):
@@ -21,13 +22,13 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, *, dropout: float) -> None:
         super().__init__()
-        self.widen = nn.Linear(d_model, d_ff)
-        self.narrow = nn.Linear(d_ff, d_model)
+        self.widen = Linear(d_model, d_ff)
+        self.narrow = Linear(d_ff, d_model)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to the same shape."""
-        forwarded: Tensor = self.dropout(self.narrow(self.dropout(nn.functional.gelu(self.widen(x)))))
+        forwarded: Tensor = self.dropout(self.narrow(self.dropout(self.widen.then_gelu(x))))
         return forwarded
 
 
