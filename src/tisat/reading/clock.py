@@ -27,7 +27,8 @@ EPOCHS = (
     (1e17, "nanoseconds", 1),
 )
 EARLIEST, LATEST = np.datetime64("1678-01-01"), np.datetime64("2262-01-01")  # what 64 bits of nanoseconds can hold
-_OFFSET = re.compile(r"(?:Z|z|[+-]\d{2}:?\d{2})$")
+OFFSET = r"(?:Z|z|[+-]\d{2}(?::?\d{2})?)"  # as a pattern of re and of arrow
+_OFFSET = re.compile(OFFSET + "$")
 MUST = "a date such as 2026-01-31T12:00:00, with or without an offset, or a number of seconds"
 
 
@@ -153,16 +154,16 @@ def _read_text(text: str) -> Moment:
 
 
 def offset_minutes(text: str) -> int:
-    """``"+02:00"``, ``"-0530"`` or ``"Z"`` in minutes east of UTC.
+    """``"+02:00"``, ``"-0530"``, ``"+02"`` or ``"Z"`` in minutes east of UTC.
 
     Examples
     --------
-    >>> offset_minutes("+02:00"), offset_minutes("-0530"), offset_minutes("Z")
-    (120, -330, 0)
+    >>> offset_minutes("+02:00"), offset_minutes("-0530"), offset_minutes("+02"), offset_minutes("Z")
+    (120, -330, 120, 0)
     """
     if text in "Zz":
         return 0
-    minutes = 60 * int(text[1:3]) + int(text[-2:])
+    minutes = 60 * int(text[1:3]) + int(text[3:].removeprefix(":") or "0")
     return -minutes if text[0] == "-" else minutes
 
 

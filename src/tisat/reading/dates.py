@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 
 from tisat.errors import ParameterError, SeriesError
-from tisat.reading.clock import Moment, offset_minutes, read_time
+from tisat.reading.clock import OFFSET, Moment, offset_minutes, read_time
 
 DAY = 86_400 * 10**9
 ISO, DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "iso", "day-first", "month-first", "year-first"
@@ -26,7 +26,7 @@ MONTHS = {name: i + 1 for i, name in enumerate(("jan", "feb", "mar", "apr", "may
 _CLOCK = (
     r"(?:[ T,]+(?P<H>\d{1,2})[:.h](?P<M>\d{2})(?:[:.](?P<S>\d{2})(?:[.,](?P<f>\d{1,9}))?)?\s*(?P<p>[AaPp]\.?[Mm]\.?)?)?"
 )
-_ZONE = r"\s*(?P<z>Z|z|[+-]\d{2}:?\d{2})?"
+_ZONE = rf"\s*(?P<z>{OFFSET})?"
 _DATE = re.compile(
     rf"(?P<a>\d{{1,4}})(?P<sep>[./-])(?P<b>\d{{1,2}}|[A-Za-z]{{3,9}})(?P=sep)(?P<c>\d{{1,4}}){_CLOCK}{_ZONE}"
 )
@@ -34,7 +34,7 @@ _WORDY = re.compile(rf"(?P<a>\d{{1,2}})\.? (?P<b>[A-Za-z]{{3,9}}),? (?P<c>\d{{4}
 _PARTS = {
     "d": r"(?P<d>\d{1,2})", "m": r"(?P<m>\d{1,2})", "Y": r"(?P<Y>\d{4})", "y": r"(?P<y>\d{2})", "b": r"(?P<b>[A-Za-z]{3,9})",
     "B": r"(?P<b>[A-Za-z]{3,9})", "H": r"(?P<H>\d{1,2})", "I": r"(?P<H>\d{1,2})", "M": r"(?P<M>\d{1,2})", "S": r"(?P<S>\d{1,2})",
-    "f": r"(?P<f>\d{1,9})", "p": r"(?P<p>[AaPp]\.?[Mm]\.?)", "z": r"(?P<z>Z|z|[+-]\d{2}:?\d{2})", "j": r"(?P<j>\d{1,3})",
+    "f": r"(?P<f>\d{1,9})", "p": r"(?P<p>[AaPp]\.?[Mm]\.?)", "z": rf"(?P<z>{OFFSET})", "j": r"(?P<j>\d{1,3})",
     "T": r"(?P<H>\d{1,2}):(?P<M>\d{2}):(?P<S>\d{2})", "F": r"(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})", "%": "%",
 }  # fmt: skip
 

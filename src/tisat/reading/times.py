@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tisat._types import Flags
 from tisat.errors import SeriesError
-from tisat.reading.clock import Times, offset_minutes, read_times, times_of
+from tisat.reading.clock import OFFSET, Times, offset_minutes, read_times, times_of
 from tisat.reading.dates import ISO, DateReader, guess_format
 from tisat.reading.zones import in_zone
 
@@ -37,9 +37,7 @@ def arrow_times(column: Any, *, name: str = "time") -> Times:
             return Times(np.asarray(column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False)))
         if pa.types.is_string(kind) and len(column) and column.null_count == 0:
             utc = column.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
-            written = pc.if_else(
-                pc.ends_with(column, "Z"), "Z", pc.utf8_slice_codeunits(column, -6)
-            ).dictionary_encode()
+            written = pc.replace_substring_regex(column, f"^.*?({OFFSET})$", r"\1").dictionary_encode()
             minutes = np.array([offset_minutes(text) for text in written.dictionary.to_pylist()], dtype=np.int16)
             return Times(np.asarray(utc.to_numpy(zero_copy_only=False)), minutes[written.indices.to_numpy()])
     except (pa.ArrowException, ValueError, OverflowError):
