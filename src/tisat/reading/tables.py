@@ -249,8 +249,9 @@ def _holds_numbers(kind: Any) -> bool:
 
     if isinstance(kind, str):
         return kind == GROUPED
+    known = pa.types
     return any(
-        test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+        test(kind) for test in (known.is_integer, known.is_floating, known.is_decimal, known.is_boolean, known.is_null)
     )
 
 
@@ -348,7 +349,18 @@ def gather(batches: Iterator[Any], *, rows: int, numeric: Sequence[str]) -> tupl
             if name not in wanted:
                 others.setdefault(name, []).append(column)
         filled = stop
-    return values[:filled], {name: pa.chunked_array(parts).combine_chunks() for name, parts in others.items()}
+    return values[:filled], {
+        name: _plain_text(pa.chunked_array(parts)).combine_chunks() for name, parts in others.items()
+    }
+
+
+def _plain_text(column: Any) -> Any:
+    """A column of text as the one kind of text that is asked for; other programs write long ones, and words by number."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    several = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return column.cast(pa.string()) if any(test(kind) for test in several) else column
 
 
 def read_numbers(path: Path, *, names: Sequence[str], skip: int = 0) -> Array:
