@@ -168,7 +168,7 @@ def test_a_cell_that_is_not_written_so_is_refused(form, cell):
 
 
 @pytest.mark.parametrize(("cells", "seen", "form"), [
-    (["2026-03-09"], None, "year-first"), (["2026/03/09"], None, "year-first"), (["soon"], None, "iso"), (["soon"], "%j %Y", "%j %Y"),
+    (["2026-03-09", "2026-03-10T11:20:05.25+02:00"], "day-first", "iso"), (["2026-03-09", "2026-3-10"], None, "year-first"), (["2026/03/09"], None, "year-first"), (["soon"], None, "iso"), (["soon"], "%j %Y", "%j %Y"),
     (["9-Mar-2026"], None, "day-first"), (["03/04/2026"], "month-first", "month-first"), (["09.03.26"], "%d.%m.%y", "day-first"),
     ([f"{1 + i // 24:02d}/04/2026 {i % 24:02d}:00" for i in range(72)], None, "day-first"),
     ([f"04/{1 + i // 24:02d}/2026 {i % 24:02d}:00" for i in range(72)], None, "month-first"),

@@ -30,6 +30,7 @@ _ZONE = rf"\s*(?P<z>{OFFSET})?"
 _DATE = re.compile(
     rf"(?P<a>\d{{1,4}})(?P<sep>[./-])(?P<b>\d{{1,2}}|[A-Za-z]{{3,9}})(?P=sep)(?P<c>\d{{1,4}}){_CLOCK}{_ZONE}"
 )
+_ISO = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?)?{OFFSET}?")
 _WORDY = re.compile(rf"(?P<a>\d{{1,2}})\.? (?P<b>[A-Za-z]{{3,9}}),? (?P<c>\d{{4}}){_CLOCK}{_ZONE}")
 _PARTS = {
     "d": r"(?P<d>\d{1,2})", "m": r"(?P<m>\d{1,2})", "Y": r"(?P<Y>\d{4})", "y": r"(?P<y>\d{2})", "b": r"(?P<b>[A-Za-z]{3,9})",
@@ -178,6 +179,8 @@ def guess_format(texts: Sequence[str], *, name: str, seen: str | None = None) ->
     >>> guess_format(["03/09/2026", "03/13/2026"], name="date"), guess_format(["09.03.2026 10:00"], name="date")
     ('month-first', 'day-first')
     """
+    if texts and all(map(_ISO.fullmatch, texts)):
+        return ISO
     shapes = [_shape(text.strip()) for text in texts[:1000]]
     if not shapes or any(shape is None or len(shape["a"]) == 4 for shape in shapes):
         shaped = shapes and all(shape is not None for shape in shapes)
