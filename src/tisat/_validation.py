@@ -72,7 +72,10 @@ def check_real(
     must = f"a number {limits}".strip() + also
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise _refuse(name, whose, must, value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond every float
+        number = math.inf
     good = (
         math.isfinite(number)
         and (above is None or number > above)
@@ -120,7 +123,7 @@ def check_vector(value: object, name: str, whose: str) -> Array:
     """
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"The {name!r} argument of {whose} must be an array of numbers. Got {type(value).__name__} instead."
         ) from None
@@ -149,7 +152,7 @@ def check_labels(value: object, name: str, whose: str) -> Flags:
         array = np.asarray(value)
         if array.dtype != np.bool_:
             array = array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"The {name!r} argument of {whose} must hold only 0 and 1. Got {type(value).__name__} instead."
         ) from None

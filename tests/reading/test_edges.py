@@ -200,7 +200,8 @@ def test_one_duration_in_every_spelling():
     )
     assert {nanoseconds_of(way, name="n", whose="w") for way in ways} == {5400 * 10**9}
     assert nanoseconds_of("day", name="n", whose="w") == 86_400 * 10**9
-    for bad in ("soon", "3 parsecs", "", True, None, 0, -1, "0 s", "80 years", np.timedelta64("NaT"), [1]):
+    for bad in ("soon", "3 parsecs", "", True, None, 0, -1, "0 s", "80 years", np.timedelta64("NaT"), [1], 10**400,
+                np.timedelta64(1, "M"), np.timedelta64(1, "Y"), np.timedelta64(5), float("nan")):  # fmt: skip
         with pytest.raises(InputError, match="'n' parameter of w must be a duration such as"):
             nanoseconds_of(bad, name="n", whose="w")
 

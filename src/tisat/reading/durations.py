@@ -61,11 +61,11 @@ def nanoseconds_of(duration: Any, *, name: str, whose: str, must: str = MUST) ->
     elif isinstance(duration, datetime.timedelta):
         amount = (duration.days * 86_400 + duration.seconds) * _SECOND + duration.microseconds * 1000
     elif isinstance(duration, np.timedelta64):
-        if np.isnat(duration):
+        if np.isnat(duration) or np.datetime_data(duration)[0] in ("Y", "M", "generic"):  # of no certain length
             raise refusal
         amount = int(duration / np.timedelta64(1, "ns"))
     elif isinstance(duration, int | float | np.integer | np.floating) and not isinstance(duration, bool):
-        amount = float(duration) * _SECOND
+        amount = (int(duration) if isinstance(duration, int | np.integer) else float(duration)) * _SECOND
     else:
         raise refusal
     if not 1 <= amount <= LONGEST:
