@@ -6,11 +6,9 @@ It knows numbers, arrays and names; it does not know series, detectors or files.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sized
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._types import Array, Flags
 from tisat.errors import InputError, ParameterError
@@ -170,8 +168,8 @@ def check_labels(value: object, name: str, whose: str) -> Flags:
     return labels
 
 
-def check_same_length(first: npt.NDArray[Any], second: npt.NDArray[Any], names: tuple[str, str], whose: str) -> None:
-    """Refuse two arrays of different length."""
+def check_same_length(first: Sized, second: Sized, names: tuple[str, str], whose: str) -> None:
+    """Refuse two arrays or lists of different length."""
     if len(first) != len(second):
         raise InputError(
             f"The {names[0]!r} and {names[1]!r} arguments of {whose} must have the same length. "

@@ -57,14 +57,18 @@ class Silence:
         """
         who = ": ".join(filter(None, (self.series, self.channel)))
         if self.until is not None:
-            return f"{who} is back at {self.until_time or f'row {self.until}'}"
+            return f"{who} is back at {_moment(self.until_time, self.until)}"
         if self.channel or not self.since:
-            return f"{who} is silent since {self.since_time or f'row {self.since}'}"
-        return f"{who} is silent: no row has come since {self.since_time or f'row {self.since - 1}'}"
+            return f"{who} is silent since {_moment(self.since_time, self.since)}"
+        return f"{who} is silent: no row has come since {_moment(self.since_time, self.since - 1)}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {"kind": self.kind, **asdict(self)}
+
+
+def _moment(stamp: Stamp, row: int) -> str:
+    return f"row {row}" if stamp is None else str(stamp)
 
 
 def carry_forward(values: npt.NDArray[Any]) -> Array:

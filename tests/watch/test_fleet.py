@@ -70,6 +70,8 @@ def test_many_rows_in_one_call_are_the_rows_one_by_one(watch):
     assert_same_verdicts(found, expected)
     assert_same_verdicts(watch.monitor(name="m").extend(rows, (60.0 * np.arange(300)).tolist()), expected)
     assert any(verdict.raised for verdict in expected)
+    with pytest.raises(InputError, match=r"'rows' and 'times' arguments of Monitor.extend must have the same length"):
+        one.extend(rows[:2], [0.0])
 
 
 def test_entities_enrol_and_retire_and_go_on_from_their_own_state(watch):

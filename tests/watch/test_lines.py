@@ -84,6 +84,9 @@ def test_csv_and_json_lines_give_the_verdicts_of_the_rows(detector, monitor):
         (["disk,cpu\n", "\n", "2,1.5\n"], {"cpu": 1.5, "disk": 2.0}, None),
         (["[1.5, 2]"], [1.5, 2], None),
         (['{"cpu": 1.5, "Timestamp": "2026-01-01"}'], {"cpu": 1.5}, "2026-01-01"),
+        (['{"cpu": 1.5, "Date": "2026-01-01", "Time": "10:00"}'], {"cpu": 1.5}, "2026-01-01 10:00"),
+        (['{"cpu": 1.5, "Date": null, "Time": null}'], {"cpu": 1.5}, None),
+        (["Date,Time,cpu,disk\n", " , ,1.5,2\n"], {"cpu": 1.5, "disk": 2.0}, None),
     ],
 )
 def test_the_ways_to_write_a_row(lines, row, time):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tisat
-from tisat.missing import MAX_GAP
+from tisat.missing import MAX_GAP, Silence
 from tisat.watch import Fleet, Watch
 from tisat.watch.fleet_lines import FleetLines
 from tisat.watch.lines import LineReader, watch_lines
@@ -145,3 +145,14 @@ def test_lines_of_many_machines_name_the_silent_one(watch):
     assert sentences == ["b is silent: no row has come since 840.0", "b is back at 1800.0"]
     told = [json.loads(line) for line in output.getvalue().splitlines()]
     assert [one["data"][0]["series"] for one in told if "data" in one] == ["b", "b"]
+
+
+@pytest.mark.parametrize(("one", "words"), [
+    (Silence("flow", 0, 10, since_time=0.0, series="p"), "p: flow is silent since 0.0"),
+    (Silence("flow", 0, 10, until=11, until_time=0.0), "flow is back at 0.0"),
+    (Silence("", 1, 1, since_time=0.0, series="p"), "p is silent: no row has come since 0.0"),
+    (Silence("", 4, 4, series="p"), "p is silent: no row has come since row 3"),
+    (Silence("", 0, 0, series="p"), "p is silent since row 0"),
+])  # fmt: skip
+def test_silence_in_words_knows_the_time_0(one, words):
+    assert one.words == words

@@ -189,7 +189,7 @@ class LineReader:
                 f"{meant(unknown[0], self.channels)} Extra columns can be left out: --ignore-extra."
             )
         self._begun = True
-        moments = [row.get(name) for name in times]
+        moments = [row[name] for name in times if row.get(name) is not None]
         time = moments[0] if len(moments) == 1 else " ".join(map(str, moments)) or None
         return self._of_machine(row, values), self._writing.time(time)
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._validation import check_same_length
 from tisat.artefact import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.errors import ArtefactError
 from tisat.learned import check_layout
@@ -158,6 +159,7 @@ class Monitor:
         """The verdicts on many rows, in order; a row that cannot be read is refused with its reason."""
         items = list(rows)
         stamps = [None] * len(items) if times is None else list(times)
+        check_same_length(items, stamps, ("rows", "times"), "Monitor.extend")
         from tisat.watch.batch import judge_all
 
         return judge_all([(self, row, time) for row, time in zip(items, stamps, strict=True)])
