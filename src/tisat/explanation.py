@@ -26,12 +26,10 @@ class Reason:
     spread: float | None
 
     def __str__(self) -> str:
-        nan = float("nan")
-        seen, expected, spread = (nan if v is None else v for v in (self.seen, self.expected, self.spread))
-        text = f"{self.channel} {_number(seen, spread)}"
+        text = f"{self.channel} {_number(self.seen, self.spread)}"
         if self.expected is not None:
-            text += f", expected {_number(expected, spread)}"
-            text += "" if self.spread is None else f" ± {_number(spread, spread)}"
+            text += f", expected {_number(self.expected, self.spread)}"
+            text += "" if self.spread is None else f" ± {_number(self.spread, self.spread)}"
         return text
 
 
@@ -69,28 +67,18 @@ class Explanation:
 
     def sentences(self, names: Sequence[str], *, most: int = 3) -> list[str]:
         """One sentence for each of the most blamed channels."""
-        said: list[str] = []
-        for c in self.ranking()[:most]:
-            if said and self.channels[c] < SMALLEST_SHARE:
-                break
-            sentence = f"{names[c]} {_number(self.seen[c], self.spread[c])}"
-            if np.isfinite(self.expected[c]):
-                sentence += f", expected {_number(self.expected[c], self.spread[c])}"
-                if np.isfinite(self.spread[c]):
-                    sentence += f" ± {_number(self.spread[c], self.spread[c])}"
-            said.append(f"{sentence} ({self.channels[c]:.0%} of the evidence)".replace("%", " %"))
-        return said
+        return [f"{one} ({100 * one.share:.0f} % of the evidence)" for one in self.reasons(names, most=most)]
 
 
 def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _number(value: float, spread: float) -> str:
+def _number(value: float | None, spread: float | None) -> str:
     """A value with as many digits as its spread has meaning for: two of the spread's own."""
-    if not np.isfinite(value):
+    if value is None:
         return "missing"
-    if not (np.isfinite(spread) and spread > 0) or not 1e-5 < abs(spread) < 1e9 or abs(value) >= 1e12:
+    if spread is None or not 1e-5 < spread < 1e9 or abs(value) >= 1e12:
         return f"{value:.6g}"
     digits = max(0, 1 - int(np.floor(np.log10(spread))))
     return f"{value:.{digits}f}"
