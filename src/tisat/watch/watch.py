@@ -146,17 +146,21 @@ class Watch:
         self, budget: object = None, *, rule: Any = None, method: str | None = None, period: object = None
     ) -> Watch:
         """The same watch for another budget, rule, method or sampling period; this one stays as it is."""
-        other = Watch(
-            self.detector,
-            budget=self.budget if budget is None else budget,
-            rule=make_rule(self.rule.name, **self.rule.params()) if rule is None else rule,
-            method=self.method if method is None else method,
-            strict=self.strict,
-            period=self._given_period if period is None else period,
-            random_state=self.random_state,
-        )
-        other.reading = self.reading
-        return other.calibrate()
+        return self._like(self.detector, budget=budget, rule=rule, method=method, period=period).calibrate()
+
+    def _like(self, detector: Scorer, **said: Any) -> Watch:
+        """A watch with the settings of this one, but for what is said; not calibrated yet."""
+        settings: dict[str, Any] = {
+            "budget": self.budget,
+            "rule": make_rule(self.rule.name, **self.rule.params()),
+            "method": self.method,
+            "strict": self.strict,
+            "period": self._given_period,
+            "random_state": self.random_state,
+        }
+        other = Watch(detector, **settings | {name: value for name, value in said.items() if value is not None})
+        other.reading = dict(self.reading)
+        return other
 
     def refitted(self, series: object, *, budget: object = None) -> Watch:
         """The same detector and rule with their settings, fitted on other rows; this one stays as it is.
@@ -168,17 +172,8 @@ class Watch:
         budget : optional
             Another one.
         """
-        other = Watch(
-            clone(self.detector),
-            budget=self.budget if budget is None else budget,
-            rule=make_rule(self.rule.name, **self.rule.params()),
-            method=self.method,
-            strict=self.strict,
-            period=self._given_period,
-            random_state=self.random_state,
-        )
-        other.reading = dict(self.reading)
         many = as_many(series, whose="Watch.refitted")
+        other = self._like(clone(self.detector), budget=budget)
         return other.fit([one.in_order(self.channels, whose="the old model") for one in many])
 
     @property
@@ -328,15 +323,8 @@ class Watch:
         if kept is None:
             return cls(detector, budget=budget)
         try:
-            watch = cls(
-                detector,
-                budget=kept["budget"],
-                rule=make_rule(kept["rule"], **kept["options"]),
-                method=kept["method"],
-                strict=bool(kept["strict"]),
-                period=kept["period"],
-                random_state=kept["random_state"],
-            )
+            settings = {name: kept[name] for name in ("budget", "method", "strict", "period", "random_state")}
+            watch = cls(detector, rule=make_rule(kept["rule"], **kept["options"]), **settings)
             watch.reading = dict(kept["reading"])
             if budget is not None:
                 return watch.calibrate(budget)
