@@ -53,22 +53,32 @@ def check_unpacked(path: Path, unpacked: int) -> None:
         )
 
 
-class _Counted(io.RawIOBase):
-    """An unpacked stream that stops where a bomb begins."""
+class Blocks(io.RawIOBase):
+    """Blocks of bytes, none of them empty, as a file to read from."""
 
-    def __init__(self, path: Path, inner: IO[bytes] | gzip.GzipFile) -> None:
+    def __init__(self, blocks: Iterator[bytes]) -> None:
         super().__init__()
-        self._path, self._inner, self._seen = path, inner, 0
+        self._blocks, self._rest = blocks, b""
 
     def readable(self) -> bool:
+        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        block = self._inner.read(len(buffer))
-        buffer[: len(block)] = block
-        self._seen += len(block)
-        check_unpacked(self._path, self._seen)
-        return len(block)
+        """Fill the buffer as far as a block reaches; 0 at the end."""
+        block = self._rest or next(self._blocks, b"")
+        size = min(len(buffer), len(block))
+        buffer[:size], self._rest = block[:size], block[size:]
+        return size
+
+
+def _counted(path: Path, packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    """An unpacked stream that stops where a bomb begins."""
+    seen = 0
+    while block := packed.read(1 << 16):
+        seen += len(block)
+        check_unpacked(path, seen)
+        yield block
 
 
 def named_once(path: str | Path, files: Iterable[Path], read: Callable[[Path], Mapping[str, T]]) -> dict[str, T]:
@@ -91,10 +101,10 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as packed:
-                yield io.BufferedReader(_Counted(path, packed), 1 << 16)
+                yield io.BufferedReader(Blocks(_counted(path, packed)), 1 << 16)
         elif path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive)) as packed:
-                yield io.BufferedReader(_Counted(path, packed), 1 << 16)
+                yield io.BufferedReader(Blocks(_counted(path, packed)), 1 << 16)
         else:
             with path.open("rb") as file:
                 yield file

@@ -11,13 +11,14 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from tisat.errors import ParameterError
-from tisat.reading.packing import open_bytes, problem, sheet_text
+from tisat.reading.packing import Blocks, open_bytes, problem, sheet_text
 from tisat.reading.words import is_missing, is_number
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
@@ -83,55 +84,27 @@ def sign(text: str | None, name: str, known: Sequence[str]) -> str | None:
     return found
 
 
-def open_text(path: Path, form: Format) -> Any:
-    """The file as UTF-8 bytes without comments: a context manager."""
-    if form.plain:
-        return open_bytes(path)
-    return _Cleaned(path, form)
+@contextmanager
+def open_text(path: Path, form: Format) -> Iterator[IO[bytes]]:
+    """The file as UTF-8 bytes without comments."""
+    with open_bytes(path) if form.text is None else io.BytesIO(form.text) as file:
+        if form.plain:
+            yield file
+            return
+        with io.TextIOWrapper(file, encoding=form.encoding, newline="") as lines:
+            yield io.BufferedReader(Blocks(_cleaned(path, lines, form)), 1 << 18)
 
 
-class _Cleaned(io.RawIOBase):
-    """A text file of another encoding, with lines of comment left blank: lines keep their numbers."""
-
-    def __init__(self, path: Path, form: Format) -> None:
-        super().__init__()
-        self._path, self._form, self._rest = path, form, b""
-
-    def __enter__(self) -> Any:
-        self._context: Any = None
-        if self._form.text is not None:
-            inner: IO[bytes] = io.BytesIO(self._form.text)
-        else:
-            self._context = open_bytes(self._path)
-            inner = self._context.__enter__()
-        self._lines: IO[str] = io.TextIOWrapper(inner, encoding=self._form.encoding, newline="")
-        return io.BufferedReader(self, 1 << 18)
-
-    def __exit__(self, *error: Any) -> None:
-        if self._context is not None:
-            self._context.__exit__(None, None, None)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            try:
-                block = self._lines.readlines(1 << 18)
-            except UnicodeError as error:
-                raise problem(
-                    self._path, f"be text in {self._form.encoding} (--encoding says another)", f"{str(error)[:60]!r}"
-                ) from None
-            if not block:
-                return 0
-            mark = self._form.comment
-            if mark:
-                block = ["\n" if line.lstrip().startswith(mark) else line for line in block]
-            self._rest = "".join(block).encode()
-        size = min(len(buffer), len(self._rest))
-        buffer[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
-        return size
+def _cleaned(path: Path, lines: IO[str], form: Format) -> Iterator[bytes]:
+    """The lines in UTF-8, those of comment left blank: lines keep their numbers."""
+    try:
+        while block := lines.readlines(1 << 18):
+            if form.comment:
+                block = ["\n" if line.lstrip().startswith(form.comment) else line for line in block]
+            yield "".join(block).encode()
+    except UnicodeError as error:
+        said = f"be text in {form.encoding} (--encoding says another)"
+        raise problem(path, said, f"{str(error)[:60]!r}") from None
 
 
 def sniff(

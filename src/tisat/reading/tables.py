@@ -220,28 +220,23 @@ def _kind(field: Any, first: Any, form: Format) -> Any:
     return GROUPED if whole else field.type
 
 
-def parquet_schema(path: Path) -> tuple[Any, int]:
-    """The columns of a parquet file, and its rows."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with parquet.ParquetFile(path, memory_map=True) as file:
-            return file.schema_arrow, file.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise problem(path, "be a whole parquet file", f"{str(error)[:200]!r}") from None
-
-
-def parquet_batches(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Record batches of a parquet file, through a small buffer: a map of the whole file would count as memory too."""
+@contextmanager
+def _open_parquet(path: Path) -> Iterator[Any]:
+    """A parquet file, through a small buffer: a map of the whole file would count as memory too."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         with parquet.ParquetFile(path, buffer_size=BLOCK, pre_buffer=False) as file:
-            yield from file.iter_batches(batch_size=ROWS, columns=None if columns is None else list(columns))
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise problem(path, "be a whole parquet file", f"{str(error)[:200]!r}") from None
+
+
+def parquet_batches(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Record batches of a parquet file."""
+    with _open_parquet(path) as file:
+        yield from file.iter_batches(batch_size=ROWS, columns=None if columns is None else list(columns))
 
 
 def _holds_numbers(kind: Any) -> bool:
@@ -271,8 +266,9 @@ def open_table(file: Path, **how: Any) -> Table:
 
     suffix = inner_suffix(file)
     if suffix == ".parquet":
-        schema, rows = parquet_schema(file)
-        return Table({field.name: _holds_numbers(field.type) for field in schema}, parquet_batches(file), rows)
+        with _open_parquet(file) as found:
+            columns = {field.name: _holds_numbers(field.type) for field in found.schema_arrow}
+            return Table(columns, parquet_batches(file), found.metadata.num_rows)
     if suffix in JSON:
         return _open_json(file)
     form = sniff(file, workbook=suffix in SHEETS, **how)
@@ -298,16 +294,15 @@ def _open_json(file: Path) -> Table:
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
-    try:
+    def read(**options: Any) -> Any:
         with open_bytes(file) as lines:
-            found = arrow_json.read_json(lines, read_options=arrow_json.ReadOptions(block_size=16 * BLOCK))
+            return arrow_json.read_json(lines, arrow_json.ReadOptions(block_size=16 * BLOCK), **options)
+
+    try:
+        found = read()
         dates = [field.with_type(pa.string()) for field in found.schema if pa.types.is_timestamp(field.type)]
         if dates:  # arrow would move a date with an offset to UTC
-            parse = arrow_json.ParseOptions(explicit_schema=pa.schema(dates))
-            with open_bytes(file) as lines:
-                found = arrow_json.read_json(
-                    lines, read_options=arrow_json.ReadOptions(block_size=16 * BLOCK), parse_options=parse
-                )
+            found = read(parse_options=arrow_json.ParseOptions(explicit_schema=pa.schema(dates)))
     except (pa.ArrowException, OSError) as error:
         raise problem(
             file, "hold one JSON object a line, with a number for each channel", f"{str(error)[:120]!r}"
