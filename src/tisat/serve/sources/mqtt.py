@@ -16,7 +16,7 @@ import msgspec
 
 from tisat._extras import require
 from tisat.errors import InputError, TisatError
-from tisat.reading.clock import read_time
+from tisat.reading.clock import Moment, read_time
 from tisat.serve.sinks.message import Message
 from tisat.serve.sources.samples import Sample, Samples
 from tisat.serve.structs import Row
@@ -113,7 +113,7 @@ class MqttSource:
                 self._take(found.groupdict(), bytes(message.payload))
                 self.messages += 1
                 return
-            except (msgspec.DecodeError, InputError, ValueError):
+            except (msgspec.DecodeError, InputError, ValueError, TypeError, OverflowError):
                 self.refused += 1
                 return
             except TisatError:
@@ -131,9 +131,12 @@ class MqttSource:
             return
         pair = value if isinstance(value, dict) else {"value": value}
         number, at = float(pair.get("value", math.nan)), pair.get("time")
-        moment = int(clocks.time() * 1e9) if at is None else int(read_time(at).value)
+        moment = Moment(dates=True, value=int(clocks.time() * 1e9)) if at is None else read_time(at)
+        nanoseconds = int(moment.value) if moment.dates else round(moment.value * 1e9)
         if math.isfinite(number):
-            self._samples.take([Sample(names["entity"], self._samples.rename.get(channel, channel), moment, number)])
+            self._samples.take(
+                [Sample(names["entity"], self._samples.rename.get(channel, channel), nanoseconds, number)]
+            )
 
 
 class MqttSink:
