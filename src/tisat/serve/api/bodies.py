@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tisat.errors import InputError
-from tisat.reading.words import is_missing
+from tisat.reading.words import read_number
 from tisat.serve.structs import Outcome, Row
 
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
@@ -136,13 +136,10 @@ def _csv(body: bytes, entity: str) -> tuple[list[Row], dict[int, Outcome]]:
 
 
 def _cell(text: str) -> float | None:
-    word = text.strip()
-    if not word or is_missing(word):
-        return None
-    value = float(word)
-    if not math.isfinite(value):
-        raise ValueError(f"{word[:40]!r} is not finite")
-    return value
+    value = read_number(text)
+    if math.isinf(value):
+        raise ValueError(f"{text.strip()[:40]!r} is not finite")
+    return None if math.isnan(value) else value
 
 
 def rows_guessed(body: bytes, kind: str) -> int:
