@@ -60,10 +60,10 @@ def far(
         found, curves = ideal_study()
     else:
         chosen = None if entities is None else [name.strip() for name in entities.split(",")]
-        periods = None if targets is None else [float(value) for value in targets.split(",")]
+        periods = None if targets is None else _periods(targets)
         methods = None if method is None else [name.strip() for name in method.split(",")]
         rules = [name.strip() for name in rule.split(",")]
-        found, curves = study(
+        found = study(
             data,
             root=root,
             entities=chosen,
@@ -74,10 +74,8 @@ def far(
             tail=tail,
         )
     if picture is not None:
-        drawn = (
-            draw_promises(found) if data else draw_study(found, curves)
-        )  # thresholds of real data have no common scale
-        drawn.savefig(picture, dpi=110)
+        # Thresholds of real data have no common scale.
+        (draw_promises(found) if data else draw_study(curves)).savefig(picture, dpi=110)
     if json:
         print_json([{**vars(one), "realised": one.realised, "kept": one.kept} for one in found])
         return
@@ -143,6 +141,19 @@ def _own(
             f"{one.name}: {one.detector}, {one.rule} rule by {one.method}; thresholds from the first half, counted in the second",
             columns, rows, note="\n".join(one.words),
         )  # fmt: skip
+
+
+def _periods(text: str) -> list[float]:
+    """The targets as typed, in instants."""
+    from tisat.errors import ParameterError
+
+    try:
+        found = [float(value) for value in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(1.0 < value < float("inf") for value in found):
+        raise ParameterError(f"--targets must be instants between two alarms, such as 500,5000. Got {text!r} instead.")
+    return found
 
 
 def _row(one: Promise) -> list[Any]:

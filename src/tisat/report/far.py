@@ -23,7 +23,6 @@ from tisat.errors import CalibrationWarning, SeriesError
 from tisat.sequential import far
 from tisat.sequential.calibration import period_interval
 from tisat.sequential.decay import exact_decay, paper_decay
-from tisat.sequential.rules import PaperRule, make_rule
 from tisat.series import Series, as_series
 
 IDEAL_ALPHAS = (0.05, 0.1, 0.2)
@@ -33,10 +32,6 @@ COLOURS = {
     "printed": "#c0392b",
     "other-root": "#e67e22",
     "exact": "#2471a3",
-    "weibull": "#2471a3",
-    "empirical": "#e08e0b",
-    "bootstrap": "#1e8449",
-    "auto": "#7d3c98",
 }
 
 
@@ -118,13 +113,12 @@ def study(
     methods: Sequence[str] | None = None,
     targets: Sequence[float] | None = None,
     tail: float = 0.5,
-) -> tuple[list[far.Promise], list[Curve]]:
+) -> list[far.Promise]:
     """Fit on the beginning of each training split, calibrate, and count false alarms on its end.
 
     ``rules`` are names; ``paper:weibull`` and ``paper:log`` are the paper's with another form of evidence.
     """
     found: list[far.Promise] = []
-    curves: list[Curve] = []
     with progress("counting", total=None) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # the table says what came of it
         for name, series in _training(data, root, entities):
@@ -152,29 +146,12 @@ def study(
                     entity=name,
                     **options,
                 )
-                curves.append(
-                    _curve(f"{name}, {wanted}", make_rule(rule, **options).fit(nominal, scores=levels), points, scores)
-                )
             bar.advance(note=name)
-    return found, curves
+    return found
 
 
-def _curve(name: str, rule: Any, points: Array, scores: Array) -> Curve:
-    thresholds, periods = far.actual_curve(rule, rule.evidence(points, scores=scores))
-    bounds: dict[str, float] = {}
-    if isinstance(rule, PaperRule):
-        knn = rule.knn_
-        if rule.form == "power":
-            bounds["printed"] = paper_decay(log_ball=knn.log_ball, largest=max(knn.largest_, 1e-300), printed=True)[0]
-            q = knn.k / knn.power_mean_ if knn.power_mean_ > 0 else math.inf
-            bounds["exact"] = exact_decay(q=q, k=knn.k) * q
-        elif rule.form == "weibull":
-            bounds["weibull"] = exact_decay(q=-math.log(knn.alpha))
-    return Curve(name, thresholds, periods, {method: omega for method, omega in bounds.items() if math.isfinite(omega)})
-
-
-def draw_study(found: Sequence[far.Promise], curves: Sequence[Curve], *, columns: int = 3) -> Any:
-    """Log actual period against h, one panel an entity, with each method's promise."""
+def draw_study(curves: Sequence[Curve], *, columns: int = 3) -> Any:
+    """Log actual period against h, one panel an entity, with each bound that has a formula."""
     figure_module = require("matplotlib.figure", whose="The false-alarm figure")
     rows = math.ceil(len(curves) / columns)
     width = min(columns, len(curves))
@@ -187,25 +164,11 @@ def draw_study(found: Sequence[far.Promise], curves: Sequence[Curve], *, columns
             axis.plot(
                 curve.thresholds, line, color=COLOURS[method], linewidth=1.0, linestyle="--", label=f"{method}, bound"
             )
-        for one in found:
-            label = f"{one.entity}, {one.rule}" + f":{one.form}" * (one.form not in ("", "power"))
-            if label == curve.entity and one.method not in curve.bounds:
-                axis.plot(
-                    [one.threshold],
-                    [one.target],
-                    marker="x",
-                    linestyle="none",
-                    color=COLOURS[one.method],
-                    label=one.method,
-                )
         axis.set_yscale("log")
-        if len(curve.thresholds) and curve.thresholds.max() > 100 * np.median(curve.thresholds):
-            axis.set_xscale("log")
-        if len(curve.periods):
-            axis.set_ylim(1.0, 30.0 * curve.periods.max())
-            axis.set_xlim(
-                right=1.3 * float(curve.thresholds.max())
-            )  # a promise beyond what was ever reached is off the page
+        axis.set_ylim(1.0, 30.0 * curve.periods.max())
+        axis.set_xlim(
+            right=1.3 * float(curve.thresholds.max())
+        )  # a promise beyond what was ever reached is off the page
         axis.set_title(curve.entity, fontsize=8)
         axis.tick_params(labelsize=7)
         axis.set_xlabel("threshold h", fontsize=7)
