@@ -118,12 +118,11 @@ def _rhythm(column: Array) -> tuple[float, int]:
         return 0.0, 0
     correlation = correlation / correlation[0] * len(centred) / (len(centred) - np.arange(len(correlation)))
     below = np.flatnonzero(correlation < 0.2)
-    if not len(below):
+    if not len(below) or correlation[below[0] :].max() <= 0:
         return 0.0, 0
     start = int(below[0])
-    high = np.flatnonzero(
-        correlation[start:] >= 0.9 * correlation[start:].max()
-    )  # its multiples are as high: the first counts
+    # Its multiples are as high: the first counts.
+    high = np.flatnonzero(correlation[start:] >= 0.9 * correlation[start:].max())
     ends = np.flatnonzero(np.diff(high) > 1)
     hill = start + high[: int(ends[0]) + 1 if len(ends) else len(high)]
     best = int(hill[np.argmax(correlation[hill])])
