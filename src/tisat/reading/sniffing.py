@@ -171,7 +171,7 @@ def sniff(
     units = _unit_rows([row[:SAMPLED] for _, row in body], dot, thousands)
     if units:
         number = body[units - 1][0]
-        shown_units = ", ".join(cell for cell in body[0][1] if cell)[:60]
+        shown_units = ", ".join(cell for _, row in body[:units] for cell in row if cell)[:60]
         notes.append(f"line {body[0][0] + 1} was taken for units: {shown_units}")
     return Format(
         tuple(header), number + 1, coding, between, dot, thousands, mark, text, block, tuple(notes)
