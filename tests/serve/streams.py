@@ -4,7 +4,7 @@ import json
 import multiprocessing
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,15 +53,17 @@ class Broker:
             producer.poll(0)
         assert producer.flush(30) == 0
 
-    def read(self, topic: str, seconds: float = 10.0) -> list[dict[str, Any]]:
-        """All messages of a topic, as JSON."""
+    def read(
+        self, topic: str, seconds: float = 10.0, enough: Callable[[list[dict[str, Any]]], bool] = lambda _: False
+    ) -> list[dict[str, Any]]:
+        """All messages of a topic, as JSON; those until it is enough."""
         from confluent_kafka import Consumer
 
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": "reader", "auto.offset.reset": "earliest", "log_level": 2})  # fmt: skip
         consumer.subscribe([topic])
         found: list[dict[str, Any]] = []
         quiet = time.monotonic() + seconds
-        while time.monotonic() < quiet:
+        while time.monotonic() < quiet and not enough(found):
             found += [json.loads(one.value()) for one in consumer.consume(100, 0.3) if one.error() is None]
         consumer.close()
         return found
