@@ -3,8 +3,8 @@
     python benchmarks/bench_neighbours.py
 
 Synthetic residuals: four shared heavy-tailed factors and heavy-tailed noise; 2,500 and 10,000 points. Processor time of
-one thread, best of several rounds, the methods taking turns. ``scan`` is the package's own; the k-d tree and the
-matrix product are there to compare.
+one thread, best of several rounds, the methods taking turns. ``scan`` is the package's own (:mod:`tisat._nearest`); the k-d tree and the
+bare matrix product are there to compare.
 """
 
 import os

@@ -11,7 +11,7 @@ from sklearn.svm import OneClassSVM
 
 import naive_detectors as naive
 from tisat.detectors import make
-from tisat.detectors._neighbors import FEW_ROWS, nearest
+from tisat._nearest import FEW_ROWS, nearest
 from tisat.detectors.spectral_residual import _contrast
 
 RNG = np.random.default_rng(0)

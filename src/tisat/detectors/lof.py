@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tisat._nearest import nearest
 from tisat._types import Integers
 from tisat.base import Array
-from tisat.detectors._neighbors import NeighborDetector, nearest
+from tisat.detectors._neighbors import NeighborDetector
 from tisat.parameters import integer, learned
 
 

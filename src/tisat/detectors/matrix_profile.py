@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from tisat._nearest import nearest
 from tisat.base import Array, Detector
-from tisat.detectors._neighbors import nearest
 from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows, training_windows
 from tisat.parameters import integer, learned
 

@@ -1,9 +1,8 @@
 """Exact nearest neighbours, by whatever is quickest at each dimension.
 
-Two ways to the same number: a sorted array (m = 1), and a scan of all points in float32 that measures again, in float64,
-every point that rounding leaves in doubt. Both are exact, and the distance itself is always summed by one loop, so one query and a
-thousand agree to the bit. ``benchmarks/bench_neighbours.py`` measures them beside scipy's k-d tree and a matrix
-product. There is no approximate index here. Nothing here knows what the points mean.
+Two ways to the same number: a sorted array (m = 1), and the search of :mod:`tisat._nearest` over all points. Both are exact, and one
+query and a thousand agree to the bit. ``benchmarks/bench_neighbours.py`` measures them beside scipy's k-d tree and a matrix
+product. There is no approximate index here.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tisat._nearest import nearest, nearest_sorted
 from tisat._types import Array, Integers
 from tisat._validation import check_choice, check_integer
 from tisat.errors import InputError
-from tisat.sequential import _search_kernels
 
 METHODS = ("sorted", "scan")
 
@@ -49,7 +48,9 @@ class Neighbours:
             raise InputError(f"The 'sorted' method of Neighbours must have points of one dimension. Got {m} instead.")
         quickest = "sorted" if m == 1 else "scan"
         self.method = quickest if method == "auto" else method
-        getattr(self, f"_build_{self.method}")()
+        if self.method == "sorted":
+            self._order = np.argsort(self.points[:, 0], kind="stable")
+            self._ordered = np.ascontiguousarray(self.points[self._order, 0])
 
     def distances(self, queries: npt.ArrayLike) -> Array:
         """Distance ``(n,)`` of each query ``(n, m)`` to its k-th nearest point; NaN where the query has a NaN."""
@@ -61,29 +62,11 @@ class Neighbours:
         distance = np.full(len(asked), np.nan)
         where = np.full(len(asked), -1, dtype=np.int64)
         known = ~np.isnan(asked).any(axis=1)
-        if known.all():
-            getattr(self, f"_search_{self.method}")(asked, distance, where)
-        elif known.any():
-            some_distance, some_where = self.search(asked[known])
-            distance[known] = some_distance
-            where[known] = some_where
+        if self.method == "sorted":
+            some, which = np.empty(known.sum()), np.empty(known.sum(), dtype=np.int64)
+            nearest_sorted(np.ascontiguousarray(asked[known, 0]), self._ordered, self.k, some, which)
+            distance[known], where[known] = some, self._order[which]
+        else:
+            far, which = nearest(asked[known], self.points, k=self.k)
+            distance[known], where[known] = far[:, -1], which[:, -1]
         return distance, where
-
-    def _build_sorted(self) -> None:
-        self._order = np.argsort(self.points[:, 0], kind="stable")
-        self._ordered = np.ascontiguousarray(self.points[self._order, 0])
-
-    def _search_sorted(self, queries: Array, distance: Array, where: Integers) -> None:
-        _search_kernels.nearest_sorted(queries[:, 0], self._ordered, self.k, distance, where)
-        where[:] = self._order[where]
-
-    def _build_scan(self) -> None:
-        self._centre = self.points.mean(axis=0)
-        shifted = self.points - self._centre
-        self._single = np.ascontiguousarray(shifted.T, dtype=np.float32)  # (m, N)
-        self._longest = float(np.sqrt((shifted**2).sum(axis=1).max()))
-
-    def _search_scan(self, queries: Array, distance: Array, where: Integers) -> None:
-        _search_kernels.nearest_scanned(
-            queries, self.points, self._centre, self._single, self._longest, self.k, distance, where
-        )

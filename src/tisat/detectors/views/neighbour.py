@@ -10,10 +10,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
-from tisat._compiled import compiled
+from tisat._nearest import nearest
 from tisat._types import Integers
 from tisat.base import Array
-from tisat.detectors._neighbors import nearest
 from tisat.detectors.views.base import Scene, View
 
 ROWS = 20  # of a window
@@ -23,22 +22,6 @@ LEARNED_FROM = 4000  # windows the components are computed from
 APART = 100  # rows either side that a training window may not find a neighbour in
 BLOCK = 1000  # windows laid out at a time
 FEW = 32  # fewer are searched one by one
-
-
-@compiled()
-def _scan(codes: Array, stored: Array, found: Integers) -> None:  # pragma: no cover - compiled
-    """Index of the nearest stored code of each code: for a few at a time, where a matrix product does not pay."""
-    for i in range(len(codes)):
-        best = np.inf
-        for j in range(len(stored)):
-            square = 0.0
-            for f in range(codes.shape[1]):
-                square += (codes[i, f] - stored[j, f]) ** 2
-                if square >= best:
-                    break
-            else:
-                best = square
-                found[i] = j
 
 
 def _windows(rows: Array, at: Integers) -> Array:
@@ -125,11 +108,7 @@ class Neighbour(View):
     def contributions(self, scene: Scene) -> Array:
         """How far each channel is from nominal ``(n, C)``."""
         codes = self._codes(scene.rows, scene.at)
-        if len(codes) < FEW:
-            found: Integers = np.zeros(len(codes), dtype=np.int64)
-            _scan(codes, self.stored, found)
-        else:
-            found = nearest(codes, self.stored, k=1)[1][:, 0]
+        found = nearest(codes, self.stored, k=1)[1][:, 0]
         return self._split(codes, found, scene.rows.shape[1])
 
     def own(self, scenes: Sequence[Scene]) -> Array:
