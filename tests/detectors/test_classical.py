@@ -10,8 +10,8 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import OneClassSVM
 
 import naive_detectors as naive
-from tisat.detectors import make
 from tisat._nearest import FEW_ROWS, nearest
+from tisat.detectors import make
 from tisat.detectors.spectral_residual import _contrast
 
 RNG = np.random.default_rng(0)
