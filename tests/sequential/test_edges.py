@@ -1,142 +1,163 @@
-"""Alarms at their edges: formulas without a solution, rules given what they were not fitted on, records that are full."""
+"""Thresholds and sums at their edges: too little evidence, evidence that never rises, views that change."""
 
-import json
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tisat.errors import CalibrationWarning, InputError, ParameterError
-from tisat.sequential import Calibration, PaperRule, ThresholdRule, calibrate, make_rule
+from tisat import Series
+from tisat.errors import CalibrationWarning, InputError
+from tisat.sequential import Alarm, PaperRule, calibrate, raise_alarms
+from tisat.sequential.bootstrap import PeriodCurve, _line, block_length, flat, period_curve
 from tisat.sequential.budget import Budget
-from tisat.sequential.cusum import Cusum, WindowSum
-from tisat.sequential.decay import empirical_decay, exact_decay, paper_decay
-from tisat.sequential.episodes import Episodes
-from tisat.sequential.evidence import fit_weibull
-from tisat.sequential.far import actual_curve, ideal_rule
-from tisat.sequential.record import EpisodeRecord
-from tisat.sequential.rules import Scored
-
-RNG = np.random.default_rng(0)
-NOMINAL = RNG.normal(size=(400, 2))
+from tisat.sequential.cusum import CompressedSum
+from tisat.sequential.decay import paper_decay
+from tisat.sequential.evidence import KNNEvidence
+from tisat.sequential.formulas import by_formula, independence
+from tisat.sequential.picture import draw
+from tisat.sequential.rules import make_rule
 
 
-@pytest.mark.parametrize("evidence", [[], [np.nan, np.nan], [1.0, -0.5], [0.0, 0.0]])
-def test_evidence_that_does_not_fall_has_no_decay(evidence):
-    assert math.isnan(empirical_decay(np.array(evidence, dtype=float)))
+def test_a_handful_of_instants_cannot_show_dependence():
+    assert independence([np.arange(4.0), np.array([9.0, np.nan, 1.0, 2.0])]) == (1.0, 0.0)
+    p, correlation = independence([np.arange(200.0)])
+    assert p < 1e-12
+    assert correlation > 0.9
 
 
-def test_decays_solve_their_equations_or_say_that_there_is_none():
-    falling = np.array([-1.0, -0.2, 0.3])
-    assert np.mean(np.exp(empirical_decay(falling) * falling)) == pytest.approx(1.0)
-    assert empirical_decay(np.array([-1.0, -2.0])) == math.inf, "it never rises"
-    for q, k in ((1.5, 1), (4.0, 2)):
-        w = exact_decay(q=q, k=k)
-        assert (1 - w) ** k == pytest.approx(math.exp(-w * q))
-    assert exact_decay(q=1e6) == 1.0
-    assert math.isnan(exact_decay(q=1.0))
-    assert math.isnan(exact_decay(q=1.0 + 1e-15))
-    _, notes = paper_decay(log_ball=0.0, largest=math.e * (1 + 1e-9))
-    assert "both roots meet" in notes[-1]
-    assert paper_decay(log_ball=701.0, largest=1.0)[0] == math.inf
+def test_a_block_is_at_most_a_fifth_of_what_is_there():
+    steps = np.repeat([0.0, 1.0], 200)  # the correlation is never lost in noise
+    assert block_length(steps) == len(steps) // 5
+    assert block_length(np.random.default_rng(1).normal(size=400)) < 40
+    assert block_length(np.arange(8000.0)) == 1000  # no longer, however long the memory
 
 
-def test_a_formula_without_a_solution_gives_way_to_the_bootstrap():
-    rule = PaperRule(alpha=0.9)  # nine of ten nominal points count as evidence: it rises by itself
-    with pytest.warns(CalibrationWarning):
-        found = calibrate(rule, NOMINAL, "1/50 instants", method="empirical")
-    assert (found.requested, found.method) == ("empirical", "bootstrap")
-    assert math.isfinite(found.threshold)
-    assert any("does not drift downwards" in note for note in found.notes)
+def test_views_are_added_up():
+    assert flat(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist() == [3.0, 7.0]
+    assert flat(np.array([1.0, 2.0])).tolist() == [1.0, 2.0]
 
 
-def test_methods_are_for_the_rules_they_know():
-    with pytest.raises(ParameterError, match="'episodes' must be used with a rule whose statistic no alarm changes"):
-        calibrate(PaperRule(), NOMINAL, "1/50 instants", method="episodes")
-    with pytest.raises(ParameterError, match="must be used with the 'paper' rule"):
-        calibrate(ThresholdRule(), NOMINAL, "1/50 instants", method="exact")
-    with pytest.raises(ParameterError, match=r"must be given where it is made. Got hold besides"):
-        make_rule(ThresholdRule(), hold=3)
+def curve(**changes):
+    plain = {
+        "thresholds": np.array([1.0, 2.0, 3.0]), "periods": np.exp([1.0, 2.0, 3.0]), "trusted": math.exp(2.5),
+        "logarithmic": False, "intercept": 0.0, "slope": 1.0, "block": 1,
+    }  # fmt: skip
+    return PeriodCurve(**{**plain, **changes})
 
 
-@pytest.mark.parametrize(("points", "scores", "views", "must"), [
-    (np.zeros((2, 2, 2)), None, None, r"points given to w must have shape \(T, m\)"),
-    (np.zeros((3, 0)), None, None, r"points given to w must have shape \(T, m\)"),
-    (np.zeros(3), np.zeros(2), None, r"one entry a point \(3\). Got shape \(2,\)"),
-    (np.zeros(3), None, np.zeros((2, 1)), r"views given to w must have shape \(3, V\)"),
-    (np.zeros(3), None, np.zeros((3, 0)), r"views given to w must have shape \(3, V\)"),
-])  # fmt: skip
-def test_what_a_detector_says_must_fit_together(points, scores, views, must):
-    with pytest.raises(InputError, match=must):
-        Scored.of(points, scores, views, whose="w")
+def test_a_threshold_is_read_off_the_curve_and_beyond_it_along_the_line():
+    assert curve().threshold(math.exp(0.5)) == 1.0  # the lowest there is
+    assert curve().threshold(math.exp(1.25)) == pytest.approx(1.25)
+    assert curve().threshold(math.exp(2.0)) == pytest.approx(2.0)
+    assert curve().threshold(math.exp(7.0)) == pytest.approx(7.0)
+    assert curve(logarithmic=True).threshold(math.exp(7.0)) == pytest.approx(math.exp(7.0))
+    assert curve(logarithmic=True).threshold(math.exp(700.0)) == math.exp(600.0)
+    assert curve(slope=0.0).threshold(math.exp(7.0)) == 2.0  # a line that does not rise says nothing
+    assert curve(intercept=8.0).threshold(math.exp(7.0)) == 2.0  # never below what was reached
+    assert curve(trusted=0.1).threshold(math.exp(7.0)) == 7.0
 
 
-def test_excess_is_judged_in_the_views_it_was_fitted_on():
-    two = Scored.of(NOMINAL, views=np.abs(NOMINAL))
-    rule = make_rule("excess").fit(two)
-    with pytest.raises(InputError, match=r"must have the 2 views it was fitted on. Got 1"):
-        rule.evidence(Scored.of(NOMINAL))
-    with pytest.raises(InputError, match="View 1 has none"):
-        make_rule("excess").fit(Scored.of(NOMINAL, views=np.column_stack([NOMINAL[:, 0], np.full(400, np.nan)])))
+def test_a_line_through_too_little_is_flat():
+    assert _line(np.array([1.0]), np.array([5.0])) == (5.0, 0.0, math.inf)
+    assert _line(np.array([]), np.array([])) == (0.0, 0.0, math.inf)
+    assert _line(np.array([2.0, 2.0]), np.array([5.0, 6.0])) == (6.0, 0.0, math.inf)
+    assert _line(np.arange(3.0), 1.0 + 2.0 * np.arange(3.0)) == pytest.approx((1.0, 2.0, 0.0))
 
 
-@pytest.mark.parametrize("name", ["excess", "paper", "threshold"])
-def test_what_a_rule_learned_is_plain(name):
-    learned = make_rule(name).fit(Scored.of(NOMINAL)).describe()
-    assert json.loads(json.dumps(learned)) == learned
+def test_evidence_that_never_rises_gets_a_threshold_above_it():
+    rule = make_rule("paper").fit(np.random.default_rng(0).normal(size=(200, 1)))
+    found = period_curve(rule, [np.full(300, -1.0)], rng=np.random.default_rng(0))
+    assert found.thresholds.tolist() == [1.0]
+    assert found.slope == 0.0
+    assert found.threshold(1e9) == 1.0
 
 
-def test_rules_and_sums_print_as_they_are_made():
-    assert repr(Cusum(threshold=2.0)).startswith("Cusum(threshold=2.0, ")
-    assert repr(WindowSum(threshold=2.0, length=3, hold=1)) == "WindowSum(threshold=2.0, length=3, hold=1)"
-    assert Budget.parse("1/250 instants").rate == 1 / 250
-    found = Cusum(threshold=10.0)
-    for evidence in (-1.0, 1.0, 1.0):
-        found.update(evidence)
-    assert found.onset == 0, "where the sum was 0 last"
+def test_a_compressed_sum_keeps_the_views_it_began_with():
+    sums = CompressedSum(threshold=2.0, length=2, hold=1, unit=1.0, views=1)
+    with pytest.raises(InputError, match=r"shape \(T, V\). Got shape \(1, 1, 1\)"):
+        sums.run(np.zeros((1, 1, 1)))
+    assert sums.run([[1.0, 1.0]]).statistic.tolist() == pytest.approx([2 * math.log(2.0)])  # it had not begun
+    assert sums.views == 2
+    with pytest.raises(InputError, match=r"must have the 2 views it began with. Got 3"):
+        sums.run(np.zeros((1, 3)))
+    assert repr(sums) == "CompressedSum(threshold=2.0, length=2, hold=1, unit=1.0, views=2)"
 
 
-def test_distances_that_are_all_alike_have_no_shape():
-    with pytest.raises(InputError, match=r"at least two different positive distances. Got 1"):
-        fit_weibull(np.array([2.0, 2.0, 0.0]))
+def test_the_closed_form_says_where_it_means_nothing():
+    decay, notes = paper_decay(log_ball=701.0, largest=1.0)
+    assert math.isinf(decay)
+    assert "leaves floating point" in notes[0]
+    ball = math.log(10.0)
+    decay, notes = paper_decay(log_ball=math.log(ball), largest=5.0 / ball, printed=True)
+    assert decay == pytest.approx(ball)
+    assert "trivial root" in notes[0]
+    decay, notes = paper_decay(log_ball=math.log(ball), largest=5.0 / ball)
+    assert decay > ball
+    assert "the bound can be broken" in notes[0]
 
 
-def test_one_stretch_is_counted_at_its_own_threshold():
-    one = Episodes(((5.0, 3.0, 1.0),), (1000,), 1.0, 0.0)
-    assert one.count(3.0) == 2
-    assert one.realised(300.0) == one.count(one.threshold(300.0))
+@pytest.mark.parametrize(
+    ("instants", "said"),
+    [
+        (30.0, "1 in 30 instants (30 seconds)"),
+        (60.0, "1 in 60 instants (1 minute)"),
+        (7200.0, "1 in 7200 instants (2 hours)"),
+        (86400.0, "1 in 86400 instants (1 day)"),
+        (math.inf, "1 in inf instants"),
+    ],
+)
+def test_a_period_in_the_words_of_a_budget(instants, said):
+    assert Budget.parse("1/week", period=1.0).say(instants) == said
+    assert Budget.parse("1/500 instants").say(30.0) == "1 in 30 instants"
 
 
-def test_evidence_that_never_rises_has_no_curve():
-    thresholds, periods = actual_curve(ideal_rule(), np.full(10, -1.0))
-    assert len(thresholds) == len(periods) == 0
+@pytest.mark.parametrize(
+    ("m", "volume"), [(1, lambda r: 2 * r), (2, lambda r: math.pi * r**2), (3, lambda r: 4 / 3 * math.pi * r**3)]
+)
+def test_the_ball_of_the_theorem_has_the_volume_of_a_ball(m, volume):
+    found = KNNEvidence().fit(np.random.default_rng(0).random((200, m)))
+    assert math.exp(found.log_ball) == pytest.approx(volume(found.d_alpha_))
 
 
-def test_a_full_record_keeps_what_people_said_and_then_the_newest():
-    record = EpisodeRecord(mark=1.0, room=3)
-    for peak in (5.0, 2.0, 4.0):
-        record.update(peak)
-        record.update(0.0)
-    record.label(0, "false")
-    record.update(3.0)
-    record.update(0.0)
-    assert [one.peak for one in record.episodes] == [5.0, 4.0, 3.0]
-    assert record.mark == 2.0, "the lowest that nobody labelled went"
-    record.label(4, "true")
-    record.label(6, "true")
-    record.update(9.0)
-    assert [one.peak for one in record.episodes] == [4.0, 3.0, 9.0]
-    assert record.mark == 2.0, "all were labelled: the oldest went"
+@pytest.mark.parametrize("method", ["printed", "other-root"])
+def test_the_theorems_threshold_and_what_it_takes_for_granted(method):
+    points = np.random.default_rng(0).random((900, 2)) * 21.0  # about one in a unit of area, as the theorem has it
+    rule = PaperRule()
+    with pytest.warns(CalibrationWarning, match="trivial root"):
+        found = calibrate(rule, points, "1/300 instants", method=method)
+    knn = rule.knn_
+    decay, _ = paper_decay(log_ball=knn.log_ball, largest=knn.largest_, printed=method == "printed")
+    assert by_formula(rule, method, [], 300.0)[0] == pytest.approx(math.log(300.0) / decay)
+    assert found.threshold >= math.log(300.0) / decay * (1 - 1e-9)  # raised where the data break it
+    assert "intensity 1" not in " ".join(by_formula(rule, method, [], 300.0)[1])
+    rule.fit(10.0 * points)
+    assert "intensity 1; here v_m mean(d^m)" in " ".join(by_formula(rule, method, [], 300.0)[1])
 
 
-def test_a_calibration_is_drawn_where_it_keeps_what_the_picture_needs():
-    from matplotlib.figure import Figure
+def no_alarms(length):
+    nominal = np.random.default_rng(0).exponential(size=2000)
+    return raise_alarms(np.zeros(length), nominal=nominal, false_alarms="1/200 instants", rule="threshold")
 
-    axis = Figure().subplots()
-    kept = calibrate(ThresholdRule(), NOMINAL, "1/50 instants")
-    assert kept.plot(ax=axis) is not None
-    assert axis.get_lines()
-    other = calibrate(PaperRule(), NOMINAL, "1/50 instants", method="bootstrap")
-    with pytest.raises(ParameterError, match=r"cannot be drawn. Only 'episodes'"):
-        other.plot()
-    assert Calibration.from_json(kept.to_json()) == kept
+
+def test_an_alarm_is_told_in_times_where_there_are_any_and_else_in_instants():
+    plain = Alarm(7, 6, 9, peak=2.0, threshold=1.0, rule="paper", budget="", channels={})
+    assert str(plain) == "alarm at instant 7, since instant 6, until 9"
+    timed = replace(plain, raised_time=0.0, onset_time=-5.0, cleared_time=20.0)  # zero is a time too
+    assert str(timed) == "alarm at 0, since -5, until 20"
+    cells = [replace(timed, cleared=None), timed, plain]
+    shown = replace(no_alarms(10), alarms=tuple(cells))._repr_html_()
+    found = re.findall(r"<td[^>]*>([^<]*)</td>", shown)
+    assert [found[i : i + 3] for i in range(0, len(found), len(found) // 3)] == [
+        ["0", "-5", "still on"],
+        ["0", "-5", "20"],
+        ["7", "6", "9"],
+    ]
+
+
+def test_the_picture_shows_two_spreads_around_what_was_expected():
+    series = Series([[1.0], [2.0], [3.0], [4.0]])
+    expected = (np.array([[1.0], [2.0], [3.0], [4.0]]), np.full((4, 1), 0.5))
+    band = draw(no_alarms(4), series, expected=expected).axes[0].collections[0].get_paths()[0].vertices
+    assert {(x, y) for x, y in band} >= {(t, 1.0 + t + side) for t in range(4) for side in (-1.0, 1.0)}
