@@ -8,7 +8,7 @@ The tests of a package are run once under ``coverage`` to learn which of them to
 those, the quickest first. Lines of compiled loops cannot be seen that way: there, the tests count that touch a line which names
 the loop. A mutant inside a function is put into a fork of a process that has imported all tests, in place of the function's
 code; any other (a constant of a module, a default) into a copy of ``src`` and a process that imports it anew. A test that takes
-five times the processor time it usually does, and 5 seconds (25 where a loop is compiled anew), has noticed.
+five times the processor time it usually does, and 5 seconds (25 where a loop is compiled anew, 60 where all are), has noticed.
 
 What is judged is kept in ``build/mutants/PACKAGE/judged.jsonl``: a run that was interrupted goes on where it was, and a larger sample
 holds the smaller one. A mutant is judged again when its function has changed; ``--again`` does so for those that lived.
@@ -32,13 +32,14 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mutating import FUNCTIONS, ROOT, Mutant, in_a_child, mutants_of, sample_of
+from placing import loops_in_memory, place, without_kept_loops
 
 KEPT = ROOT / "build" / "mutants"
 TESTS = {
@@ -46,7 +47,7 @@ TESTS = {
     "sequential": ("tests/sequential", "tests/contract/test_rules.py", "tests/contract/test_toy_rule.py"),
 }
 QUIET = (
-    "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "-o", "pythonpath=tests",
+    "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", "--no-header", "-o", "pythonpath=tests",
     "-W", "ignore::pytest.PytestAssertRewriteWarning", "--doctest-modules",
 )  # fmt: skip
 UNFINISHED = "lives in the quickest tests"  # the others were not asked
@@ -163,39 +164,6 @@ def under_a_timer(item: Any, learned: Learned, mutant: Mutant) -> None:
     signal.setitimer(signal.ITIMER_PROF, (25.0 if mutant.compiled else 5.0) + 5.0 * learned.seconds(item.nodeid))
 
 
-def place(mutant: Mutant, folder: Path, functions: Iterable[types.FunctionType]) -> bool:
-    """Put the change into these functions: whether there was one that it is of."""
-    path = str(folder / mutant.file.relative_to(ROOT))
-    pending, codes = [compile(mutant.source, path, "exec", dont_inherit=True)], {}
-    while pending:
-        code = pending.pop()
-        codes[code.co_qualname, code.co_firstlineno] = code
-        pending += [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    inside = (mutant.function, mutant.first)
-    if inside not in codes:
-        return False
-    wanted = {at for at in codes if at == inside or at[0].startswith(f"{mutant.function}.<locals>.")}
-    if mutant.compiled:
-        _compile_anew()
-    placed = 0
-    for each in functions:
-        at = (each.__code__.co_qualname, each.__code__.co_firstlineno)
-        if each.__code__.co_filename == path and at in wanted:
-            each.__code__ = codes[at]
-            placed += at == inside
-    return placed > 0
-
-
-def _compile_anew() -> None:
-    """Loops are compiled from what they are now, never taken from the disk: numba knows what it kept by the time of the file."""
-    from numba.core import caching, dispatcher
-
-    dispatcher.Dispatcher.enable_caching = lambda self: None  # type: ignore[method-assign]
-    for each in gc.get_objects():
-        if issubclass(type(each), dispatcher.Dispatcher) and not each.overloads:
-            each._cache = caching.NullCache()
-
-
 def warm() -> None:
     """Do once what every child would do first: import what tests import late, start the compiler."""
     for name in ("scipy.stats", "sklearn.base", "pandas", "pyarrow.csv", "pyarrow.parquet", "matplotlib.figure"):
@@ -223,6 +191,7 @@ class Judge:
         inside = str(self.folder / "src" / "tisat" / self.package)
         found = (each for each in gc.get_objects() if type(each) is types.FunctionType)
         self.functions = [each for each in found if each.__code__.co_filename.startswith(inside)]
+        self.loops = loops_in_memory()  # what is frozen is not listed any more
         gc.collect()
         gc.freeze()  # children share what there is
         running, log = self.folder.parent / "running", self.folder.parent / "log"
@@ -246,7 +215,7 @@ class Judge:
 
     def _try(self, mutant: Mutant, items: Sequence[Any], learned: Learned) -> int:
         try:
-            if not place(mutant, self.folder, self.functions):
+            if not place(mutant, self.folder, self.functions, self.loops):
                 return UNPLACED
         except ValueError:  # the new code has other free variables
             return UNPLACED
@@ -273,7 +242,7 @@ class Inside:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         (self.learned.folder.parent / "running").write_text(nodeid)
-        signal.setitimer(signal.ITIMER_PROF, 25.0 + 5.0 * self.learned.seconds(nodeid))
+        signal.setitimer(signal.ITIMER_PROF, 60.0 + 5.0 * self.learned.seconds(nodeid))
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         items[:] = sorted((i for i in items if i.nodeid in self.names), key=lambda i: self.learned.seconds(i.nodeid))
@@ -341,6 +310,7 @@ def inside(package: str) -> int:
 
     folder = KEPT / package / "copy"
     use(folder)
+    without_kept_loops()  # those of other files may hold what this one was
     names = json.loads((folder.parent / "names.json").read_text())
     files = sorted({name.partition("::")[0] for name in names})
     plugin = Inside(names, Learned(package, folder))
