@@ -167,3 +167,40 @@ def test_a_curve_has_the_floors_of_its_labels():
     scores = np.random.default_rng(2).random(90)
     labels = np.arange(90) % 30 > 24
     assert metrics.spd_curve(labels, scores, delta_max=3).floors.named == metrics.floors(labels, 3).named
+
+
+def test_at_a_threshold_every_row_is_its_own_metric_and_reaching_it_is_enough():
+    scores = np.array([3, 1, 4, 1, 5, 9, 2, 6, 4, 3.5])
+    found = metrics.evaluate(Y, scores, delta_max=2, threshold=4.0, n_simulations=1)
+    counts = metrics.count_at_threshold(Y, scores, threshold=4.0, delta_max=2)
+    assert str(found.counts) == str(counts)
+    assert str(counts) in str(found)
+    assert "None" not in str(metrics.evaluate(Y, scores, delta_max=2, n_simulations=1))
+    alone = {
+        "event F1": counts.event_f1,
+        "instance F1": metrics.instance_precision_recall(Y, scores, threshold=4.0).f1,
+        "range-based F1": metrics.range_precision_recall(Y, scores, threshold=4.0).f1,
+        "affiliation F1": metrics.affiliation_precision_recall(Y, scores, threshold=4.0).f1,
+        "adjusted F1": metrics.adjusted_precision_recall(Y, scores, threshold=4.0).f1,
+    }
+    assert {name: found[name].pooled for name in alone} == alone
+    above = metrics.evaluate(Y, scores, delta_max=2, threshold=np.nextafter(4.0, 5.0), n_simulations=1)
+    assert all(above[name].pooled != alone[name] for name in alone)
+
+
+def test_affiliation_recall_between_two_alarms_is_that_of_the_nearer_one():
+    labels = np.arange(12) // 4 == 1  # from 4 to 8, alarms on both sides: at y the nearer is min(y - 4, 8 - y) away
+    found = metrics.affiliation_precision_recall(labels, np.isin(np.arange(12), [3, 8]) * 1.0, threshold=1.0)
+    assert found.recall == pytest.approx(1 - 2 / 12)
+
+
+@pytest.mark.parametrize("stamps", [None, np.arange(10.0), np.array([0, 1, 2, 5, 6, 7, 11, 12, 13, 14.0])])
+@pytest.mark.parametrize("delta_max", [1, 3, 100])
+@pytest.mark.parametrize("unit", ["instants", "seconds"])
+def test_what_follows_is_the_first_instant_at_least_so_much_later(stamps, delta_max, unit):
+    if unit == "seconds" and stamps is None:
+        return
+    clock = np.arange(10) if unit == "instants" else stamps
+    windows = windows_of(Y, delta_max if unit == "instants" else f"{delta_max}s", timestamps=stamps)
+    later = [[s for s in range(10) if clock[s] >= clock[t] + delta_max] for t in range(10)]
+    assert windows.following.tolist() == [min(each, default=10) for each in later]

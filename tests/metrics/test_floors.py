@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tisat import metrics
+from tisat.errors import ParameterError
 from tisat.metrics.floors import _random_closed_form
 from tisat.metrics.windows import windows_of
 
@@ -108,4 +109,12 @@ def test_the_curve_plots():
     pytest.importorskip("matplotlib").use("Agg")
     axes = metrics.spd_curve([0, 1, 1, 0, 0], [0, 1, 2, 1, 0], delta_max=2).plot()
     assert axes.get_xlim() == (1, 0)
+    assert axes.get_ylim() == axes.child_axes[0].get_ylim() == (0, 1.02)  # precisions and areas, both from 0 to 1
     assert "SPD" in axes.get_legend().get_texts()[0].get_text()
+
+
+@pytest.mark.parametrize("coin", [metrics.random_guess, metrics.random_guess_simulated])
+@pytest.mark.parametrize("p", [0.0, 1.01])
+def test_a_coin_is_thrown_with_a_probability(coin, p):
+    with pytest.raises(ParameterError, match=r"'p' .* a number > 0 and <= 1\."):
+        coin([0, 1, 0], p)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import naive
 import tisat
 from tisat.metrics import _kernels
 
@@ -68,11 +69,42 @@ def test_without_any_cache_the_kernel_is_compiled_and_works(monkeypatch):
     assert (values.tolist(), positions.tolist(), owners.tolist()) == ([1.0, 3.0, 4.0], [0, 1, 3], [0, 0, 0])
 
 
-def test_read_only_and_strided_arrays_are_taken():
-    scores = np.arange(20.0)[::2]
-    scores.flags.writeable = False
-    outside = np.ones(10, dtype=bool)
-    assert _kernels.false_alarms(scores, outside, np.array([0.0, 9.0]), 4).tolist() == [3, 2]
+def read_only(values):
+    array = np.array(values)
+    array.flags.writeable = False
+    return array
+
+
+def strided(values):
+    return np.repeat(values, 2)[::2]
+
+
+@pytest.mark.parametrize("given", [read_only, strided])
+def test_read_only_and_strided_arrays_are_taken(given):
+    scores, outside, values = given(np.arange(0.0, 20.0, 2.0)), given(np.ones(10, dtype=bool)), given([0.0, 9.0])
+    following = given(np.minimum(np.arange(10) + 4, 10))
+    assert _kernels.false_alarms(scores, outside, values, 4).tolist() == [3, 2]
+    assert _kernels.false_alarms(scores, outside, values, following).tolist() == [3, 2]
+    assert _kernels.expected_raises(following, outside, given([0.0, 1.0])).tolist() == [0.0, 3.0]
+    found = _kernels.window_records(scores, given([0, 5]), given([2, 6]))
+    assert [each.tolist() for each in found] == [[0.0, 2.0, 10.0], [0, 1, 5], [0, 0, 1]]
+    assert _kernels.missed_weights(given([1, 0]), given([0, 1]), 2, 2).tolist() == [1.0, 0.0]
+
+
+def test_false_alarms_are_counted_within_the_arrays():
+    stairs = np.array([0.0, 1, 2, 3, 4, 4, 4, 3, 1, np.nan, 2, 4, 4, 4, 4, 0])  # as many open runs as there are levels
+    outside, values = np.ones(16, dtype=bool), np.arange(5.0)
+    loops = (_kernels._false_alarms, _kernels._false_alarms_irregular)
+    for stride in (1, 2, 3, 16):
+        for loop, again in zip(loops, (stride, np.minimum(np.arange(16) + stride, 16)), strict=True):
+            steps = np.zeros(6, dtype=np.int64)
+            loop(stairs, outside, values, again, steps)  # not compiled: a step outside an array is an error
+            by_hand = [len(naive.raises(naive.active(stairs, value), stride)) for value in values]
+            assert (
+                np.cumsum(steps[:-1]).tolist()
+                == by_hand
+                == _kernels.false_alarms(stairs, outside, values, again).tolist()
+            )
 
 
 def test_importing_the_metrics_does_not_import_numba():
@@ -92,3 +124,5 @@ def test_levels_survive_extreme_ranges(scale):
     assert found.tolist() == [(scores >= value).sum() for value in values]  # stride 1: every active instant is a raise
     wide = np.array([-1.7e308, 0.0, 1.7e308, 5e-324])
     assert _kernels.false_alarms(wide, np.ones(4, dtype=bool), np.sort(wide), 1).tolist() == [4, 3, 2, 1]
+    between = np.array([-1.7e308, 1.65e308, 1.7e308])
+    assert _kernels.false_alarms(between, np.ones(3, dtype=bool), between - [0, 1e307, 0], 1).tolist() == [3, 2, 1]

@@ -94,8 +94,8 @@ def _false_alarms(scores: Array, outside: Flags, values: Array, stride: int, ste
     suffix = np.zeros(width + 1, np.int32)  # minima of the ends of the previous block of this width (van Herk 1992)
     suffix[width] = n_levels
     strided = np.empty(n, np.int32)  # C[t] = outside[t] + C[t - stride]
-    lows = np.empty(n_levels + 1, np.int64)
-    starts = np.empty(n_levels + 1, np.int64)
+    lows = np.empty(n_levels, np.int64)
+    starts = np.empty(n_levels, np.int64)
     depth = 0
     current = 0
     position = 0
@@ -148,12 +148,12 @@ def _false_alarms_irregular(scores: Array, outside: Flags, values: Array, follow
         suffix[t] = outside[t] + suffix[parent]
         hops[t] = hops[parent] + 1
         far = skip[parent]
-        if parent < n and hops[parent] - hops[far] == hops[far] - hops[skip[far]]:
+        if hops[parent] - hops[far] == hops[far] - hops[skip[far]]:
             skip[t] = skip[far]
         else:
             skip[t] = parent
-    lows = np.empty(n_levels + 1, np.int64)
-    starts = np.empty(n_levels + 1, np.int64)
+    lows = np.empty(n_levels, np.int64)
+    starts = np.empty(n_levels, np.int64)
     depth = 0
     current = 0
     for t in range(n + 1):

@@ -178,8 +178,7 @@ def held(scores: object, windows: Windows) -> Array:
 
 def on_off(windows: Windows) -> Flags:
     """An alarm that is on for ``delta_max``, off for ``delta_max``, and so on."""
-    clock = windows.ticks if windows.in_time and windows.ticks is not None else np.arange(len(windows))
-    return np.asarray((clock // windows.delta_max) % 2 == 0)
+    return np.asarray((windows.clock // windows.delta_max) % 2 == 0)
 
 
 def _mean_score(scores: Sequence[Score]) -> Score:

@@ -59,7 +59,7 @@ class PrecisionRecall:
     def __str__(self) -> str:
         at = "" if np.isnan(self.threshold) else f" at threshold {self.threshold:.6g}"
         many = ""
-        if len(self.per_series) > 1:
+        if self.per_series:
             mean = self.per_series_mean
             many = f" (pooled; per-series mean {mean.precision:.4f} / {mean.recall:.4f} / {mean.f1:.4f})"
         return f"precision {self.precision:.4f}, recall {self.recall:.4f}, F1 {self.f1:.4f}{at}{many}"

@@ -91,6 +91,11 @@ class Windows:
         """What to divide a delay by before it is shown: 1 for instants, 1e9 for seconds."""
         return 1e9 if self.in_time else 1.0
 
+    @property
+    def clock(self) -> Integers:
+        """What delays are counted on, shape (T,): instants, or nanoseconds since the first."""
+        return self.ticks if self.in_time and self.ticks is not None else np.arange(len(self), dtype=np.int64)
+
     @cached_property
     def inside(self) -> Flags:
         """Which instants lie in a window, shape (T,)."""
@@ -102,9 +107,8 @@ class Windows:
     @cached_property
     def following(self) -> Integers:
         """For each instant, the first one at least ``delta_max`` later (T where there is none)."""
-        if self.stride or self.ticks is None:
-            return np.minimum(np.arange(len(self), dtype=np.int64) + self.stride, len(self))
-        return np.searchsorted(self.ticks, self.ticks + self.delta_max, side="left").astype(np.int64)
+        clock = self.clock
+        return np.searchsorted(clock, clock + self.delta_max, side="left").astype(np.int64)
 
     def delay(self, events: Integers, instants: Integers) -> Integers:
         """How long after the onset of ``events`` (numbers) the ``instants`` are."""
