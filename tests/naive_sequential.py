@@ -47,19 +47,28 @@ def cusum(evidence: Sequence[float], threshold: float, end: str, cooldown: int) 
     return out
 
 
-def window_sum(evidence: Sequence[float], threshold: float, length: int, hold: int) -> list[tuple[float | None, bool]]:
-    """(statistic, active); None for an unknown statistic. Sums are exact, so compare with a tolerance."""
-    out: list[tuple[float | None, bool]] = []
+def window_sum(
+    evidence: Sequence[float], threshold: float, length: int, hold: int
+) -> list[tuple[float | None, bool, int]]:
+    """(statistic, active, onset); None for an unknown statistic. Sums are exact, so compare with a tolerance."""
+    out: list[tuple[float | None, bool, int]] = []
     since: list[float] = []
-    for e in evidence:
+    quiet, on = 0, False
+    for t, e in enumerate(evidence):
         if math.isnan(e):
-            since = []
-            out.append((None, False))
+            since, quiet, on = [], t, False
+            out.append((None, False, t))
             continue
         since.append(e)
         sums = [math.fsum(since[max(0, i - length + 1) : i + 1]) for i in range(len(since))]
         statistic = max(sums[-hold:])
-        out.append((statistic, statistic >= threshold))
+        was, on = on, statistic >= threshold
+        nothing = (
+            sums[-1] <= 0 if length > 1 else not on
+        )  # of a plain threshold, an alarm begins after the last row below
+        if nothing or (was and not on):
+            quiet = t
+        out.append((statistic, on, quiet))
     return out
 
 

@@ -124,6 +124,11 @@ class TestTables:
         assert row["series"] == "'=HYPERLINK(1)"
         assert row["channels"] == "'=1+1 100%"
 
+    def test_a_channel_with_half_a_percent_is_named_and_one_with_less_is_not(self, alarms):
+        shared = replace(alarms, alarms=(replace(alarms[0], channels={"a": 0.991, "b": 0.005, "c": 0.004}),))
+        (row,) = csv.DictReader(io.StringIO(shared.to_csv()))
+        assert [cell.split()[0] for cell in row["channels"].split(";")] == ["a", "b"]
+
     def test_another_suffix_is_refused(self, alarms, tmp_path):
         with pytest.raises(InputError, match=r"must end in \.csv, \.parquet or \.jsonl"):
             alarms.write(tmp_path / "alarms.xlsx")

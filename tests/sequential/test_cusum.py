@@ -36,7 +36,8 @@ def test_the_cusum_is_its_definition(evidence, threshold, end, cooldown):
 @settings(max_examples=200, deadline=None)
 def test_the_window_sum_is_its_definition(evidence, threshold, length, hold):
     trace = WindowSum(threshold=threshold, length=length, hold=hold).run(evidence)
-    for t, (statistic, _) in enumerate(naive.window_sum(evidence, threshold, length, hold)):
+    for t, (statistic, _, onset) in enumerate(naive.window_sum(evidence, threshold, length, hold)):
+        assert trace.onset[t] == onset
         if statistic is None:
             assert math.isnan(trace.statistic[t])
             assert not trace.active[t]

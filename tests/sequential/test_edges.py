@@ -6,16 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from scipy.stats import chi2
 
 from tisat import Series
 from tisat.errors import CalibrationWarning, InputError
 from tisat.sequential import Alarm, PaperRule, calibrate, raise_alarms
 from tisat.sequential.bootstrap import PeriodCurve, _line, block_length, flat, period_curve
 from tisat.sequential.budget import Budget
+from tisat.sequential.calibration import NominalEvidence
 from tisat.sequential.cusum import CompressedSum
 from tisat.sequential.decay import paper_decay
 from tisat.sequential.evidence import KNNEvidence
-from tisat.sequential.formulas import by_formula, independence
+from tisat.sequential.formulas import by_formula, count_alarms, independence, raise_to_data
 from tisat.sequential.picture import draw
 from tisat.sequential.rules import make_rule
 
@@ -25,6 +28,22 @@ def test_a_handful_of_instants_cannot_show_dependence():
     p, correlation = independence([np.arange(200.0)])
     assert p < 1e-12
     assert correlation > 0.9
+
+
+def test_dependence_is_beyond_doubt_and_of_a_size_that_matters():
+    known = NominalEvidence(make_rule("threshold"), np.arange(20.0))
+    for p, correlation, dependent in ((0.001, 0.5, True), (0.001, -0.5, True), (0.01, 0.5, False), (0.001, 0.1, False)):
+        known.p_value, known.correlation = p, correlation
+        assert known.dependent is dependent
+
+
+@pytest.mark.parametrize(("n", "lags"), [(9, 1), (44, 8), (200, 10)])
+def test_independence_is_tested_by_ljung_and_box_over_a_fifth_of_what_is_there(n, lags):
+    evidence = np.random.default_rng(n).permutation(n).astype(float)
+    x = evidence - evidence.mean()
+    rho = [np.sum(x[lag:] * x[:-lag]) / np.sum(x**2) for lag in range(1, lags + 1)]
+    q = n * (n + 2) * sum(r**2 / (n - lag) for lag, r in enumerate(rho, start=1))
+    assert independence([evidence]) == pytest.approx((chi2.sf(q, lags), rho[0]))
 
 
 def test_a_block_is_at_most_a_fifth_of_what_is_there():
@@ -64,6 +83,7 @@ def test_a_line_through_too_little_is_flat():
     assert _line(np.array([]), np.array([])) == (0.0, 0.0, math.inf)
     assert _line(np.array([2.0, 2.0]), np.array([5.0, 6.0])) == (6.0, 0.0, math.inf)
     assert _line(np.arange(3.0), 1.0 + 2.0 * np.arange(3.0)) == pytest.approx((1.0, 2.0, 0.0))
+    assert _line(np.arange(3.0), np.array([0.0, 1.0, 0.0])) == pytest.approx((1 / 3, 0.0, 2 / 9))  # what it leaves
 
 
 def test_evidence_that_never_rises_gets_a_threshold_above_it():
@@ -83,6 +103,19 @@ def test_a_compressed_sum_keeps_the_views_it_began_with():
     with pytest.raises(InputError, match=r"must have the 2 views it began with. Got 3"):
         sums.run(np.zeros((1, 3)))
     assert repr(sums) == "CompressedSum(threshold=2.0, length=2, hold=1, unit=1.0, views=2)"
+    rule = make_rule("excess").fit(np.arange(9.0))
+    assert repr(CompressedSum(threshold=2.0)) == repr(rule._accumulator(2.0))  # unless told otherwise, the rule's
+
+
+def test_a_compressed_sum_is_on_where_it_reaches_its_threshold_and_began_where_it_last_was_nothing():
+    rows = [[0, 0], [1, 0], [0, 0], [0, 0], [2, 1], [3, 0], [0, 0], [0, 0], [0, 0], [1, 0]]
+    plain = CompressedSum(threshold=1e300, length=2, hold=1, unit=1.0).run(rows)
+    assert plain.onset.tolist() == [0, 0, 0, 3, 3, 3, 3, 7, 8, 8]
+    sums = CompressedSum(threshold=plain.statistic[5], length=2, hold=1, unit=1.0)
+    found = sums.run(rows)
+    assert found.active.tolist() == [value >= plain.statistic[5] for value in plain.statistic]
+    assert found.active[5]
+    assert found.onset.tolist() == [0, 0, 0, 3, 3, 3, 6, 7, 8, 8]  # what follows an alarm did not begin before its end
 
 
 def test_the_closed_form_says_where_it_means_nothing():
@@ -136,6 +169,21 @@ def test_the_theorems_threshold_and_what_it_takes_for_granted(method):
     assert "intensity 1; here v_m mean(d^m)" in " ".join(by_formula(rule, method, [], 300.0)[1])
 
 
+def test_a_threshold_is_raised_above_the_highest_where_no_alarm_is_allowed():
+    rule = make_rule("threshold").fit([0.0, 1.0])
+    segments = [np.array([0.0, 3.0, 1.0]), np.array([2.0, 0.0, 3.0])]
+    assert raise_to_data(rule, segments, 2.5, 3.0) == 2.5  # as many alarms as are allowed
+    for threshold in (1.0, 2.5, 3.0):
+        found = raise_to_data(rule, segments, threshold, 1e9)
+        assert found == pytest.approx(3.0)
+        assert count_alarms(rule, segments, found) == 0
+
+
+def test_the_share_of_active_instants_is_counted_where_alarms_are():
+    found = calibrate(PaperRule(form="weibull"), np.random.default_rng(0).random((400, 2)), 0.1, method="weibull")
+    assert 1 > found.active >= found.alarms / found.instants > 0
+
+
 def no_alarms(length):
     nominal = np.random.default_rng(0).exponential(size=2000)
     return raise_alarms(np.zeros(length), nominal=nominal, false_alarms="1/200 instants", rule="threshold")
@@ -161,3 +209,23 @@ def test_the_picture_shows_two_spreads_around_what_was_expected():
     expected = (np.array([[1.0], [2.0], [3.0], [4.0]]), np.full((4, 1), 0.5))
     band = draw(no_alarms(4), series, expected=expected).axes[0].collections[0].get_paths()[0].vertices
     assert {(x, y) for x, y in band} >= {(t, 1.0 + t + side) for t in range(4) for side in (-1.0, 1.0)}
+
+
+def test_the_picture_shows_an_event_to_the_last_row():
+    series = Series([[1.0], [2.0], [3.0], [4.0], [5.0]], labels=[0, 1, 0, 1, 1])
+    spans = draw(no_alarms(5), series).axes[0].patches
+    assert [(span.get_x(), span.get_x() + span.get_width()) for span in spans] == [(1, 2), (3, 4)]
+
+
+def test_the_picture_of_a_calibration_goes_from_edge_to_edge():
+    calibration = no_alarms(5).calibration
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    axes = calibration.plot()
+    pyplot.close(axes.figure)
+    given = Figure().subplots()
+    assert calibration.plot(given) is given
+    periods = axes.lines[0].get_xdata()
+    np.testing.assert_allclose(np.diff(np.log(periods)), np.log(periods[-1] / periods[0]) / (len(periods) - 1))
+    assert (periods[0], periods[-1]) == pytest.approx(axes.get_xlim())
+    assert periods[0] < min(calibration.target, calibration.vouched)
+    assert periods[-1] > max(calibration.target, calibration.vouched)

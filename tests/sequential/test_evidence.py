@@ -68,6 +68,33 @@ def test_weibull_distances_become_unit_exponential(shape, scale):
     assert np.quantile(unit, 0.95) == pytest.approx(-math.log(0.05), rel=0.05)
 
 
+def test_two_distances_are_enough_for_a_weibull_fit_and_one_is_not():
+    shape, scale = fit_weibull(np.array([0.0, 1.0, 2.0]))
+    unit = (np.array([1.0, 2.0]) / scale) ** shape
+    assert unit.mean() == pytest.approx(1.0)
+    for few in ([1.0], [2.0, 2.0], [0.0, 1.0]):
+        with pytest.raises(InputError, match="at least two different positive distances"):
+            fit_weibull(np.array(few))
+
+
+def test_the_weibull_law_is_that_of_all_positive_distances():
+    evidence = KNNEvidence()
+    evidence.m_ = 3
+    evidence._learn(np.array([0.0, 1.0, 2.0]))
+    assert (evidence.shape_, evidence.scale_) == fit_weibull(np.array([1.0, 2.0]))
+    for same in ([0.0, 2.0], [2.0, 2.0]):
+        evidence._learn(np.array(same))
+        assert (evidence.shape_, evidence.scale_) == (3.0, evidence.d_alpha_)
+
+
+def test_nearer_than_any_nominal_point_is_to_its_neighbour_the_logarithm_says_no_less():
+    evidence = KNNEvidence(form="log").fit(cloud(2))
+    point = evidence._neighbours.points[:1]
+    at, near = evidence(point)[0], evidence(point + 1e-12)[0]
+    assert math.isfinite(at)
+    assert at == near < 0
+
+
 def test_one_point_and_many_agree_to_the_bit():
     for form in FORMS:
         evidence = KNNEvidence(form=form).fit(cloud(5))

@@ -6,6 +6,7 @@ import pytest
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.sequential import calibrate, make_rule
 from tisat.sequential.record import EpisodeRecord, propose
+from tisat.sequential.result import expanded
 
 
 def recorded(values, **options):
@@ -113,11 +114,15 @@ def test_what_cannot_be_is_refused_in_a_sentence(calibration):
 
 
 def test_the_threshold_rule_has_its_record_in_its_own_unit():
-    calibration = calibrate(make_rule("threshold"), np.random.default_rng(0).exponential(size=9000), "1/2500 instants")
+    scores = 5.0 + np.random.default_rng(0).exponential(size=9000)
+    calibration = calibrate(make_rule("threshold"), scores, "1/2500 instants")
     record = EpisodeRecord.beside(calibration)
     assert 0 < record.mark <= calibration.threshold
     for value in [0.1, calibration.threshold * 1.2, 0.1] * 30:
         record.update(value)
     for episode in record.episodes:
         record.label(episode.start, "false")
-    assert propose(calibration, record).after.threshold > calibration.threshold
+    proposal = propose(calibration, record)
+    assert proposal.after.threshold > calibration.threshold
+    levels = [expanded(level, calibration.compression) for level in proposal.after.nominal.levels[-1]]
+    assert levels == pytest.approx([calibration.threshold * 1.2] * 30)

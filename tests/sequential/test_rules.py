@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive_sequential as naive
 from tisat.errors import InputError, ParameterError
-from tisat.sequential import ExcessRule, make_rule
+from tisat.sequential import ExcessRule, _kernels, make_rule
 from tisat.sequential.cusum import WindowSum
 from tisat.sequential.rules import RULES, Scored
 
@@ -43,6 +43,7 @@ def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, o
     np.testing.assert_array_equal(evidence, rule.evidence(points))
     np.testing.assert_array_equal(trace.statistic, rule.accumulate(evidence, threshold=threshold).statistic)
     run = rule.start(threshold=threshold)
+    blamed = rule.contributions(points)
     for t in range(len(points)):
         if t % 37 == 5:
             fresh = rule.start(threshold=threshold)
@@ -51,6 +52,8 @@ def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, o
         found = run.update(scored.rows(slice(t, t + 1)))
         expected = (evidence[t], trace.statistic[t], trace.active[t], trace.onset[t])
         np.testing.assert_array_equal(found, expected)
+        if not np.isnan(points[t]).any():
+            assert run.contribution(points[t]).tolist() == blamed[t].tolist()
     assert trace.active.any()
     assert not trace.active[120:125].any()
     assert np.isnan(trace.statistic[120:125]).all()
@@ -95,6 +98,23 @@ def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm,
         rtol=1e-12,
         atol=1e-12,
     )
+
+
+@pytest.mark.parametrize(("above", "back"), [(0, True), (1, True), (2, False)])
+def test_the_nominal_level_is_back_where_one_score_in_twenty_is_above_it(above, back):
+    options = {"window": 30, "lag": 0, "clip": 3.0, "quantile": 0.9, "warm": 20, "enter": 2, "lasting": 20}
+    rule = ExcessRule(**options, length=2, hold=1).fit(np.linspace(0.0, 1.0, 60))
+    changed, later = [5.0] * 20, [0.5] * 17 + [2.0] * above + [0.5] * (3 - above)
+    scores = np.array([*changed, *later, 2.0])
+    found = rule.evidence(scores)
+    expected = naive.excess(scores, level=rule.level_[0], centre=rule.centre_[0], gap=rule.length, **options)
+    np.testing.assert_array_equal(found, expected)
+    assert (found[-1] > 0) is np.bool_(back)
+
+
+def test_the_level_of_a_change_for_good_is_the_lowest_of_its_thirds():
+    for raw, lowest in (([9.0], 9.0), ([5.0, 1.0, 9.0], 1.0), ([8.0, 9.0, 4.0, 7.0, 6.0, 5.0], 6.0)):
+        assert _kernels._new_level(np.array(raw), len(raw), 1.0) == lowest
 
 
 def test_one_view_orders_instants_as_the_plain_sum_does():

@@ -46,6 +46,13 @@ def test_what_is_covered(reasons, rules, covered):
     assert bool(suppressed_by(alarm(*reasons), [Suppression.parse(rule) for rule in rules])) is covered
 
 
+def test_one_reason_is_covered_or_not():
+    missing = Reason("flow", 1.0, None, 50.0, 0.5)
+    rules = [Suppression.parse(text) for text in ("heat", "flow", "flow:up", "flow:down", "flow:3")]
+    assert [rule.covers(FLOW_UP) for rule in rules] == [False, True, True, False, False]
+    assert [rule.covers(missing) for rule in rules] == [False, True, False, False, False]
+
+
 def test_it_is_said_and_read_back():
     text = suppressed_by(alarm(FLOW_UP, HEAT), [Suppression.parse("flow:up:3,5"), Suppression.parse("heat")])
     assert text == "flow up by less than 3.5; heat"

@@ -41,11 +41,11 @@ def _levels(ends: Array, steps: Integers, most: int) -> Array:
     now = 0
     for i in range(len(ends)):
         now += steps[i]
-        while reached < most and now > reached:
+        if now > reached:
             found[reached] = ends[i]
             reached += 1
-        if reached == most:
-            break
+            if reached == most:
+                break
     return found[:reached]
 
 

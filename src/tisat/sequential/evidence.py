@@ -149,7 +149,7 @@ class KNNEvidence:
                 stacklevel=3,
             )
         self._log_floor = math.log(positive.min() if len(positive) else self.d_alpha_)
-        if len(positive) > 1 and np.ptp(np.log(positive)) > 0:
+        if len(positive) and np.ptp(np.log(positive)) > 0:
             self.shape_, self.scale_ = fit_weibull(positive)
         else:
             self.shape_, self.scale_ = float(self.m_), self.d_alpha_
