@@ -5,8 +5,8 @@ return value that is gone. A mutant that no test notices is printed with its lin
 nothing needs, or a change that changes nothing (say ``<`` for ``<=`` where equality cannot be).
 
 The tests of a package are run once under ``coverage`` to learn which of them touch which line; a mutant is then given only
-those, the quickest first. Lines of compiled loops cannot be seen that way: there, the tests count that touch a line which names
-the loop. A mutant inside a function is put into a fork of a process that has imported all tests, in place of the function's
+those, the quickest first. Lines of compiled loops cannot be seen that way: there, the tests count that name the loop, or touch
+a line which does. A mutant inside a function is put into a fork of a process that has imported all tests, in place of the function's
 code; any other (a constant of a module, a default) into a copy of ``src`` and a process that imports it anew. A test that takes
 five times the processor time it usually does, and 5 seconds (25 where a loop is compiled anew, 60 where all are), has noticed.
 
@@ -144,6 +144,12 @@ def _lines_that_name(package: str, mutant: Mutant) -> Iterator[str]:
                 yield f"{file.relative_to(ROOT)}:{node.lineno}"  # type: ignore[attr-defined]
 
 
+def calls(item: Any, mutant: Mutant) -> bool:
+    """Whether a test names a compiled loop itself."""
+    code = getattr(getattr(item, "function", None), "__code__", None)
+    return code is not None and mutant.function in code.co_names
+
+
 def run(items: Sequence[Any], *, before: Callable[[Any], None], seconds: dict[str, float] | None = None) -> int:
     """Run tests that are collected, to the first that fails: how many failed."""
     session = items[0].session
@@ -196,7 +202,7 @@ class Judge:
         gc.freeze()  # children share what there is
         running, log = self.folder.parent / "running", self.folder.parent / "log"
         for mutant in self.mutants:
-            names = learned.touching(mutant)
+            names = learned.touching(mutant) | {i.nodeid for i in session.items if mutant.compiled and calls(i, mutant)}
             items = sorted((i for i in session.items if i.nodeid in names), key=lambda i: learned.seconds(i.nodeid))
             spent = itertools.accumulate(learned.seconds(i.nodeid) for i in items)
             few = [i for i, seconds in zip(items, spent, strict=True) if seconds <= self.budget]

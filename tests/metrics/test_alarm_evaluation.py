@@ -3,6 +3,7 @@ import pytest
 
 from tisat.errors import DataFileError, InputError
 from tisat.metrics import count_alarms, evaluate_alarms
+from tisat.metrics.alarm_evaluation import AlarmEvaluation, AlarmRow
 from tisat.sequential.alarm_files import read_active
 
 LABELS = np.zeros(5000, dtype=int)
@@ -33,6 +34,14 @@ def test_the_rotated_fool_raises_as_many_alarms():
 def test_always_on_is_charged_every_delta_max():
     found = evaluate_alarms(LABELS, np.ones(5000, dtype=bool), delta_max=20)
     assert found.rows[0].false_alarms == found.rows[2].false_alarms > 200
+
+
+def test_as_good_as_the_best_fool_is_not_better():
+    counts = count_alarms([0, 1], [0, 1], delta_max=1)
+    rows = [AlarmRow("", 0.0, 0.0, 0.0, f1, 0.0) for f1 in (0.6, 0.5, 0.4)]
+    assert AlarmEvaluation(counts, tuple(rows)).beats_fools
+    assert not AlarmEvaluation(counts, (rows[1], rows[1], rows[2])).beats_fools
+    assert not AlarmEvaluation(counts, (rows[1], rows[2], rows[0])).beats_fools
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])

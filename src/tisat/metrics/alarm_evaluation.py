@@ -41,7 +41,7 @@ class AlarmEvaluation:
 
     @property
     def beats_fools(self) -> bool:
-        """Whether no fool has a higher event F1."""
+        """Whether every fool has a lower event F1."""
         return self.rows[0].event_f1 > max(row.event_f1 for row in self.rows[1:])
 
     def __str__(self) -> str:
