@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from tisat.errors import DataFileError, InputError
+from tisat.errors import InputError
 from tisat.metrics import count_alarms, evaluate_alarms
 from tisat.metrics.alarm_evaluation import AlarmEvaluation, AlarmRow
-from tisat.sequential.alarm_files import read_active
 
 LABELS = np.zeros(5000, dtype=int)
 for start in (600, 1700, 2800, 3900):
@@ -44,30 +43,6 @@ def test_as_good_as_the_best_fool_is_not_better():
     assert not AlarmEvaluation(counts, (rows[1], rows[2], rows[0])).beats_fools
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_alarms_come_back_from_their_tables(tmp_path, suffix):
-    from tisat.sequential.alarms import raise_alarms
-
-    rng = np.random.default_rng(0)
-    scores = rng.exponential(size=3000)
-    scores[2000:2040] += 30.0
-    scores[2990:] += 30.0
-    alarms = raise_alarms(scores, nominal=rng.exponential(size=50_000), false_alarms="1/10000 instants")
-    file = tmp_path / f"alarms.{suffix}"
-    alarms.write(file)
-    np.testing.assert_array_equal(read_active(file, length=3000), alarms.active)
-
-
-def test_bad_tables_are_named(tmp_path):
-    file = tmp_path / "alarms.csv"
-    file.write_text("raised,cleared\n5,20\n")
-    assert read_active(file, length=30).sum() == 15
-    with pytest.raises(DataFileError, match=r"within the 10 instants .* \[5, 20\) at row 0"):
-        read_active(file, length=10)
-    file.write_text("when,cleared\n5,20\n")
-    with pytest.raises(DataFileError, match="Row 0 has not"):
-        read_active(file, length=30)
-    with pytest.raises(DataFileError, match="no such file"):
-        read_active(tmp_path / "none.csv", length=30)
+def test_alarms_of_another_length_are_refused():
     with pytest.raises(InputError, match="same length"):
         evaluate_alarms(LABELS, np.ones(3), delta_max=20)

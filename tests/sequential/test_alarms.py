@@ -4,14 +4,17 @@ import csv
 import io
 import json
 from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pytest
 
 import tisat
-from tisat.errors import InputError
+from tisat.errors import DataFileError, InputError
 from tisat.events import events_from_labels
+from tisat.explanation import Reason
 from tisat.sequential import PaperRule, calibrate, make_rule, raise_alarms
+from tisat.sequential.alarm_files import read_active
 from tisat.sequential.alarms import COLUMNS, alarms_of
 from tisat.sequential.rules import Scored
 
@@ -118,6 +121,23 @@ class TestTables:
         assert none.to_csv().count("\n") == 1
         assert none.to_jsonl() == ""
 
+    def test_alarms_in_words(self, alarms):
+        first = f"{len(alarms)} alarms; {alarms.tally}"
+        assert str(alarms) == "\n".join([first, *map(str, alarms), str(alarms.calibration)])
+        assert repr(alarms) == f"Alarms({len(alarms)} in 2000 instants, rule='threshold', budget='1/5000 instants')"
+        told = replace(alarms[0], reasons=(Reason("x", 0.6, 3.0, 1.0, 0.5), Reason("y", 0.4, 2.0, 1.0, 0.5)))
+        assert told.why == "; ".join(map(str, told.reasons))
+        assert told.why in str(told)
+        assert told._repr_html_() == f"<pre>{escape(str(told))}</pre>"
+
+    def test_other_tables_have_the_columns_and_their_times_are_dates(self, alarms):
+        arrow = alarms.to_arrow()
+        assert tuple(arrow.column_names) == COLUMNS
+        assert arrow["raised"].to_pylist() == alarms.raised.tolist()
+        dates = [np.datetime64(alarm.raised_time) for alarm in alarms]
+        assert alarms.to_pandas()["raised_time"].tolist() == dates
+        assert alarms.to_polars()["raised_time"].to_list() == [date.astype("datetime64[us]").item() for date in dates]
+
     def test_no_cell_is_a_formula(self, alarms):
         evil = replace(alarms, alarms=(replace(alarms[0], series="=HYPERLINK(1)", channels={"=1+1": 1.0}),))
         (row,) = csv.DictReader(io.StringIO(evil.to_csv()))
@@ -149,3 +169,28 @@ class TestTables:
         figure.savefig(tmp_path / "alarms.png")
         assert (tmp_path / "alarms.png").stat().st_size > 1000
         assert len(alarms.plot().axes) == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_alarms_come_back_from_their_tables(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    scores = rng.exponential(size=3000)
+    scores[2000:2040] += 30.0
+    scores[2990:] += 30.0
+    alarms = raise_alarms(scores, nominal=rng.exponential(size=50_000), false_alarms="1/10000 instants")
+    file = tmp_path / f"alarms.{suffix}"
+    alarms.write(file)
+    np.testing.assert_array_equal(read_active(file, length=3000), alarms.active)
+
+
+def test_bad_tables_are_named(tmp_path):
+    file = tmp_path / "alarms.csv"
+    file.write_text("raised,cleared\n5,20\n")
+    assert read_active(file, length=30).sum() == 15
+    with pytest.raises(DataFileError, match=r"within the 10 instants .* \[5, 20\) at row 0"):
+        read_active(file, length=10)
+    file.write_text("when,cleared\n5,20\n")
+    with pytest.raises(DataFileError, match="Row 0 has not"):
+        read_active(file, length=30)
+    with pytest.raises(DataFileError, match="no such file"):
+        read_active(tmp_path / "none.csv", length=30)

@@ -98,6 +98,14 @@ def test_update_is_run_of_one():
     assert one_by_one == list(zip(trace.statistic.tolist(), trace.active.tolist(), strict=True))
 
 
+def test_the_repr_is_the_constructor_call():
+    for made in (Cusum(threshold=2.0, end="cooldown", cooldown=7), WindowSum(threshold=2.0, length=3, hold=4)):
+        again = eval(repr(made), {type(made).__name__: type(made)})
+        assert repr(again) == repr(made)
+        assert again.__dict__.keys() == made.__dict__.keys()
+        assert again.threshold == 2.0
+
+
 def test_bad_arguments_are_refused_in_a_sentence():
     with pytest.raises(ParameterError, match=r"'threshold' parameter of Cusum must be a number > 0\. Got 0\.0"):
         Cusum(threshold=0.0)

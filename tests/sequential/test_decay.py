@@ -69,6 +69,11 @@ def test_the_exact_root_solves_its_equation(q, k):
             assert 1 - w == pytest.approx(math.exp(-w * q / k), rel=1e-6, abs=1e-12)
 
 
+def test_where_evidence_hardly_drifts_downwards_there_is_no_root():
+    assert math.isnan(exact_decay(q=1.0 + 1e-13))
+    assert math.isnan(empirical_decay(np.full(3, np.nan)))
+
+
 def test_the_k_th_neighbour_has_gamma_distances_and_the_root_for_them():
     draws = np.random.default_rng(0).gamma(3.0, size=1_000_000)
     q = float(np.quantile(draws, 0.95))

@@ -179,6 +179,22 @@ def test_a_threshold_is_raised_above_the_highest_where_no_alarm_is_allowed():
         assert count_alarms(rule, segments, found) == 0
 
 
+def test_where_evidence_does_not_drift_downwards_a_formula_has_no_threshold_and_says_so():
+    rule = PaperRule(form="log").fit(np.random.default_rng(0).normal(size=(60, 1)))
+    threshold, notes = by_formula(rule, "empirical", [np.ones(10)], 100.0)
+    assert math.isnan(threshold)
+    assert "does not drift downwards, so 'empirical' has no solution" in notes[-1]
+
+
+def test_auto_takes_the_most_careful_formula_that_applies():
+    known = NominalEvidence(PaperRule(form="power"), np.random.default_rng(0).random((400, 2)))
+    assert not known.dependent
+    found = {name: by_formula(known.rule, name, known.segments, 100.0)[0] for name in ("exact", "empirical")}
+    assert known._choose(100.0) == max(found, key=found.get)
+    known.p_value, known.correlation = 0.0, 0.9
+    assert known._choose(100.0) == "bootstrap"
+
+
 def test_the_share_of_active_instants_is_counted_where_alarms_are():
     found = calibrate(PaperRule(form="weibull"), np.random.default_rng(0).random((400, 2)), 0.1, method="weibull")
     assert 1 > found.active >= found.alarms / found.instants > 0

@@ -101,6 +101,29 @@ def test_another_budget_needs_no_training_data(name):
         quietly(calibrate, make_rule("paper"), scores, "1/500 instants").recalibrated("1/day")
 
 
+def test_one_stretch_is_counted_at_its_own_threshold_and_many_at_those_of_the_others():
+    steps = Episodes.of([np.tile([0.0, 1.0, 0.0, 2.0], 25)], common=1.0, floor=0.0)
+    assert [steps.count(level) for level in (0.5, 1.0, 1.5, 2.0, 2.5)] == [50, 50, 25, 25, 0]
+    rng = np.random.default_rng(0)
+    stretches = [rng.exponential(size=300), 2.0 * rng.exponential(size=300)]
+    low, high = (Episodes.of([each], common=1.0, floor=0.0) for each in stretches)
+    both = Episodes.of(stretches, common=1.0, floor=0.0)
+    for strict in (False, True):
+        at_low, at_high = (each.threshold(10.0, strict=strict) for each in (low, high))
+        assert low.realised(10.0, strict=strict) == low.count(at_low) > 0
+        assert both.realised(10.0, strict=strict) == low.count(at_high) + high.count(at_low) > 0
+
+
+def test_levels_are_kept_on_a_scale_whose_unit_is_the_rules_own():
+    scores = np.random.default_rng(0).exponential(size=500) + 7.0
+    threshold, drift = make_rule("threshold").fit(scores), make_rule("drift", drift=1.5).fit(scores)
+    at = np.array([6.0, np.median(scores), np.quantile(scores, 0.99), np.nan])
+    np.testing.assert_allclose(threshold.compressed(at), [0.0, 0.0, np.log(2.0), np.nan])
+    np.testing.assert_allclose(drift.compressed(np.array([0.0, 1.5])), [0.0, np.log(2.0)])
+    np.testing.assert_allclose(make_rule("drift", drift=0.0).compressed(np.array([1.0])), np.log(2.0))
+    assert quietly(calibrate, threshold, scores, "1/100 instants").compression == threshold.compression
+
+
 def test_a_table_that_is_not_one_is_refused():
     good = Episodes.of([np.array([0.0, 2.0, 0.0, 1.0])], common=1.0, floor=0.0)
     assert Episodes.from_json(good.to_json()) == good

@@ -1,5 +1,7 @@
 """Words change thresholds, silence does not: a bounded record of episodes, labels, and proposals with consequences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -92,7 +94,8 @@ def test_false_alarms_raise_the_threshold_and_true_ones_do_not(calibration):
 
 def test_expected_and_new_normal(calibration):
     record = operation(calibration, [1.5, 1.5])
-    record.label(1010, "expected")
+    assert record.label(1010, "expected") == record.episodes[0]
+    assert record.episodes[0].label == "expected"
     record.label(2010, "new normal")
     proposal = propose(calibration, record, budget="1/5000 instants")
     assert proposal.false_alarms == 1
@@ -111,6 +114,12 @@ def test_what_cannot_be_is_refused_in_a_sentence(calibration):
     paper = calibrate(make_rule("paper"), np.random.default_rng(0).exponential(size=900), "1/100 instants")
     with pytest.raises(ParameterError, match="by 'episodes'"):
         propose(paper, record)
+
+
+def test_without_nominal_levels_the_mark_is_half_the_threshold(calibration):
+    record = EpisodeRecord.beside(replace(calibration, nominal=None), room=3)
+    assert record.mark == 0.5 * calibration.threshold
+    assert record.state()["peak"].shape == (3,)
 
 
 def test_the_threshold_rule_has_its_record_in_its_own_unit():

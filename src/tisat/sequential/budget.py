@@ -88,11 +88,6 @@ class Budget:
     def __str__(self) -> str:
         return self.text
 
-    @property
-    def rate(self) -> float:
-        """False alarms per instant."""
-        return 1.0 / self.instants
-
     def shared(self, machines: int) -> Budget:
         """The budget of one of so many machines that have this one together.
 

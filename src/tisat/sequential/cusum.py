@@ -93,11 +93,6 @@ class Cusum:
         self.extend(self._one, self._trace)
         return float(self._trace.statistic[0]), bool(self._trace.active[0])
 
-    @property
-    def onset(self) -> int:
-        """The last instant, counted from 0, at which the statistic was 0 before the present alarm or sum."""
-        return int(self._trace.onset[0])
-
     def run(self, evidence: npt.ArrayLike) -> Trace:
         """The same over an array ``(T,)``, going on from where the last call ended."""
         values = check_vector(evidence, "evidence", "Cusum.run")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -195,16 +195,3 @@ class KNNEvidence:
 
         m = self.m_
         return float(0.5 * m * math.log(math.pi) - gammaln(0.5 * m + 1.0) + m * math.log(self.d_alpha_))
-
-    def describe(self) -> dict[str, Any]:
-        """What was learned, as plain values for reports and artefacts."""
-        return {
-            "form": self.form,
-            "k": self.k,
-            "alpha": self.alpha,
-            "m": self.m_,
-            "points": len(self._neighbours.points),
-            "d_alpha": self.d_alpha_,
-            "weibull_shape": self.shape_,
-            "weibull_scale": self.scale_,
-        }

@@ -297,10 +297,6 @@ class AlarmRule(Parametrized, ABC):
         """The constructor's arguments as they are here."""
         return {name: getattr(self, name) for name in self.options()}
 
-    def describe(self) -> dict[str, Any]:
-        """What was learned, as plain values."""
-        return {}
-
     def _check_fitted(self) -> None:
         if not getattr(self, "fitted_", False):
             raise NotFittedError(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")

@@ -148,7 +148,3 @@ class ExcessRule(AlarmRule):
     def tail(self, views: int) -> tuple[float, float]:
         """A scale that grows with the number of views, and five units of evidence (``docs/4-alarms.md``)."""
         return 1.3 + 0.75 * (views - 1), 1.0
-
-    def describe(self) -> dict[str, Any]:
-        """The nominal level and median of each view."""
-        return {"level": self.level_.tolist(), "centre": self.centre_.tolist()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tisat.parameters import choice, integer, real
 from tisat.sequential.cusum import COOLDOWN, POLICIES, Cusum
 from tisat.sequential.evidence import FORMS, MAX_POINTS, KNNEvidence
@@ -76,7 +74,3 @@ class PaperRule(AlarmRule):
     def contributions(self, points: Array) -> Array:
         """Squared distance to the neighbour along each coordinate."""
         return self.knn_.shares(points)
-
-    def describe(self) -> dict[str, Any]:
-        """What was learned about nominal distances."""
-        return self.knn_.describe()
