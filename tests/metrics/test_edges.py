@@ -10,6 +10,7 @@ import pytest
 from tisat import metrics
 from tisat.errors import InputError
 from tisat.metrics.alarms import raise_times
+from tisat.metrics.floors import held
 from tisat.metrics.spd import process_points
 from tisat.metrics.windows import windows_of
 
@@ -103,6 +104,21 @@ def test_in_irregular_time_an_alarm_is_not_raised_again_where_its_run_has_ended(
     windows = windows_of(np.zeros(4, dtype=int), "3s", timestamps=np.array([0.0, 1.0, 3.0, 10.0]))
     assert raise_times([1, 1, 0, 0], windows).tolist() == [0]  # three seconds later it is off
     assert raise_times([1, 1, 1, 0], windows).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("delta_max", [1, 4, 7, 1000])
+def test_in_time_a_score_is_held_for_half_of_delta_max(delta_max):
+    stamps = np.array([0, 1, 2, 5, 6, 7, 11, 12, 13, 30.0])
+    scores = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3.5])
+    windows = windows_of(Y, f"{delta_max}s", timestamps=stamps)
+    recent = [[s for s in range(t + 1) if s == t or stamps[t] - stamps[s] < delta_max / 2] for t in range(10)]
+    assert held(scores, windows).tolist() == [scores[each].max() for each in recent]
+
+
+def test_days_are_counted_from_two_instants_on():
+    for n in (1, 2, 3):
+        counts = metrics.count_alarms(np.zeros(n), np.ones(n), delta_max="1s", timestamps=86400.0 * np.arange(n))
+        assert counts.days_outside == pytest.approx(math.nan if n == 1 else n, nan_ok=True)
 
 
 def test_the_points_of_a_process_come_by_falling_threshold():

@@ -110,6 +110,10 @@ def test_the_curve_plots():
     axes = metrics.spd_curve([0, 1, 1, 0, 0], [0, 1, 2, 1, 0], delta_max=2).plot()
     assert axes.get_xlim() == (1, 0)
     assert axes.get_ylim() == axes.child_axes[0].get_ylim() == (0, 1.02)  # precisions and areas, both from 0 to 1
+    own, *fools = (bar.get_facecolor() for bar in axes.child_axes[0].patches)
+    assert {own}.isdisjoint(fools)
+    assert len(fools) == 3
+    assert len(set(fools)) == 1
     assert "SPD" in axes.get_legend().get_texts()[0].get_text()
 
 
