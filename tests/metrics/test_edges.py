@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from tisat import metrics
-from tisat.errors import InputError
+from tisat.errors import InputError, ParameterError
 from tisat.metrics.alarms import raise_times
+from tisat.metrics.evaluation import fool_scores
 from tisat.metrics.floors import held
 from tisat.metrics.spd import process_points
-from tisat.metrics.windows import windows_of
+from tisat.metrics.windows import LONGEST, windows_of
 
 Y = np.array([0, 0, 0, 1, 1, 0, 0, 0, 1, 0])
 ACTIVE = np.array([0, 1, 0, 0, 1, 0, 0, 0, 0, 0])
@@ -220,3 +221,26 @@ def test_what_follows_is_the_first_instant_at_least_so_much_later(stamps, delta_
     windows = windows_of(Y, delta_max if unit == "instants" else f"{delta_max}s", timestamps=stamps)
     later = [[s for s in range(10) if clock[s] >= clock[t] + delta_max] for t in range(10)]
     assert windows.following.tolist() == [min(each, default=10) for each in later]
+
+
+def test_the_longest_delay_can_be_added_to_itself():
+    assert 2 * LONGEST < 2**63
+    assert windows_of(Y, LONGEST).stops.tolist() == [8, 10]
+    with pytest.raises(ParameterError, match="'delta_max'"):
+        windows_of(Y, LONGEST + 1)
+
+
+def test_in_time_too_a_score_is_the_process_of_its_own_masks():
+    scores = np.array([3, 1, 4, 1, 5, 9, 2, 6, 4, 3.5])
+    given = {"delta_max": "3s", "timestamps": np.array([0, 1, 2, 5, 6, 7, 11, 12, 13, 30.0])}
+    process = metrics.spd_score_of_active(Y, {h: scores >= h for h in scores}, **given)
+    assert 0 < process == pytest.approx(metrics.spd_score(Y, scores, **given))
+
+
+def test_the_floors_of_a_row_are_the_best_fools_pooled_and_on_average():
+    labels, scores = [Y, np.roll(Y, 3), np.arange(30) > 25], [Y * 1.0, ACTIVE, np.arange(30.0)]
+    row = metrics.evaluate(labels, scores, delta_max=2, n_simulations=1, random_state=5)["AUC-PR"]
+    fools = fool_scores([windows_of(y, 2) for y in labels], n_simulations=1, rng=np.random.default_rng(5))
+    found = {name: metrics.auc_pr(labels, draws[0]) for name, draws in fools.items()}
+    assert row.floor == max(found.values()) == found[row.fool]
+    assert row.floor_per_series_mean == max(one.per_series_mean for one in found.values()) != row.floor

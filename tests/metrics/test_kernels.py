@@ -126,3 +126,24 @@ def test_levels_survive_extreme_ranges(scale):
     assert _kernels.false_alarms(wide, np.ones(4, dtype=bool), np.sort(wide), 1).tolist() == [4, 3, 2, 1]
     between = np.array([-1.7e308, 1.65e308, 1.7e308])
     assert _kernels.false_alarms(between, np.ones(3, dtype=bool), between - [0, 1e307, 0], 1).tolist() == [3, 2, 1]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 7, 8])
+def test_records_raises_and_weights_stay_within_the_arrays(length):
+    rng = np.random.default_rng(length)
+    scores, order, groups = rng.random(length), rng.permutation(length), np.arange(length)
+    following = np.minimum(groups + 1 + rng.integers(0, 3, length), length)
+    outside, p, first, end = rng.random(length) < 0.7, np.array([0.0, 0.3, 1.0]), np.array([0]), np.array([length])
+    found = {  # not compiled, where a step outside an array is an error, and compiled
+        "records": (_kernels._window_records(scores, first, end), _kernels.window_records(scores, first, end)),
+        "raises": (
+            [_kernels._expected_raises(following, outside, p)],
+            [_kernels.expected_raises(following, outside, p)],
+        ),
+        "weights": [
+            [loop(order, groups, length, length)] for loop in (_kernels._missed_weights, _kernels.missed_weights)
+        ],
+    }
+    for plain, compiled in found.values():
+        for each, other in zip(plain, compiled, strict=True):
+            np.testing.assert_allclose(each, other)
