@@ -127,6 +127,7 @@ def test_the_points_of_a_process_come_by_falling_threshold():
     windows = [windows_of(Y, 2)]
     points = process_points(family, windows, raised=False, whose="test")
     assert points.thresholds.tolist() == [3.0, 2.0, 1.0]
+    np.testing.assert_array_equal(points.precision, [np.nan, 0.5, 0.5])  # undefined where nobody raised an alarm
     assert points.true_alarms.tolist() == [0, 1, 1]
     assert points.false_alarms.tolist() == [0, 1, 1]
 
@@ -205,10 +206,22 @@ def test_at_a_threshold_every_row_is_its_own_metric_and_reaching_it_is_enough():
     assert all(above[name].pooled != alone[name] for name in alone)
 
 
+def test_a_series_without_events_does_not_count_in_the_mean_of_event_f1():
+    found = metrics.evaluate([Y, 0 * Y], [ACTIVE, ACTIVE], delta_max=2, threshold=1.0, n_simulations=1)["event F1"]
+    alone, both = (
+        metrics.count_alarms(y, a, delta_max=2).event_f1 for y, a in ((Y, ACTIVE), ([Y, 0 * Y], [ACTIVE, ACTIVE]))
+    )
+    assert (found.pooled, found.per_series_mean) == (both, alone)
+    assert alone != both
+
+
 def test_affiliation_recall_between_two_alarms_is_that_of_the_nearer_one():
     labels = np.arange(12) // 4 == 1  # from 4 to 8, alarms on both sides: at y the nearer is min(y - 4, 8 - y) away
     found = metrics.affiliation_precision_recall(labels, np.isin(np.arange(12), [3, 8]) * 1.0, threshold=1.0)
     assert found.recall == pytest.approx(1 - 2 / 12)
+    long = np.isin(np.arange(12), range(2, 10))  # from 2 to 10, and one alarm more from 5 to 6: triangles of 9/4 and 4
+    found = metrics.affiliation_precision_recall(long, np.isin(np.arange(12), [1, 5, 10]) * 1.0, threshold=1.0)
+    assert found.recall == pytest.approx(1 - 2 * (9 / 4 + 4) / 8 / 12)
 
 
 @pytest.mark.parametrize("stamps", [None, np.arange(10.0), np.array([0, 1, 2, 5, 6, 7, 11, 12, 13, 14.0])])

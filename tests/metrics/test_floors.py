@@ -109,6 +109,7 @@ def test_the_curve_plots():
     pytest.importorskip("matplotlib").use("Agg")
     axes = metrics.spd_curve([0, 1, 1, 0, 0], [0, 1, 2, 1, 0], delta_max=2).plot()
     assert axes.get_xlim() == (1, 0)
+    assert axes.lines[0].get_xdata()[[0, -1]].tolist() == [1, 0]  # from never to at once
     assert axes.get_ylim() == axes.child_axes[0].get_ylim() == (0, 1.02)  # precisions and areas, both from 0 to 1
     own, *fools = (bar.get_facecolor() for bar in axes.child_axes[0].patches)
     assert {own}.isdisjoint(fools)
