@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from tisat.benchmark.drive import drive
-from tisat.benchmark.engine import InlineEngine
 from tisat.benchmark.evaluation import Results
 from tisat.benchmark.experiment import read_experiment
 from tisat.benchmark.frozen import Frozen, gather
 from tisat.benchmark.sources import Source
 from tisat.benchmark.store import Store
 from tisat.benchmark.task import Task, fingerprint, make_task
+from tisat.engines import Inline
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,7 +43,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Frozen, Results]:
     folder = tmp_path_factory.mktemp("smoke")
     plan = read_experiment(ROOT / "experiments" / "smoke.toml")
     store = Store(folder)
-    progress = drive(list(plan.tasks()), plan.sources, store, InlineEngine())
+    progress = drive(list(plan.tasks()), plan.sources, store, Inline())
     assert not progress.failed
     evaluation = Results(plan, store)
     return gather(evaluation), evaluation

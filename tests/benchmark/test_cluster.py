@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tisat.benchmark.drive import drive
-from tisat.benchmark.engine import InlineEngine
 from tisat.benchmark.store import Store
+from tisat.engines import Inline
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 
@@ -31,11 +31,11 @@ def test_a_two_node_cluster_that_loses_a_node_gives_the_same_bits_as_inline(tmp_
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    from tisat.benchmark.engine_ray import RayEngine
+    from tisat.engines.cluster import Cluster as Ray
 
     names = ("linear-mean", "isolation-forest", "pca", "last-value")
     tasks = [task_of(name, f"plant-{entity}", seed=seed) for name in names for entity in range(3) for seed in range(2)]
-    drive(tasks, plants, Store(tmp_path / "inline"), InlineEngine())
+    drive(tasks, plants, Store(tmp_path / "inline"), Inline())
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
@@ -48,7 +48,7 @@ def test_a_two_node_cluster_that_loses_a_node_gives_the_same_bits_as_inline(tmp_
                 killed.append(alive(ray))
                 cluster.remove_node(doomed, allow_graceful=False)
 
-        progress = drive(tasks, plants, Store(tmp_path / "ray"), RayEngine(), watch=watch)
+        progress = drive(tasks, plants, Store(tmp_path / "ray"), Ray(), watch=watch)
         assert killed == [2], "both nodes were there when one was killed"
         deadline = time.monotonic() + 60  # the cluster notices by missing heartbeats
         while alive(ray) > 1 and time.monotonic() < deadline:

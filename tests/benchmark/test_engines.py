@@ -11,11 +11,11 @@ import time
 import numpy as np
 import pytest
 
-from tisat.benchmark.drive import drive, pending
-from tisat.benchmark.engine import InlineEngine, LocalEngine
+from tisat.benchmark.drive import TaskJob, drive, pending
 from tisat.benchmark.run import run_task
 from tisat.benchmark.store import Store
-from tisat.engines.local import _Worker
+from tisat.engines import Inline
+from tisat.engines.local import Local, _Worker
 from tisat.errors import ParameterError
 
 
@@ -25,8 +25,8 @@ def bits(outcomes):
 
 def test_local_processes_give_the_same_bits_as_inline(task_of, plants):
     tasks = [task_of(name, entity) for name in ("linear-mean", "isolation-forest") for entity in ("plant-0", "plant-1")]
-    inline = bits(InlineEngine().run(tasks, plants))
-    assert bits(LocalEngine(jobs=2).run(tasks, plants)) == inline
+    inline = bits(Inline().each(TaskJob(plants), tasks))
+    assert bits(Local(jobs=2).each(TaskJob(plants), tasks)) == inline
     assert all(len(arrays) == 3 for arrays in inline.values())
 
 
@@ -80,13 +80,13 @@ def test_a_killed_worker_is_a_failed_row_and_the_rest_goes_on(task_of, plants):
             threading.Thread(target=os.kill, args=(child.pid, signal.SIGKILL)).start()
 
     before = {one.pid for one in multiprocessing.active_children()}
-    outcomes = {o.task.id: o for o in LocalEngine(jobs=1).run(tasks, plants, started=started)}
+    outcomes = {o.task.id: o for o in Local(jobs=1).each(TaskJob(plants), tasks, started=started)}
     assert [o.failed for o in (outcomes[task.id] for task in tasks)] == [True, False, False]
     assert "exit code -9" in outcomes[killed[0]].row["reason"]
 
 
 def test_a_task_that_takes_too_long_is_given_up(task_of, plants):
-    (outcome,) = LocalEngine(jobs=1, timeout=0.05).run([task_of()], plants)
+    (outcome,) = Local(jobs=1, timeout=0.05).each(TaskJob(plants), [task_of()])
     assert outcome.row["reason"].startswith("Timeout: ")
 
 
@@ -107,7 +107,7 @@ def test_the_start_of_a_worker_does_not_count(task_of):
 
 def test_leaving_the_iterator_stops_the_workers(task_of, plants):
     before = {one.pid for one in multiprocessing.active_children()}
-    run = LocalEngine(jobs=1).run([task_of(), task_of("linear")], plants)
+    run = Local(jobs=1).each(TaskJob(plants), [task_of(), task_of("linear")])
     next(run)
     run.close()
     deadline = time.monotonic() + 10
@@ -119,16 +119,16 @@ def test_leaving_the_iterator_stops_the_workers(task_of, plants):
 def test_a_second_run_has_nothing_to_do_and_failures_are_tried_again_only_when_asked(tmp_path, task_of, plants):
     good, bad = task_of(), task_of("pca", window=100_000)
     store = Store(tmp_path)
-    first = drive([good, bad, good], plants, store, InlineEngine())
+    first = drive([good, bad, good], plants, store, Inline())
     assert (first.total, first.done, len(first.failed), first.left) == (2, 1, 1, 0)
-    assert drive([good, bad], plants, store, InlineEngine()).stored == 2
+    assert drive([good, bad], plants, store, Inline()).stored == 2
     assert pending([good, bad], store, retry_failed=True)[1] == [bad]
 
 
 def test_an_interrupt_stops_cleanly_and_keeps_what_is_done(tmp_path, task_of, plants):
     class Interrupted:
-        def run(self, tasks, sources, *, started=lambda task: None):
-            yield from InlineEngine().run(tasks[:1], sources, started=started)
+        def each(self, job, tasks, *, started):
+            yield from Inline().each(job, tasks[:1], started=started)
             raise KeyboardInterrupt
 
     progress = drive([task_of(), task_of("linear")], plants, Store(tmp_path), Interrupted())
@@ -138,10 +138,10 @@ def test_an_interrupt_stops_cleanly_and_keeps_what_is_done(tmp_path, task_of, pl
 
 
 def test_wrong_options_are_refused():
-    with pytest.raises(ParameterError, match="'jobs' parameter of LocalEngine"):
-        LocalEngine(jobs=0)
-    with pytest.raises(ParameterError, match="'timeout' parameter of LocalEngine"):
-        LocalEngine(timeout=-1)
+    with pytest.raises(ParameterError, match="'jobs' parameter of Local"):
+        Local(jobs=0)
+    with pytest.raises(ParameterError, match="'timeout' parameter of Local"):
+        Local(timeout=-1)
 
 
 def test_rows_say_what_a_task_cost(task_of, plants):

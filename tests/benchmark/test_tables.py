@@ -11,13 +11,13 @@ import pytest
 
 from tisat import registry
 from tisat.benchmark.drive import drive
-from tisat.benchmark.engine import InlineEngine
 from tisat.benchmark.evaluation import Results, nominal_unit
 from tisat.benchmark.frozen import FILES, gather, read_frozen, write_frozen
 from tisat.benchmark.layout import Layout
 from tisat.benchmark.printed import read_printed
 from tisat.benchmark.store import Store
 from tisat.benchmark.tables import markdown_page, tables_of
+from tisat.engines import Inline
 from tisat.metrics import floors, spd_score
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +94,7 @@ def test_the_seed_that_is_not_done_and_the_entity_that_failed_are_said(tmp_path,
     tasks = [
         t for t in plan.tasks() if not (t.detector == "last-value" and t.entity == "plant-2") and t.seed in (None, 0)
     ]
-    drive(tasks, plan.sources, store, InlineEngine())
+    drive(tasks, plan.sources, store, Inline())
     frozen = gather(Results(plan, store))
     figure = next(f for f in frozen.figures if f.system == "last value")
     assert (figure.entities, figure.of) == (2, 3)

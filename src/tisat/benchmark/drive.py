@@ -9,11 +9,41 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tisat.benchmark.engine import Engine
-from tisat.benchmark.run import Outcome
+from tisat.benchmark.run import Outcome, lost_task, run_from, run_task
 from tisat.benchmark.sources import Source
 from tisat.benchmark.store import Store
 from tisat.benchmark.task import Task
+from tisat.engines import Engine
+from tisat.series import Series
+
+
+@dataclass(frozen=True)
+class TaskJob:
+    """Fit and score a task with the series of its data set: a job for the engines of :mod:`tisat.engines`."""
+
+    sources: Mapping[str, Source]
+
+    def __call__(self, task: Task) -> Outcome:
+        """The outcome of a task; what it raises is a failed row."""
+        return run_from(task, self.sources[task.dataset])
+
+    def lost(self, task: Task, why: str) -> Outcome:
+        """The row of a task whose worker did not live to write one."""
+        return lost_task(task, why)
+
+    # ------------------------------------------------------------------ on a cluster, nodes have no data files
+
+    def share(self, task: Task) -> tuple[tuple[str, str], Callable[[], tuple[Series, Series]]]:
+        """The series of a task's entity, under a key of their own."""
+        return (task.dataset, task.entity), lambda: self.sources[task.dataset].pair(task.entity)
+
+    def light(self) -> TaskJob:
+        """The same without the sources."""
+        return TaskJob({})
+
+    def with_shared(self, task: Task, pair: tuple[Series, Series]) -> Outcome:
+        """The outcome of a task whose series came apart."""
+        return run_task(task, *pair)
 
 
 @dataclass
@@ -81,7 +111,7 @@ def drive(
     tasks : sequence of Task
     sources : mapping from data set to Source
     store : Store
-    engine : Engine
+    engine : tisat.engines.Engine
     retry_failed : bool
         Run again what failed before.
     watch : callable
@@ -101,7 +131,7 @@ def drive(
             watch(progress)
 
         try:
-            for outcome in engine.run(missing, sources, started=started):
+            for outcome in engine.each(TaskJob(dict(sources)), missing, started=started):
                 store.put(outcome)
                 progress.running.pop(outcome.task.id, None)
                 if outcome.failed:

@@ -16,9 +16,6 @@ from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
     from tisat.benchmark.drive import Progress, Watcher
-    from tisat.benchmark.engine import Engine
-
-ENGINES = ("local", "ray", "inline")
 
 
 def _duration(seconds: float) -> str:
@@ -64,23 +61,6 @@ def _watching(total: int) -> Iterator[Watcher]:
             shown.update(bar, completed=progress.total - progress.left, note=note)
 
         yield show
-
-
-def _engine(name: str, jobs: int, address: str | None, timeout: float | None) -> Engine:
-    from tisat.benchmark.engine import InlineEngine, LocalEngine
-    from tisat.errors import ParameterError
-
-    if name == "local":
-        return LocalEngine(jobs=jobs, timeout=timeout)
-    if name == "inline":
-        return InlineEngine()
-    if name == "ray":
-        from tisat.benchmark.engine_ray import RayEngine
-
-        return RayEngine(address=address, jobs=jobs)
-    raise ParameterError(
-        f"The '--engine' option of tisat bench must be one of {', '.join(ENGINES)}. Got {name!r} instead."
-    )
 
 
 def _one_task(text: str, data: str | None) -> None:
@@ -139,6 +119,8 @@ def bench(
     from tisat.benchmark.drive import drive, pending
     from tisat.benchmark.experiment import read_experiment
     from tisat.benchmark.store import Store
+    from tisat.engines import Engine, make_engine
+    from tisat.engines.local import Local
     from tisat.errors import ParameterError
 
     if task is not None:
@@ -154,7 +136,11 @@ def bench(
         plan = plan.restricted(only)
     tasks = list(plan.tasks())
     if not no_run:
-        runner = _engine(engine, jobs, address, timeout)
+        runner: Engine
+        if engine == "local":  # in a process of its own even where it is the only one: a task may die or be given up
+            runner = Local(jobs=jobs, timeout=timeout)
+        else:
+            runner = make_engine(engine, jobs=jobs, address=address)
         unique, missing = pending(tasks, results, retry_failed=retry_failed)
         typer.echo(f"{plan.title}: {len(unique)} tasks, {len(missing)} to run, store {store}", err=True)
         with _watching(len(unique)) as watch:
