@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tisat.benchmark.figures import Figure
 from tisat.benchmark.frozen import Frozen
@@ -23,13 +23,6 @@ class _Titles(dict[str, str]):
 TITLES = _Titles(
     smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM", plants="plants", asd="ASD", jumpstarter2="JumpStarter2", nab="NAB",
 )  # fmt: skip
-
-
-def in_order(frozen: Frozen, present: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Systems in the order of the file: the paper's, then those that are not in it."""
-    there = set(present)
-    named = [system for system in frozen.about["systems"] if system["name"] in there]
-    return [s["name"] for s in named if not s["ours"]], [s["name"] for s in named if s["ours"]]
 
 
 def rule_title(rule: str) -> str:

@@ -7,46 +7,25 @@ from __future__ import annotations
 
 import math
 
-from tisat.benchmark.captions import FEWER, GUESS, TITLES, in_order, where_from
+from tisat.benchmark.captions import FEWER, GUESS, TITLES, where_from
 from tisat.benchmark.frozen import Frozen
+from tisat.benchmark.grid import Grid, percents
 from tisat.benchmark.layout import DASH, Layout, percent
 from tisat.benchmark.printed import Printed
 
 
 def adjusted_table(frozen: Frozen) -> Layout:
     """Point-adjusted precision, recall and F1, ours beside the F1 printed elsewhere."""
-    datasets = list(frozen.about["data"])
     cells = {(a.system, a.dataset): a for a in frozen.adjusted}
-    theirs, others = in_order(frozen, (a.system for a in frozen.adjusted))
-    theirs = [system for system in theirs if system != GUESS]
     printed = Printed(frozen.about.get("printed"), "adjusted")
-    absent = printed.absent(datasets)
-    beside = f"{printed.name} F1"
-    columns = [("", "System")]
-    for dataset in datasets:
-        columns += [(TITLES[dataset], "P"), (TITLES[dataset], "R"), (TITLES[dataset], "F1")]
-        columns += [(TITLES[dataset], beside)] if printed.covers(dataset) else []
-    columns += [(TITLES[name], beside) for name in absent]
-
-    def row(system: str) -> list[str]:
-        found = [system]
-        for dataset in datasets:
-            a = cells.get((system, dataset))
-            mark = FEWER if a is not None and a.entities < a.of else ""
-            found += (
-                [percent(a.precision) + mark, percent(a.recall) + mark, percent(a.oracle_f1) + mark]
-                if a
-                else [DASH] * 3
-            )
-            found += [printed.cell(system, dataset)] if printed.covers(dataset) else []
-        return found + [printed.cell(system, name) for name in absent]
-
-    rows = [row(system) for system in (*theirs, *others)]
+    shown = (a.system for a in frozen.adjusted if a.system != GUESS)
+    grid = Grid(frozen, shown, ("P", "R", "F1"), printed=printed)
+    rows = grid.rows(lambda name, dataset: percents(cells.get((name, dataset)), "precision", "recall", "oracle_f1"))
     coins = {coin.dataset: coin for coin in frozen.coins}
     guess, best = [f"{GUESS}, p = 0.01, closed form"], ["best coin, closed form"]
-    for dataset in (*datasets, *absent):
+    for dataset in (*grid.datasets, *grid.absent):
         coin = coins.get(dataset)
-        short = dataset in absent
+        short = dataset in grid.absent
         if not short:
             guess += [percent(coin.precision), percent(coin.recall), percent(coin.f1)] if coin else [DASH] * 3
             best += [DASH, DASH, percent(coin.best_f1) if coin else DASH]
@@ -69,9 +48,9 @@ def adjusted_table(frozen: Frozen) -> Layout:
             if fewer
             else ""
         )
-        + (f" Column '{beside}': {frozen.about['printed']['adjusted']['caption']}." if printed else "")
+        + (f" Column '{printed.header}': {frozen.about['printed']['adjusted']['caption']}." if printed else "")
     )
-    return Layout("Point-adjusted precision, recall, F1", columns, rows, below, rules=(len(theirs), len(rows) - 2))
+    return Layout("Point-adjusted precision, recall, F1", grid.columns, rows, below, rules=(grid.theirs, len(rows) - 2))
 
 
 def floors_table(frozen: Frozen, *, pooled: bool = True) -> Layout:

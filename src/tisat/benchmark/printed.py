@@ -42,6 +42,7 @@ class Printed:
 
     def __init__(self, document: Mapping[str, Any] | None, kind: str) -> None:
         self.name = "" if document is None else str(document["name"])
+        self.header = self.name if SHAPES[kind] == 1 else f"{self.name} F1"
         self._datasets: list[str] = [] if document is None else list(document["datasets"])
         self._systems: Mapping[str, Any] = {} if document is None else document[kind]["systems"]
 

@@ -7,20 +7,22 @@ What chance alone gets has its tables in :mod:`tisat.benchmark.chance`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from tisat.benchmark.captions import FEWER, TITLES, caption, in_order, rule_title, where_from
+from tisat.benchmark.captions import FEWER, caption, rule_title, where_from
 from tisat.benchmark.chance import adjusted_table, coins_table, floors_table
 from tisat.benchmark.figures import Difference, Figure
 from tisat.benchmark.frozen import Frozen
+from tisat.benchmark.grid import Grid, fewer, percents
 from tisat.benchmark.layout import DASH, Layout, best_cells, percent, signed
 from tisat.benchmark.printed import Printed
 from tisat.benchmark.statistics import Ranks, mean_ranks
 from tisat.errors import InputError
 from tisat.sequential.rules import RULES
 
+FOOL = "best fool, same rule"
 RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, stored or frozen
 
 
@@ -28,33 +30,11 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
     """SPD under one alarm rule, pooled and per-entity mean, beside the figures printed elsewhere."""
     delta = frozen.about["delta_max"] if delta_max is None else delta_max
     shown = [f for f in frozen.figures if f.rule == rule and f.delta_max == delta]
-    datasets = list(frozen.about["data"])
     cells = {(f.system, f.dataset): f for f in shown}
-    theirs, others = in_order(frozen, (f.system for f in shown))
     printed = Printed(frozen.about.get("printed"), "spd")
-    absent = printed.absent(datasets)
-    columns = [("", "System")]
-    for dataset in datasets:
-        columns += [(TITLES[dataset], "pooled"), (TITLES[dataset], "mean")]
-        columns += [(TITLES[dataset], printed.name)] if printed.covers(dataset) else []
-    columns += [(TITLES[name], printed.name) for name in absent]
-
-    def row(system: str) -> list[str]:
-        found = [system]
-        for dataset in datasets:
-            figure = cells.get((system, dataset))
-            mark = FEWER if figure is not None and figure.entities < figure.of else ""
-            found += [percent(figure.pooled) + mark, percent(figure.mean) + mark] if figure else [DASH, DASH]
-            found += [printed.cell(system, dataset)] if printed.covers(dataset) else []
-        return found + [printed.cell(system, name) for name in absent]
-
-    rows = [row(system) for system in (*theirs, *others)]
-    floor = ["best fool, same rule"]
-    for dataset in datasets:
-        whole = [f for f in shown if f.dataset == dataset and f.entities == f.of]
-        floor += [percent(whole[0].floor), percent(whole[0].floor_mean)] if whole else [DASH, DASH]
-        floor += [DASH] if printed.covers(dataset) else []
-    rows.append(floor + [DASH] * len(absent))
+    grid = Grid(frozen, (f.system for f in shown), ("pooled", "mean"), printed=printed)
+    rows = grid.rows(lambda system, dataset: percents(cells.get((system, dataset)), "pooled", "mean"))
+    rows.append(grid.row(FOOL, lambda _, dataset: percents(_whole(shown, dataset), "floor", "floor_mean")))
     below = caption(
         frozen,
         shown,
@@ -63,15 +43,21 @@ def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Lay
         + " Pooled: one threshold for all entities; mean: over entities."
         + (
             f" Column '{printed.name}': {frozen.about['printed']['spd']['caption']}."
-            if any(map(printed.covers, datasets))
+            if any(map(printed.covers, grid.datasets))
             else ""
         ),
     )
-    figures = [j for j, (_, header) in enumerate(columns) if header in ("pooled", "mean")]
+    figures = [j for j, (_, header) in enumerate(grid.columns) if header in ("pooled", "mean")]
     return Layout(
-        f"SPD under: {rule_title(rule)}", columns, rows, below + " Bold: the highest of its column.",
-        rules=(len(theirs), len(rows) - 1), strong=best_cells(rows[:-1], figures),
+        f"SPD under: {rule_title(rule)}", grid.columns, rows, below + " Bold: the highest of its column.",
+        rules=(grid.theirs, len(rows) - 1), strong=best_cells(rows[:-1], figures),
     )  # fmt: skip
+
+
+def _whole(shown: Sequence[Figure], dataset: str, delta: int | None = None) -> Figure | None:
+    """A figure on every entity of a data set: its floor is that of the column."""
+    found = (f for f in shown if f.dataset == dataset and f.entities == f.of and delta in (None, f.delta_max))
+    return next(found, None)
 
 
 def corrected_table(frozen: Frozen, *, delta_max: int | None = None) -> Layout:
@@ -80,24 +66,20 @@ def corrected_table(frozen: Frozen, *, delta_max: int | None = None) -> Layout:
     shown = [f for f in frozen.figures if f.delta_max == delta]
     cells = {(f.system, f.dataset, f.rule): f for f in shown}
     rules = list(frozen.about["rules"])
-    theirs, others = in_order(frozen, (f.system for f in shown))
-    columns = [("", "System"), *((TITLES[dataset], rule) for dataset in frozen.about["data"] for rule in rules)]
-    rows = []
-    for system in (*theirs, *others):
-        row = [system]
-        for dataset in frozen.about["data"]:
-            for rule in rules:
-                figure = cells.get((system, dataset, rule))
-                mark = FEWER if figure is not None and figure.entities < figure.of else ""
-                row.append(f"{percent(figure.corrected)} / {percent(figure.corrected_mean)}{mark}" if figure else DASH)
-        rows.append(row)
+    grid = Grid(frozen, (f.system for f in shown), rules)
+
+    def of(system: str, dataset: str, rule: str) -> str:
+        f = cells.get((system, dataset, rule))
+        return f"{percent(f.corrected)} / {percent(f.corrected_mean)}{fewer(f)}" if f else DASH
+
+    rows = grid.rows(lambda system, dataset: [of(system, dataset, rule) for rule in rules])
     below = caption(
         frozen,
         shown,
         f"Chance-corrected SPD in percent, pooled / per-entity mean: (SPD - floor) / (1 - floor), delta_max = {delta}. The floor is the best of the fools "
         "(random, random held, always on, on/off, and coins given the same alarm rule). Below 0, a fool does better.",
     )
-    return Layout("Chance-corrected SPD under each alarm rule", columns, rows, below, rules=(len(theirs),))
+    return Layout("Chance-corrected SPD under each alarm rule", grid.columns, rows, below, rules=(grid.theirs,))
 
 
 def _with_interval(value: float, low: float, high: float) -> str:
@@ -131,22 +113,15 @@ def rule_differences_table(frozen: Frozen, *, rule: str) -> Layout:
 
 def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below: str) -> Layout:
     cells = {(d.system, d.dataset): d for d in shown}
-    theirs, others = in_order(frozen, (d.system for d in shown))
-    columns = [("", "System")]
-    for dataset in frozen.about["data"]:
-        columns += [(TITLES[dataset], "pooled"), (TITLES[dataset], "mean")]
-    rows = []
-    for system in (*theirs, *others):
-        row = [system]
-        for dataset in frozen.about["data"]:
-            d = cells.get((system, dataset))
-            row += (
-                [_with_interval(d.pooled, d.pooled_low, d.pooled_high), _with_interval(d.mean, d.mean_low, d.mean_high)]
-                if d
-                else [DASH, DASH]
-            )
-        rows.append(row)
-    return Layout(title, columns, rows, f"{below} {where_from(frozen)}", rules=(len(theirs),))
+    grid = Grid(frozen, (d.system for d in shown), ("pooled", "mean"))
+
+    def of(system: str, dataset: str) -> list[str]:
+        d = cells.get((system, dataset))
+        if d is None:
+            return [DASH, DASH]
+        return [_with_interval(d.pooled, d.pooled_low, d.pooled_high), _with_interval(d.mean, d.mean_low, d.mean_high)]
+
+    return Layout(title, grid.columns, grid.rows(of), f"{below} {where_from(frozen)}", rules=(grid.theirs,))
 
 
 def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
@@ -154,29 +129,19 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     shown = [f for f in frozen.figures if f.rule == rule]
     deltas = sorted({f.delta_max for f in shown})
     cells = {(f.system, f.dataset, f.delta_max): f for f in shown}
-    theirs, others = in_order(frozen, (f.system for f in shown))
-    columns = [("", "System"), *((TITLES[dataset], str(delta)) for dataset in frozen.about["data"] for delta in deltas)]
-
-    def value(figure: Figure | None, pick: Callable[[Figure], float]) -> str:
-        return DASH if figure is None else percent(pick(figure)) + (FEWER if figure.entities < figure.of else "")
-
-    rows = [
-        [
-            system,
-            *(
-                value(cells.get((system, dataset, delta)), lambda f: f.pooled if pooled else f.mean)
-                for dataset in frozen.about["data"]
-                for delta in deltas
-            ),
+    score, floor = ("pooled", "floor") if pooled else ("mean", "floor_mean")
+    grid = Grid(frozen, (f.system for f in shown), list(map(str, deltas)))
+    rows = grid.rows(
+        lambda system, dataset: [
+            cell for delta in deltas for cell in percents(cells.get((system, dataset, delta)), score)
         ]
-        for system in (*theirs, *others)
-    ]
-    floor = ["best fool, same rule"]
-    for dataset in frozen.about["data"]:
-        for delta in deltas:
-            whole = [f for f in shown if f.dataset == dataset and f.delta_max == delta and f.entities == f.of]
-            floor.append(percent(whole[0].floor if pooled else whole[0].floor_mean) if whole else DASH)
-    rows.append(floor)
+    )
+    rows.append(
+        grid.row(
+            FOOL,
+            lambda _, dataset: [cell for delta in deltas for cell in percents(_whole(shown, dataset, delta), floor)],
+        )
+    )
     below = caption(
         frozen,
         shown,
@@ -184,10 +149,10 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     )
     return Layout(
         f"SPD against delta_max, {rule_title(rule)}, {'pooled' if pooled else 'mean'}",
-        columns,
+        grid.columns,
         rows,
         below,
-        rules=(len(theirs), len(rows) - 1),
+        rules=(grid.theirs, len(rows) - 1),
     )
 
 
@@ -227,31 +192,27 @@ def cost_table(frozen: Frozen) -> Layout:
         f for f in frozen.figures if f.rule == frozen.about["rules"][0] and f.delta_max == frozen.about["delta_max"]
     ]
     cells = {(f.system, f.dataset): f for f in shown}
-    theirs, others = in_order(frozen, (f.system for f in shown))
     given = {system["name"]: system for system in frozen.about["systems"]}
-    columns = [("", "System"), ("", "set to")]
-    for dataset in frozen.about["data"]:
-        columns += [(TITLES[dataset], "steps"), (TITLES[dataset], "seconds"), (TITLES[dataset], "MB")]
-    rows = []
-    for system in (*theirs, *others):
+    grid = Grid(frozen, (f.system for f in shown), ("steps", "seconds", "MB"), names=("System", "set to"))
+
+    def of(system: str, dataset: str) -> list[str]:
+        f = cells.get((system, dataset))
+        if f is None:
+            return [DASH] * 3
+        return [f"{f.steps:,}" if f.steps else DASH, f"{f.seconds:.0f}{fewer(f)}", f"{f.megabytes:.0f}"]
+
+    def set_to(system: str) -> str:
         settings = ", ".join(f"{name} {value}" for name, value in given[system]["params"].items())
-        row = [system, ("pooled; " if given[system].get("pooled") else "") + (settings or "defaults")]
-        for dataset in frozen.about["data"]:
-            f = cells.get((system, dataset))
-            mark = FEWER if f is not None and f.entities < f.of else ""
-            row += (
-                [f"{f.steps:,}" if f.steps else DASH, f"{f.seconds:.0f}{mark}", f"{f.megabytes:.0f}"]
-                if f
-                else [DASH] * 3
-            )
-        rows.append(row)
+        return ("pooled; " if given[system].get("pooled") else "") + (settings or "defaults")
+
+    rows = [grid.row(system, of, set_to(system)) for system in grid.systems]
     below = caption(
         frozen,
         shown,
         "Gradient steps of one model (median over entities), seconds to fit and score all entities of a data set with one thread, and the most memory a process held. "
         "Measured on a machine that was busy with other work: orders of magnitude, not benchmarks.",
     )
-    return Layout("How each was run, and what it cost", columns, rows, below, left=2, rules=(len(theirs),))
+    return Layout("How each was run, and what it cost", grid.columns, rows, below, left=2, rules=(grid.theirs,))
 
 
 def tables_of(frozen: Frozen) -> list[Layout]:
