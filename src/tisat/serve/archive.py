@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tisat.errors import InputError
 from tisat.serve.packing import ACCEPTED, STATUSES, Body, Brief, joined, unpack_body, unpack_brief
 
 if TYPE_CHECKING:
@@ -28,9 +27,7 @@ def briefs_of(
 
     ``same_model``: only those that the model it has now has judged.
     """
-    cell = engine.cells.get(entity)
-    if cell is None:
-        raise InputError(f"The service must know the entity. Got {entity!r} instead.")
+    cell = engine.cell_of(entity)
     with engine.lock:  # so that no row moves from here to there in between
         query = "SELECT rows, threshold, brief FROM history WHERE entity = ? AND last >= ? AND first < ? AND model >= ? AND model <= ? ORDER BY id"
         found = engine.store.read(query, (cell.id, start, stop, *_models(engine, cell, only=same_model)))
@@ -48,9 +45,7 @@ def rows_of(
     engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
 ) -> tuple[Brief, Body]:
     """Everything about the rows of an entity in ``[start, stop)``."""
-    cell = engine.cells.get(entity)
-    if cell is None:
-        raise InputError(f"The service must know the entity. Got {entity!r} instead.")
+    cell = engine.cell_of(entity)
     with engine.lock:
         query = "SELECT rows, brief, body FROM history WHERE entity = ? AND last >= ? AND first < ? AND model >= ? AND model <= ? ORDER BY id"
         found = engine.store.read(query, (cell.id, start, stop, *_models(engine, cell, only=same_model)))

@@ -25,7 +25,8 @@ from tisat.reading.clock import Moment, read_time
 from tisat.serve.booking import Event, about_channel, about_silence, statistical
 from tisat.serve.cell import Cell
 from tisat.serve.group import Group, Model
-from tisat.serve.keeping import Keeper, Mark
+from tisat.serve.keeping import Keeper
+from tisat.serve.store import Mark
 from tisat.serve.structs import Outcome, Row
 from tisat.serve.succession import succeed
 from tisat.watch.monitor import Monitor
@@ -356,10 +357,7 @@ class Engine(Keeper):
         with self.lock:
             entries = []
             for entity, *entry in items:
-                cell = self.cells.get(entity)
-                if cell is None:
-                    raise InputError(f"The service must know the entity. Got {entity!r} instead.")
-                entries.append([entry[0], cell.id, *entry[1:]])
+                entries.append([entry[0], self.cell_of(entity).id, *entry[1:]])
             if entries:
                 self._log(entries, {}, self.clock())
                 first = self._seq - len(entries)

@@ -34,13 +34,13 @@ def span_of(view: View, start: float | None, stop: float | None) -> tuple[float,
 def heat_map(
     view: View,
     *,
-    start: float | None,
-    stop: float | None,
-    steps: int,
-    group: str,
+    start: float | None = None,
+    stop: float | None = None,
+    steps: int = 96,
+    group: str = "",
     only: Collection[str] | None = None,
 ) -> HeatMap:
-    """See :meth:`tisat.serve.view.View.heat_map`."""
+    """Entities x time: the largest statistic / threshold of each cell; the last day unless told; of some entities ``only``."""
     engine = view.engine
     begin, end = span_of(view, start, stop)
     steps = max(1, min(int(steps), MOST_STEPS))

@@ -18,33 +18,13 @@ from tisat.serve.booking import Event, Policy, write_event
 from tisat.serve.cell import Cell
 from tisat.serve.group import FIRST, Group
 from tisat.serve.packing import squeeze, unpack_brief, unsqueeze
-from tisat.serve.store import Store, StoreFullError
+from tisat.serve.store import Mark, Store, StoreFullError
 from tisat.watch.monitor import Monitor
 
 ROOM = 1 << 18  # characters that must find room before a full disk is believed to be one no more
 SAVE_ROWS = 64  # rows after which an entity's state is saved
 _ENTITIES = "SELECT id, name, grp, dates, enrolled, received, saved, calibration, state, held FROM entities WHERE retired IS NULL"
 _encode = msgspec.msgpack.Encoder().encode
-
-
-@dataclass
-class Mark:
-    """How far a source was read, and which entities came with which part of it; written in the transaction of the rows."""
-
-    source: str
-    next: dict[int, int]  # by partition: the offset of the next message
-    owners: dict[str, int]  # entities that were not known to be of a partition yet
-
-    def write(self, write: Any) -> None:
-        """See above."""
-        write.executemany(
-            "INSERT INTO marks VALUES (?, ?, ?) ON CONFLICT (source, partition) DO UPDATE SET next = excluded.next",
-            [(self.source, partition, offset) for partition, offset in self.next.items()],
-        )
-        write.executemany(
-            "INSERT OR REPLACE INTO owners VALUES (?, ?, ?)",
-            [(entity, self.source, partition) for entity, partition in self.owners.items()],
-        )
 
 
 @dataclass
@@ -222,6 +202,26 @@ class Keeper:
             cell.at = cell.newest = int(stamp) if dates else round(stamp * 1e9)
         self.cells[name] = self._by_id[number] = cell
         return cell
+
+    # ------------------------------------------------------------------ who is there
+
+    def cell_of(self, entity: str) -> Cell:
+        """What is held of an entity, by its name."""
+        cell = self.cells.get(entity)
+        if cell is None:
+            raise InputError(f"The service must know the entity. Got {entity[:200]!r} instead.")
+        return cell
+
+    def group_of(self, name: str) -> Group:
+        """A group by its name; the first where none is said."""
+        group = self.groups.get(name or next(iter(self.groups)))
+        if group is None:
+            raise InputError(f"The group must be one of {', '.join(self.groups)}. Got {name[:200]!r} instead.")
+        return group
+
+    def names_of(self, group: str) -> list[str]:
+        """The entities of a group."""
+        return [name for name, cell in list(self.cells.items()) if cell.group == group]
 
     # ------------------------------------------------------------------ the log
 

@@ -82,8 +82,8 @@ def _line(name: str, rows: int, allowed: float, words: Counter[str], suppressed:
     )
 
 
-def ledger(view: View, *, start: float | None, stop: float | None) -> Ledger:
-    """See :meth:`tisat.serve.view.View.ledger`."""
+def ledger(view: View, *, start: float | None = None, stop: float | None = None) -> Ledger:
+    """Allowed, raised, true, false, unmarked: per entity, per group and of all; since the beginning of history unless told."""
     engine = view.engine
     first = -(2**62) if start is None else int(start * 1e9)
     last = 2**63 - 1 if stop is None else int(stop * 1e9)
@@ -124,14 +124,14 @@ def ledger(view: View, *, start: float | None, stop: float | None) -> Ledger:
         fleet=total("all", [item for items in sums.values() for item in items]),
         groups=[total(name, items) for name, items in sums.items()],
         entities=sorted(lines, key=lambda line: (-(line.raised - line.allowed), line.name)),
-        budgets=budgets_of(engine),
+        budgets=budgets_of(view),
     )
 
 
-def budgets_of(engine: Engine) -> list[GroupBudget]:
-    """What the threshold of each group stands on."""
+def budgets_of(view: View) -> list[GroupBudget]:
+    """What the threshold of each group stands on: asked, vouched for, extrapolated."""
     found = []
-    for group in engine.groups.values():
+    for group in view.engine.groups.values():
         calibration = group.watches[group.calibration].calibration
         found.append(
             GroupBudget(
@@ -142,7 +142,7 @@ def budgets_of(engine: Engine) -> list[GroupBudget]:
                 vouched=calibration.vouched,
                 extrapolated=calibration.extrapolated,
                 period=group.watch.period,
-                entities=sum(cell.group == group.name for cell in engine.cells.values()),
+                entities=len(view.engine.names_of(group.name)),
                 rule=group.watch.rule.name,
                 sentences=list(calibration.words),
             )

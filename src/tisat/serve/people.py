@@ -117,30 +117,20 @@ class People:
         """Another threshold for one entity or a group, from what was seen and labelled, with its consequences."""
         engine = self.engine
         with engine.lock:
-            if entity:
-                self.view._cell(entity)
-                group = engine.cells[entity].group
-                names, number = [entity], engine.cells[entity].calibration
-            else:
-                group = group or next(iter(engine.groups))
-                if group not in engine.groups:
-                    raise InputError(
-                        f"The group must be one of {', '.join(engine.groups)}. Got {group[:200]!r} instead."
-                    )
-                names = [name for name, cell in engine.cells.items() if cell.group == group]
-                number = engine.groups[group].calibration
-            home = engine.groups[group]
+            home = engine.group_of(engine.cell_of(entity).group if entity else group)
+            names = [entity] if entity else engine.names_of(home.name)
+            number = engine.cells[entity].calibration if entity else home.calibration
             records = [self._record(name, home.watches[number].calibration) for name in names]
             record: Any = records[0] if len(records) == 1 else Pooled.of(records)
             made = propose(home.watches[number].calibration, record, budget=budget)
-        return self._lay(group, entity, self._consequences(made, entity, group), number, author, reason)
+        return self._lay(home.name, entity, self._consequences(made, entity, home.name), number, author, reason)
 
     def refit(self, *, group: str = "", budget: str | None = None, author: str, reason: str = "") -> ProposalInfo:
         """Another model for a group, fitted on what was kept and labelled, with its consequences. Nothing changes by it."""
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
-        group = group or next(iter(self.engine.groups))
-        document = self.refits.make(group, budget=budget, author=author, reason=reason)
-        return self._lay(group, "", document, self.engine.groups[group].calibration, author, reason)
+        home = self.engine.group_of(group)
+        document = self.refits.make(home, budget=budget, author=author, reason=reason)
+        return self._lay(home.name, "", document, home.calibration, author, reason)
 
     def _lay(
         self, group: str, entity: str, document: dict[str, Any], before: int, author: str, reason: str
@@ -266,8 +256,8 @@ class People:
                 home.force(kept)
                 names = [
                     name
-                    for name, cell in engine.cells.items()
-                    if cell.group == home.name and home.model_of[cell.calibration] == model
+                    for name in engine.names_of(home.name)
+                    if home.model_of[engine.cells[name].calibration] == model
                 ]
             engine.commands([(name, ADOPT, kept) for name in names])
             self._state(number, state, author, reason, kept)

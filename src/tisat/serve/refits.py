@@ -56,13 +56,12 @@ class Refits:
 
     # ------------------------------------------------------------------ making one
 
-    def make(self, group: str, *, budget: str | None, author: str, reason: str) -> dict[str, Any]:
+    def make(self, home: Group, *, budget: str | None, author: str, reason: str) -> dict[str, Any]:
         """Fit the group's detector again; the document of a proposal, whose ``model`` is in the store."""
-        home = self._home(group)
         if not self._busy.acquire(blocking=False):
             raise InputError("A refit must be made one at a time. Another one is being made; ask again later.")
         try:
-            names = [name for name, cell in list(self.engine.cells.items()) if cell.group == home.name]
+            names = self.engine.names_of(home.name)
             parts, said = self.nominal(home, names)
             calibration = home.watches[home.calibration].calibration
             watch = refitted(home.watch, parts, budget or calibration.budget)
@@ -102,12 +101,6 @@ class Refits:
             "seen": float(len(found.alarms)),
             "calibration": watch.calibration.to_json(),
         }
-
-    def _home(self, group: str) -> Group:
-        name = group or next(iter(self.engine.groups))
-        if name not in self.engine.groups:
-            raise InputError(f"The group must be one of {', '.join(self.engine.groups)}. Got {name[:200]!r} instead.")
-        return self.engine.groups[name]
 
     def nominal(self, home: Group, names: list[str]) -> tuple[list[Series], list[str]]:
         """What may be learned from, as stretches without a break, and what was left out, in words."""
@@ -203,7 +196,7 @@ class Refits:
             raise InputError(f"A shadow must be that of a refit. Proposal {number} is about a threshold; see /whatif.")
         home = self.engine.groups[group]
         watch = self.model(int(document["model"]))
-        names = [name for name, cell in list(self.engine.cells.items()) if cell.group == group]
+        names = self.engine.names_of(group)
         seen = self.judged(home, watch, names, int(document["since"]), FOREVER)
         return Shadow(
             proposal=number,

@@ -16,11 +16,10 @@ from typing import Any, Protocol
 
 from tisat.errors import TisatError
 from tisat.serve.engine import Engine
-from tisat.serve.keeping import Mark
 from tisat.serve.peers import Peers
 from tisat.serve.people import People
 from tisat.serve.schedule import Schedule
-from tisat.serve.store import StoreFullError
+from tisat.serve.store import Mark, StoreFullError
 from tisat.serve.structs import LedgerLine, Outcome, Row
 from tisat.serve.view import View
 

@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,26 @@ STEPS = {  # from a version to the next one
 
 class StoreFullError(TisatError, OSError):
     """The disk (or the limit set on the file) is full: nothing more can be kept until there is room."""
+
+
+@dataclass
+class Mark:
+    """How far a source was read, and which entities came with which part of it; written in the transaction of the rows."""
+
+    source: str
+    next: dict[int, int]  # by partition: the offset of the next message
+    owners: dict[str, int]  # entities that were not known to be of a partition yet
+
+    def write(self, write: Any) -> None:
+        """See above."""
+        write.executemany(
+            "INSERT INTO marks VALUES (?, ?, ?) ON CONFLICT (source, partition) DO UPDATE SET next = excluded.next",
+            [(self.source, partition, offset) for partition, offset in self.next.items()],
+        )
+        write.executemany(
+            "INSERT OR REPLACE INTO owners VALUES (?, ?, ?)",
+            [(entity, self.source, partition) for entity, partition in self.owners.items()],
+        )
 
 
 class Store:

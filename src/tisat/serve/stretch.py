@@ -25,10 +25,18 @@ EXPLAINED = 400  # steps at most for which the expectation is asked of the detec
 CONTEXT = 400  # rows before the stretch that the detector gets to warm up
 
 
-def stretch(view: View, name: str, *, start: float | None, stop: float | None, points: int, channels: int) -> History:
-    """See :meth:`tisat.serve.view.View.history`."""
+def stretch(
+    view: View,
+    name: str,
+    *,
+    start: float | None = None,
+    stop: float | None = None,
+    points: int = 400,
+    channels: int = 8,
+) -> History:
+    """A stretch of one entity in at most ``points`` steps; the last day unless told; the ``channels`` most blamed ones."""
     engine = view.engine
-    cell = engine.cells[name]
+    cell = engine.cell_of(name)
     group = engine.groups[cell.group]
     if stop is None and cell.newest > -(2**62):
         stop = cell.newest * 1e-9 + 1e-3

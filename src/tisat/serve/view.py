@@ -7,32 +7,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tisat.errors import InputError
 from tisat.sequential.alarms import say_time
-from tisat.serve.heat import heat_map
-from tisat.serve.ledger import budgets_of, ledger
-from tisat.serve.stretch import stretch
+from tisat.serve import heat, ledger, stretch, whatif
 from tisat.serve.structs import (
     AlarmInfo,
     AlarmPage,
     EntityInfo,
     FurtherInfo,
-    HeatMap,
-    History,
     Label,
-    Ledger,
     Pause,
     ProposalInfo,
     ReasonInfo,
     RuleInfo,
-    WhatIf,
 )
-from tisat.serve.whatif import what_if
 
 if TYPE_CHECKING:
     from tisat.serve.cell import Cell
@@ -44,6 +36,7 @@ _ALARMS = (
     "AS label FROM alarms"
 )
 NS = 1e-9
+COUNTS = ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")  # of a proposal
 
 
 class View:
@@ -75,18 +68,12 @@ class View:
 
     def entity(self, name: str) -> EntityInfo:
         """One entity."""
-        cell = self._cell(name)
+        cell = self.engine.cell_of(name)
         found = self.store.read(
             "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'", (name,)
         )
         with self.engine.lock:
             return self._entity(cell, dict(found))
-
-    def _cell(self, name: str) -> Cell:
-        cell = self.engine.cells.get(name)
-        if cell is None:
-            raise InputError(f"The service must know the entity. Got {name[:200]!r} instead.")
-        return cell
 
     def _entity(self, cell: Cell, open_alarms: dict[str, str]) -> EntityInfo:
         monitor = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name]
@@ -125,24 +112,8 @@ class View:
             words = ["silent" if cell.quiet else cell.status for cell in self.engine.cells.values()]
         return {word: words.count(word) for word in sorted(set(words))}
 
-    def history(
-        self, name: str, *, start: float | None = None, stop: float | None = None, points: int = 400, channels: int = 8
-    ) -> History:
-        """A stretch of one entity in at most ``points`` steps; the last day unless told; the ``channels`` most blamed ones."""
-        self._cell(name)
-        return stretch(self, name, start=start, stop=stop, points=points, channels=channels)
-
-    def heat_map(
-        self,
-        *,
-        start: float | None = None,
-        stop: float | None = None,
-        steps: int = 96,
-        group: str = "",
-        only: Collection[str] | None = None,
-    ) -> HeatMap:
-        """Entities x time: the largest statistic / threshold of each cell; the last day unless told; of some entities ``only``."""
-        return heat_map(self, start=start, stop=stop, steps=steps, group=group, only=only)
+    history = stretch.stretch
+    heat_map = heat.heat_map
 
     # ------------------------------------------------------------------ alarms
 
@@ -196,23 +167,18 @@ class View:
             alarm = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name].alarm
             if alarm is not None and alarm.threshold > 0:
                 ratio = max(ratio, alarm.peak / alarm.threshold)
-        return AlarmInfo(
-            id=record["id"],
-            entity=record["entity"],
-            group=record["grp"],
-            sort=record["sort"],
-            raised=record["raised"] * NS,
-            onset=record["onset"] * NS,
-            cleared=None if record["cleared"] is None else record["cleared"] * NS,
-            ratio=ratio,
-            kind=document.get("kind", ""),
-            why=document.get("why", ""),
-            channels=list(document.get("channels", {}))[:5],
-            budget=document.get("budget", ""),
-            label=record["label"],
-            suppressed=record["suppressed"],
-            pause=record["pause"],
-        )
+        told = {
+            "kind": "",
+            "why": "",
+            "budget": "",
+            **document,
+            **record,
+            "group": record["grp"],
+            "ratio": ratio,
+            "channels": list(document.get("channels", {}))[:5],
+            **{at: record[at] and record[at] * NS for at in ("raised", "onset", "cleared")},
+        }
+        return msgspec.convert(told, AlarmInfo)
 
     def alarm(self, number: str) -> AlarmPage:
         """One alarm with everything."""
@@ -246,33 +212,14 @@ class View:
     def labels(self, alarm: str = "") -> list[Label]:
         """Labels, the latest first; those of one alarm or all."""
         query = "SELECT id, alarm, word, author, reason, at FROM labels" + (" WHERE alarm = ?" if alarm else "")
-        return [
-            Label(**record)
-            for record in self.store.records(query + " ORDER BY id DESC LIMIT 1000", (alarm,) if alarm else ())
-        ]
+        found = self.store.records(query + " ORDER BY id DESC LIMIT 1000", (alarm,) if alarm else ())
+        return msgspec.convert(found, list[Label])
 
     # ------------------------------------------------------------------ the budget
 
-    def ledger(self, *, start: float | None = None, stop: float | None = None) -> Ledger:
-        """Allowed, raised, true, false, unmarked: per entity, per group and of all; since the beginning of history unless told."""
-        return ledger(self, start=start, stop=stop)
-
-    def budgets(self) -> Any:
-        """What each group's threshold stands on: asked, vouched for, extrapolated."""
-        return budgets_of(self.engine)
-
-    def what_if(
-        self,
-        *,
-        entity: str = "",
-        group: str = "",
-        threshold: float | None = None,
-        budget: str | None = None,
-        start: float | None = None,
-        stop: float | None = None,
-    ) -> WhatIf:
-        """What another threshold, or another budget, would have done on the stored history of one entity or of a group."""
-        return what_if(self, entity=entity, group=group, threshold=threshold, budget=budget, start=start, stop=stop)
+    budgets = ledger.budgets_of
+    ledger = ledger.ledger
+    what_if = whatif.what_if
 
     # ------------------------------------------------------------------ people
 
@@ -291,58 +238,29 @@ class View:
     def pauses(self, *, ended: bool = False) -> list[Pause]:
         """Maintenance windows; those that were ended by hand too where asked."""
         query = "SELECT * FROM pauses" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY start DESC LIMIT 1000"
-        return [pause_of(record) for record in self.store.records(query)]
+        return [_pause(record) for record in self.store.records(query)]
 
     def rules(self, *, ended: bool = False) -> list[RuleInfo]:
         """Suppression rules."""
         query = "SELECT * FROM rules" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY id"
-        return [
-            RuleInfo(**{key: value for key, value in record.items() if key != "at"})
-            for record in self.store.records(query)
-        ]
+        return msgspec.convert(self.store.records(query), list[RuleInfo])
 
     def journal(self, *, limit: int = 200) -> list[dict[str, Any]]:
         """Who changed what, the latest first."""
         return self.store.records("SELECT * FROM journal ORDER BY id DESC LIMIT ?", (limit,))
 
 
-def pause_of(record: dict[str, Any]) -> Pause:
-    """A maintenance window as it is in the table."""
-    return Pause(
-        id=record["id"],
-        pattern=record["pattern"],
-        start=record["start"] * NS,
-        stop=record["stop"] * NS,
-        silent=bool(record["silent"]),
-        unlearned=bool(record["unlearned"]),
-        author=record["author"],
-        reason=record["reason"],
-        every=record["every"],
-        ended=record["ended"],
-    )
+def _pause(record: dict[str, Any]) -> Pause:
+    times = {at: record[at] * NS for at in ("start", "stop")}
+    switches = {name: bool(record[name]) for name in ("silent", "unlearned")}
+    return msgspec.convert({**record, **times, **switches}, Pause)
 
 
 def _proposal(record: dict[str, Any]) -> ProposalInfo:
     document = json.loads(record["document"])
-    return ProposalInfo(
-        id=record["id"],
-        group=record["grp"],
-        entity=record["entity"],
-        state=record["state"],
-        at=record["at"],
-        author=record["author"],
-        reason=record["reason"],
-        threshold_before=document["threshold_before"],
-        threshold_after=document["threshold_after"],
-        budget=document["budget"],
-        sentences=document["sentences"],
-        loses_true=document["missed"] > 0,
-        document={
-            key: document[key]
-            for key in ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")
-        },
-        kind=document.get("kind", "threshold"),
-    )
+    counts = {name: document[name] for name in COUNTS}
+    more = {"group": record["grp"], "loses_true": document["missed"] > 0, "document": counts}
+    return msgspec.convert({**document, **record, **more}, ProposalInfo)
 
 
 def _sentences(alarm: AlarmInfo, document: dict[str, Any]) -> list[str]:

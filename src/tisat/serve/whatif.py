@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tisat._types import Flags, Integers
-from tisat.errors import InputError, ParameterError
+from tisat.errors import ParameterError
 from tisat.events import events_from_labels
 from tisat.sequential.calibration import Calibration
 from tisat.serve.archive import FOREVER, briefs_of, rows_of
@@ -45,21 +45,17 @@ def active_at(group: Group, view: View, entity: str, threshold: float, start: in
 def what_if(
     view: View,
     *,
-    entity: str,
-    group: str,
-    threshold: float | None,
-    budget: str | None,
-    start: float | None,
-    stop: float | None,
+    entity: str = "",
+    group: str = "",
+    threshold: float | None = None,
+    budget: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
 ) -> WhatIf:
-    """See :meth:`tisat.serve.view.View.what_if`."""
+    """What another threshold, or another budget, would have done on the stored history of one entity or of a group."""
     engine = view.engine
-    if entity and entity not in engine.cells:
-        raise InputError(f"The service must know the entity. Got {entity[:200]!r} instead.")
-    home = engine.groups.get(engine.cells[entity].group if entity else group or next(iter(engine.groups)))
-    if home is None:
-        raise InputError(f"The group must be one of {', '.join(engine.groups)}. Got {group[:200]!r} instead.")
-    names = [entity] if entity else [name for name, cell in engine.cells.items() if cell.group == home.name]
+    home = engine.group_of(engine.cell_of(entity).group if entity else group)
+    names = [entity] if entity else engine.names_of(home.name)
     number = engine.cells[entity].calibration if entity else home.calibration
     calibration, said = _calibrated(home.watches[number].calibration, home, threshold, budget)
     wanted = calibration.threshold if threshold is None else float(threshold)

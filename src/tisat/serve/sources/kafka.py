@@ -18,8 +18,8 @@ import msgspec
 from tisat._extras import require
 from tisat.errors import InputError, TisatError
 from tisat.serve.handover import Shelf, pack, release, unpack
-from tisat.serve.keeping import Mark
 from tisat.serve.part import ThreadedPart
+from tisat.serve.store import Mark
 from tisat.serve.structs import Row
 
 if TYPE_CHECKING:

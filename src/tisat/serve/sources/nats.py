@@ -14,9 +14,9 @@ import msgspec
 
 from tisat._extras import require
 from tisat.errors import InputError, TisatError
-from tisat.serve.keeping import Mark
 from tisat.serve.part import ThreadedPart
 from tisat.serve.sources.kafka import row_of
+from tisat.serve.store import Mark
 
 if TYPE_CHECKING:
     from tisat.serve.structs import Row
