@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Histogram, Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from tisat._version import __version__
+from tisat.serve import packing
 
 if TYPE_CHECKING:
     from tisat.serve.service import Service
 
+Figures = Iterable[tuple[tuple[str, ...], float]]  # values of the labels, and the figure
+WHO = ("entity", "group")
 STATUSES = ("ok", "alarm", "warming up", "unusable", "silent", "waiting")
 LATENCY = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
@@ -28,25 +32,12 @@ class Metrics(Collector):
         self.service = service
         self.registry = CollectorRegistry()
         self.registry.register(self)
-        self.requests = Histogram(
-            "tisat_request_seconds",
-            "Time from a request to its answer.",
-            ("endpoint", "code"),
-            registry=self.registry,
-            buckets=LATENCY,
-        )
-        judge = Histogram(
-            "tisat_judge_seconds",
-            "Time to write and judge the rows of one transaction.",
-            registry=self.registry,
-            buckets=LATENCY,
-        )
-        together = Histogram(
-            "tisat_rows_together",
-            "Rows written and judged in one transaction.",
-            registry=self.registry,
-            buckets=(1, 10, 100, 1000, 10000),
-        )
+        asked, judged = "Time from a request to its answer.", "Time to write and judge the rows of one transaction."
+        every: Any = {"registry": self.registry, "buckets": LATENCY}
+        self.requests = Histogram("tisat_request_seconds", asked, ("endpoint", "code"), **every)
+        judge = Histogram("tisat_judge_seconds", judged, **every)
+        rows = "Rows written and judged in one transaction."
+        together = Histogram("tisat_rows_together", rows, registry=self.registry, buckets=(1, 10, 100, 1000, 10000))
         known = {"judge_seconds": judge, "rows_together": together}
         service.observe = lambda name, value: known[name].observe(value)
 
@@ -54,107 +45,73 @@ class Metrics(Collector):
         """In Prometheus' text format."""
         return generate_latest(self.registry)
 
-    def collect(self) -> Iterator[Any]:
+    def collect(self) -> Iterator[Metric]:
         """See :class:`prometheus_client.registry.Collector`."""
         yield from self._entities()
         yield from self._budget()
         yield from self._self()
 
-    def _entities(self) -> Iterator[Any]:
+    def _entities(self) -> Iterator[Metric]:
         engine = self.service.engine
-        ratio = GaugeMetricFamily(
-            "tisat_alarm_ratio",
-            "Statistic / threshold of the last row: 1 or more is an alarm.",
-            labels=("entity", "group"),
-        )
-        age = GaugeMetricFamily(
-            "tisat_last_row_age_seconds", "Seconds since the last row came.", labels=("entity", "group")
-        )
-        late = CounterMetricFamily("tisat_late_rows", "Rows that came too late or twice.", labels=("entity", "group"))
-        active = GaugeMetricFamily("tisat_alarm_active", "1 while the alarm is on.", labels=("entity", "group"))
-        status = GaugeMetricFamily("tisat_entities", "Entities in each status.", labels=("status",))
         now = engine.clock()
         with engine.lock:
             cells = [
-                (c.name, c.group, c.ratio, c.received, c.late, "silent" if c.quiet else c.status)
+                ((c.name, c.group), c.ratio, max(now - c.received, 0.0), c.late, "silent" if c.quiet else c.status)
                 for c in engine.cells.values()
             ]
-        for name, group, value, received, count, word in cells:
-            labels = (name, group)
-            if math.isfinite(value):
-                ratio.add_metric(labels, value)
-            age.add_metric(labels, max(now - received, 0.0))
-            late.add_metric(labels, count)
-            active.add_metric(labels, float(word == "alarm"))
-        for word in STATUSES:
-            status.add_metric((word,), sum(cell[-1] == word for cell in cells))
-        yield from (ratio, age, late, active, status)
+        ratios = [(who, ratio) for who, ratio, *_ in cells if math.isfinite(ratio)]
+        counts = [((word,), sum(cell[-1] == word for cell in cells)) for word in STATUSES]
+        said = "Statistic / threshold of the last row: 1 or more is an alarm."
+        yield gauge("tisat_alarm_ratio", said, ratios, WHO)
+        yield gauge(
+            "tisat_last_row_age_seconds", "Seconds since the last row came.", ((c[0], c[2]) for c in cells), WHO
+        )
+        yield counter("tisat_late_rows", "Rows that came too late or twice.", ((c[0], c[3]) for c in cells), WHO)
+        yield gauge("tisat_alarm_active", "1 while the alarm is on.", ((c[0], c[4] == "alarm") for c in cells), WHO)
+        yield gauge("tisat_entities", "Entities in each status.", counts, ("status",))
 
-    def _budget(self) -> Iterator[Any]:
+    def _budget(self) -> Iterator[Metric]:
         service = self.service
-        found = dict(service.store_counts())
-        alarms = CounterMetricFamily("tisat_alarms", "Alarms raised, by sort.", labels=("sort",))
-        for (sort,), count in found.items():
-            alarms.add_metric((sort,), count)
-        yield alarms
-        threshold = GaugeMetricFamily("tisat_threshold", "Threshold in force for new entities.", labels=("group",))
-        asked = GaugeMetricFamily(
-            "tisat_budget_asked_instants",
-            "Instants between two false alarms of one entity, asked for.",
-            labels=("group",),
-        )
-        vouched = GaugeMetricFamily(
-            "tisat_budget_vouched_instants", "The rarest budget the training data vouches for.", labels=("group",)
-        )
-        for budget in service.view.budgets():
-            threshold.add_metric((budget.group,), budget.threshold)
-            asked.add_metric((budget.group,), budget.asked)
-            vouched.add_metric((budget.group,), budget.vouched)
-        yield from (threshold, asked, vouched)
+        yield counter("tisat_alarms", "Alarms raised, by sort.", service.store_counts(), ("sort",))
+        budgets = service.view.budgets()
+        for name, said, field in (
+            ("tisat_threshold", "Threshold in force for new entities.", "threshold"),
+            ("tisat_budget_asked_instants", "Instants between two false alarms of one entity, asked for.", "asked"),
+            ("tisat_budget_vouched_instants", "The rarest budget the training data vouches for.", "vouched"),
+        ):
+            yield gauge(name, said, (((one.group,), getattr(one, field)) for one in budgets), ("group",))
         line = service.ledger_line()
-        allowed = GaugeMetricFamily(
-            "tisat_budget_allowed", "False alarms the budget allows in the rows judged in the kept history."
-        )
-        allowed.add_metric((), line.allowed)
-        raised = GaugeMetricFamily("tisat_budget_raised", "Statistical alarms raised, by label.", labels=("label",))
-        for word in ("true", "false", "expected", "new_normal", "unmarked"):
-            raised.add_metric((word,), getattr(line, word))
-        over = GaugeMetricFamily(
-            "tisat_budget_over", "1 where alarms marked false are beyond the budget with 95 % confidence."
-        )
-        over.add_metric((), float(line.over))
-        yield from (allowed, raised, over)
+        allowed = "False alarms the budget allows in the rows judged in the kept history."
+        yield gauge("tisat_budget_allowed", allowed, [((), line.allowed)])
+        words = ((word,) for word in ("true", "false", "expected", "new_normal", "unmarked"))
+        raised = [(word, getattr(line, *word)) for word in words]
+        yield gauge("tisat_budget_raised", "Statistical alarms raised, by label.", raised, ("label",))
+        over = "1 where alarms marked false are beyond the budget with 95 % confidence."
+        yield gauge("tisat_budget_over", over, [((), line.over)])
 
-    def _self(self) -> Iterator[Any]:
+    def _self(self) -> Iterator[Metric]:
         service, engine = self.service, self.service.engine
-        rows = CounterMetricFamily("tisat_rows", "Rows by what became of them.", labels=("status",))
-        for word in ("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused"):
-            rows.add_metric((word,), engine.counts[word])
-        yield rows
-        for name, help_, value in (
+        rows = [((word,), engine.counts[word]) for word in packing.STATUSES]
+        yield counter("tisat_rows", "Rows by what became of them.", rows, ("status",))
+        for name, said, value in (
             ("tisat_rows_turned_away", "Rows turned away because too many waited.", service.turned_away),
             ("tisat_states_saved", "States of entities written to the disk.", engine.counts["saves"]),
             ("tisat_entities_enrolled", "Entities that enrolled since the start.", engine.counts["enrolled"]),
             ("tisat_rows_replayed", "Rows judged again from the log at the start.", engine.replayed),
         ):
-            family = CounterMetricFamily(name, help_)
-            family.add_metric((), value)
-            yield family
+            yield counter(name, said, [((), value)])
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        log = engine.store.read("SELECT count(*), coalesce(sum(count), 0) FROM log")[0]
+        log = engine.store.read("SELECT coalesce(sum(count), 0) FROM log")[0][0]
+        outbox = engine.store.read("SELECT count(*) FROM outbox")[0][0]
         gauges = [
             ("tisat_rows_waiting", "Rows in the queue.", service.waiting),
             ("tisat_rows_per_second", "Rows judged a second, lately.", service.rate),
-            ("tisat_ready", "1 while rows are taken.", float(service.ready)),
+            ("tisat_ready", "1 while rows are taken.", service.ready),
             ("tisat_problems", "Sources and sinks that do not work now, and other troubles.", len(service.problems)),
-            ("tisat_disk_full", "1 while rows are refused for want of room.", float(engine.full)),
+            ("tisat_disk_full", "1 while rows are refused for want of room.", engine.full),
             ("tisat_store_bytes", "Size of the store.", engine.store.bytes),
-            ("tisat_log_rows", "Rows in the log that a restart may have to look at.", log[1]),
-            (
-                "tisat_outbox_waiting",
-                "Messages that are not sent yet.",
-                engine.store.read("SELECT count(*) FROM outbox")[0][0],
-            ),
+            ("tisat_log_rows", "Rows in the log that a restart may have to look at.", log),
+            ("tisat_outbox_waiting", "Messages that are not sent yet.", outbox),
             ("tisat_resident_bytes", "Memory of the process.", resident_bytes()),
             ("tisat_cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime),
             ("tisat_started_seconds", "When it started, seconds since 1970.", service.started),
@@ -163,13 +120,25 @@ class Metrics(Collector):
             gauges += [
                 (f"tisat_{part.name}_{key}", f"Of {part.name}: {key}.", value) for key, value in part.report().items()
             ]
-        for name, help_, value in gauges:
-            gauge = GaugeMetricFamily(name, help_)
-            gauge.add_metric((), value)
-            yield gauge
-        info = GaugeMetricFamily("tisat_build_info", "The version that runs.", labels=("version",))
-        info.add_metric((__version__,), 1.0)
-        yield info
+        for name, said, value in gauges:
+            yield gauge(name, said, [((), value)])
+        yield gauge("tisat_build_info", "The version that runs.", [((__version__,), 1.0)], ("version",))
+
+
+def _family(
+    kind: type[GaugeMetricFamily | CounterMetricFamily],
+    name: str,
+    said: str,
+    figures: Figures,
+    labels: Sequence[str] = (),
+) -> Metric:
+    made = kind(name, said, labels=labels)
+    for of, value in figures:
+        made.add_metric(of, float(value))
+    return made
+
+
+gauge, counter = partial(_family, GaugeMetricFamily), partial(_family, CounterMetricFamily)
 
 
 def resident_bytes() -> float:

@@ -138,10 +138,8 @@ class Service:
 
     def store_counts(self) -> list[tuple[tuple[str], int]]:
         """Alarms by sort."""
-        return [
-            ((sort,), count)
-            for sort, count in self.engine.store.read("SELECT sort, count(*) FROM alarms GROUP BY sort")
-        ]
+        found = self.engine.store.read("SELECT sort, count(*) FROM alarms GROUP BY sort")
+        return [((sort,), count) for sort, count in found]
 
     def ledger_line(self) -> LedgerLine:
         """The fleet's ledger, at most half a minute old."""
