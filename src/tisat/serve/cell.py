@@ -131,10 +131,9 @@ class Cell:
             np.array(self.active, dtype=np.uint8),
         )
 
-    def body(self) -> Body:
+    def body(self, channels: int = -1) -> Body:
         """The rest of it."""
-        rows = len(self.times)
-        values = np.frombuffer(bytes(self.values), np.float64).reshape(rows, -1)
+        values = np.frombuffer(bytes(self.values), np.float64).reshape(len(self.times), channels)
         return Body(
             values,
             np.array(self.score, dtype=np.float64),

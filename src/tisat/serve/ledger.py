@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tisat.serve.archive import nanoseconds
 from tisat.serve.packing import unpack_brief
 from tisat.serve.structs import GroupBudget, Ledger, LedgerLine
 
@@ -85,8 +86,7 @@ def _line(name: str, rows: int, allowed: float, words: Counter[str], suppressed:
 def ledger(view: View, *, start: float | None = None, stop: float | None = None) -> Ledger:
     """Allowed, raised, true, false, unmarked: per entity, per group and of all; since the beginning of history unless told."""
     engine = view.engine
-    first = -(2**62) if start is None else int(start * 1e9)
-    last = 2**63 - 1 if stop is None else int(stop * 1e9)
+    first, last = nanoseconds(start, stop)
     rows = judged_rows(engine, first, last)
     words: dict[str, Counter[str]] = {name: Counter() for name in engine.cells}
     held: Counter[str] = Counter()

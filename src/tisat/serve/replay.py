@@ -5,7 +5,6 @@ The engine runs on a folder that is thrown away; no message is sent, and the fol
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tisat.errors import InputError
 from tisat.series import Series
+from tisat.serve.archive import nanoseconds, taken_rows
 from tisat.serve.engine import Engine
 from tisat.serve.group import Group
 from tisat.serve.keeping import Limits
-from tisat.serve.packing import ACCEPTED, unpack_body, unpack_brief
-from tisat.serve.store import FILE, Store
+from tisat.serve.store import Store, file_in, opened
 from tisat.serve.structs import AlarmInfo, Row
 from tisat.serve.view import View
 from tisat.watch.watch import Watch
@@ -29,24 +27,14 @@ TOGETHER = 2000  # rows judged in one transaction
 
 def stored(folder: Path, *, match: str = "*", start: float | None = None, stop: float | None = None) -> Iterator[Row]:
     """The rows that a service has kept, of the entities of a pattern, in order of time for each."""
-    if not (folder / FILE).is_file():
-        raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
-    first = -(2**62) if start is None else int(start * 1e9)
-    last = 2**63 - 1 if stop is None else int(stop * 1e9)
-    store = sqlite3.connect(f"file:{folder / FILE}?mode=ro", uri=True)
-    try:
+    with opened(file_in(folder)) as store:
         names = store.execute(
             "SELECT id, name, dates FROM entities WHERE name GLOB ? ORDER BY name", (match,)
         ).fetchall()
         for number, name, dates in names:
-            query = "SELECT rows, brief, body FROM history WHERE entity = ? AND last >= ? AND first < ? ORDER BY id"
-            for rows, brief, body in store.execute(query, (number, first, last)):
-                head, values = unpack_brief(brief, rows), unpack_body(body, rows).values
-                for k in np.flatnonzero((head.status < ACCEPTED) & (head.times >= first) & (head.times < last)):
-                    at: Any = int(head.times[k]) if dates else float(head.times[k]) * 1e-9
-                    yield Row(name, _plain(values[k]), at)
-    finally:
-        store.close()
+            for times, values, _ in taken_rows(store, number, *nanoseconds(start, stop)):
+                for at, row in zip(times, values, strict=True):
+                    yield Row(name, _plain(row), int(at) if dates else float(at) * 1e-9)
 
 
 def of_series(found: Iterable[Series]) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tisat.errors import InputError
-from tisat.serve.store import FILE, Store
+from tisat.serve.store import Store, file_in
 
 if TYPE_CHECKING:
     from tisat.serve.engine import Engine
@@ -80,8 +80,7 @@ def move(entities: list[str], source: Path, target: Path) -> list[tuple[str, int
     Neither service may be running, and the first must have been stopped, not killed, since the last row: then its states are whole.
     """
     for folder in (source, target):
-        if not (folder / FILE).is_file():
-            raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
+        file_in(folder)
     with ExitStack() as stack:
         here, there = (stack.enter_context(Store(folder)) for folder in (source, target))
         return [(name, _move(name, here, there)) for name in entities]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tisat._lock import locked
 from tisat.errors import InputError, TisatError
@@ -201,6 +202,24 @@ class Store:
 def open_beside(folder: str | Path) -> Store:
     """The store of a service that may be running, for a small change."""
     return Store(folder, beside=True)
+
+
+def file_in(folder: Path) -> Path:
+    """The file of a store that must be there."""
+    if not (folder / FILE).is_file():
+        raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
+    return folder / FILE
+
+
+@contextlib.contextmanager
+def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
+    """A connection beside those of a service, only to read unless told; a file that cannot be opened is a sentence."""
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode={mode}", uri=True)
+    except sqlite3.Error as error:
+        raise InputError(f"The file {str(path)!r} must be readable. It is not: {error}.") from None
+    with contextlib.closing(connection):
+        yield connection
 
 
 def is_full(error: BaseException) -> bool:

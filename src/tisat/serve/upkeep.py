@@ -9,7 +9,6 @@ import shutil
 import sqlite3
 import tempfile
 import time as clocks
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,9 @@ import numpy as np
 
 from tisat._lock import locked
 from tisat.errors import InputError
+from tisat.serve.archive import nanoseconds, taken_rows
 from tisat.serve.booking import within
-from tisat.serve.packing import ACCEPTED, unpack_body, unpack_brief
-from tisat.serve.store import FILE, VERSION
+from tisat.serve.store import FILE, VERSION, file_in, opened
 from tisat.serve.structs import Row
 
 if TYPE_CHECKING:
@@ -28,14 +27,12 @@ if TYPE_CHECKING:
 
 def backup(folder: Path, target: Path) -> int:
     """One file with everything, made while the service runs; its size."""
-    source = folder / FILE
-    if not source.is_file():
-        raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
+    source = file_in(folder)
     if target.exists():
         raise InputError(f"The backup {str(target)!r} must not be there yet. It is; give another name.")
     part = target.with_name(target.name + ".part")
     part.unlink(missing_ok=True)
-    with _closing(f"file:{source}?mode=ro", uri=True) as live, _closing(str(part)) as copy:
+    with opened(source) as live, opened(part, mode="rwc") as copy:
         live.backup(copy, pages=4096)
     part.chmod(0o600)
     with part.open("rb") as file:
@@ -46,7 +43,7 @@ def backup(folder: Path, target: Path) -> int:
 
 def restore(source: Path, folder: Path) -> None:
     """Put a backup into an empty folder."""
-    with _closing(f"file:{source}?mode=ro", uri=True) as copy:
+    with opened(source) as copy:
         try:
             (version,) = copy.execute("PRAGMA user_version").fetchone()
             (sound,) = copy.execute("PRAGMA integrity_check").fetchone()
@@ -69,23 +66,6 @@ def restore(source: Path, folder: Path) -> None:
         Path(name).replace(folder / FILE)
 
 
-class _closing:  # noqa: N801
-    """A connection that is closed at the end; a file that cannot be opened is a sentence."""
-
-    def __init__(self, path: str, *, uri: bool = False) -> None:
-        self._path, self._uri = path, uri
-
-    def __enter__(self) -> sqlite3.Connection:
-        try:
-            self._connection = sqlite3.connect(self._path, uri=self._uri)
-        except sqlite3.Error as error:
-            raise InputError(f"The file {self._path!r} must be readable. It is not: {error}.") from None
-        return self._connection
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
-
-
 def export(
     folder: Path, out: Path, *, nominal: bool = False, start: float | None = None, stop: float | None = None
 ) -> list[tuple[str, int]]:
@@ -98,24 +78,19 @@ def export(
     import pyarrow.parquet as pq
 
     out.mkdir(parents=True, exist_ok=True)
-    first = -(2**62) if start is None else int(start * 1e9)
-    last = 2**63 - 1 if stop is None else int(stop * 1e9)
     done = []
-    if not (folder / FILE).is_file():
-        raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
-    with _closing(f"file:{folder / FILE}?mode=ro", uri=True) as store:
+    with opened(file_in(folder)) as store:
         cursor = store.execute("SELECT * FROM pauses WHERE unlearned AND ended IS NULL")
         pauses = [dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor]
         channels = dict(store.execute("SELECT key, value FROM meta WHERE key LIKE 'channels:%'").fetchall())
         for number, name, group, dates in store.execute(
             "SELECT id, name, grp, dates FROM entities ORDER BY name"
         ).fetchall():
-            pieces = list(_pieces(store, number, first, last))
+            pieces = list(taken_rows(store, number, *nanoseconds(start, stop)))
             if not pieces:
                 continue
-            times = np.concatenate([piece[0] for piece in pieces])
-            values = np.concatenate([piece[1] for piece in pieces])
-            active = np.concatenate([piece[2] for piece in pieces]).astype(np.int8)
+            times, values, active = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+            active = active.astype(np.int8)
             for pause in pauses:
                 if fnmatch.fnmatchcase(name, pause["pattern"]):
                     active[[within(pause, int(at)) for at in times]] = 1
@@ -129,16 +104,6 @@ def export(
             pq.write_table(table, out / f"{number:05d}-{safe[:80]}.parquet")
             done.append((name, len(times)))
     return done
-
-
-def _pieces(
-    store: sqlite3.Connection, number: int, first: int, last: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    query = "SELECT rows, brief, body FROM history WHERE entity = ? AND last >= ? AND first < ? ORDER BY id"
-    for rows, brief, body in store.execute(query, (number, first, last)):
-        head = unpack_brief(brief, rows)
-        taken = (head.status < ACCEPTED) & (head.times >= first) & (head.times < last)
-        yield head.times[taken], unpack_body(body, rows).values[taken], head.active[taken]
 
 
 def estimate(watch: Watch, *, entities: int, period: float | None, days: float) -> dict[str, float]:

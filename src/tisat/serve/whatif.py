@@ -16,7 +16,7 @@ from tisat._types import Flags, Integers
 from tisat.errors import ParameterError
 from tisat.events import events_from_labels
 from tisat.sequential.calibration import Calibration
-from tisat.serve.archive import FOREVER, briefs_of, rows_of
+from tisat.serve.archive import briefs_of, nanoseconds, rows_of
 from tisat.serve.comparison import Raised, book_of, compared, sentences_of
 from tisat.serve.packing import ACCEPTED
 from tisat.serve.structs import WhatIf
@@ -59,8 +59,7 @@ def what_if(
     number = engine.cells[entity].calibration if entity else home.calibration
     calibration, said = _calibrated(home.watches[number].calibration, home, threshold, budget)
     wanted = calibration.threshold if threshold is None else float(threshold)
-    first = -FOREVER if start is None else int(start * 1e9)
-    last = FOREVER if stop is None else int(stop * 1e9)
+    first, last = nanoseconds(start, stop)
     raised: Raised = {}
     rows = 0
     for name in names:
