@@ -7,8 +7,6 @@ new scores: it counts stretches more often or not at all. This module reads no f
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +17,7 @@ from tisat._html import text
 from tisat._random import Seed
 from tisat._types import Array, Integers
 from tisat.benchmark.curves import counts_of_scores
+from tisat.benchmark.layout import csv_text
 from tisat.benchmark.statistics import LEVEL, RESAMPLES, Interval, interval_of, resampling_weights
 from tisat.errors import InputError
 from tisat.metrics import auc_pr, auc_roc, spd_score
@@ -57,7 +56,6 @@ class Comparison:
     intervals: Mapping[str, Mapping[str, Interval]]  # score -> name -> value and interval
     differences: tuple[Difference, ...]
     n_events: int
-    n_stretches: int
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -89,11 +87,7 @@ class Comparison:
 
     def to_csv(self) -> str:
         """A csv table: one row for each score and name, in full precision."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(("score", "scores of", "value", "low", "high"))
-        writer.writerows(self.rows())
-        return out.getvalue()
+        return csv_text(("score", "scores of", "value", "low", "high"), self.rows())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -217,4 +211,4 @@ def compare(
                 differences.append(
                     Difference(score, first, second, interval_of(whole, apart, level=level), _p_value(apart))
                 )
-    return Comparison(names, intervals, tuple(differences), n_events, len(parts))
+    return Comparison(names, intervals, tuple(differences), n_events)

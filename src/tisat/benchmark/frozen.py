@@ -7,7 +7,6 @@ versions, entities and seeds they come from. Nothing is computed here, and no sc
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -34,6 +33,7 @@ from tisat.benchmark.figures import (
     floor_figures,
     rule_differences,
 )
+from tisat.benchmark.layout import csv_text
 from tisat.benchmark.sources import PLANTS
 from tisat.datasets import NAMES, labels
 from tisat.errors import DataFileError, InputError
@@ -48,12 +48,8 @@ def _text(value: object) -> str:
 
 def write_rows(path: Path, kind: type[Any], rows: Sequence[Any]) -> None:
     """Rows of one dataclass as csv, whole or not at all."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
     names = [one.name for one in fields(kind)]
-    writer.writerow(names)
-    writer.writerows([_text(getattr(row, name)) for name in names] for row in rows)
-    write_bytes(path, buffer.getvalue().encode())
+    write_bytes(path, csv_text(names, ([_text(getattr(row, name)) for name in names] for row in rows)).encode())
 
 
 def read_rows(path: Path, kind: type[Row]) -> list[Row]:

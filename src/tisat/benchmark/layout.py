@@ -8,6 +8,7 @@ import io
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 DASH = "–"
@@ -52,6 +53,14 @@ class Layout:
         """One line of headers, groups spelled out."""
         return [f"{group} {header}".strip() for group, header in self.columns]
 
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """The line of groups above the headers: each with the number of columns it spans."""
+        runs = groupby(
+            enumerate(self.columns), key=lambda one: one[1][0] or one[0]
+        )  # columns without a group stand alone
+        return [(found[0][1][0], len(found)) for found in (list(run) for _, run in runs)]
+
     def markdown(self) -> str:
         """GitHub's tables."""
         right = ["---" if i < self.left else "---:" for i in range(len(self.columns))]
@@ -62,15 +71,11 @@ class Layout:
 
     def latex(self) -> str:
         """A booktabs table."""
-        spans: list[tuple[str, int]] = []
-        for group, _ in self.columns:
-            if spans and spans[-1][0] == group and group:
-                spans[-1] = (group, spans[-1][1] + 1)
-            else:
-                spans.append((group, 1))
-        top = " & ".join(f"\\multicolumn{{{n}}}{{c}}{{{_tex(group)}}}" if n > 1 or group else "" for group, n in spans)
+        top = " & ".join(
+            f"\\multicolumn{{{n}}}{{c}}{{{_tex(group)}}}" if n > 1 or group else "" for group, n in self.groups
+        )
         rules, column = [], 1
-        for group, n in spans:
+        for group, n in self.groups:
             if group:
                 rules.append(f"\\cmidrule(lr){{{column}-{column + n - 1}}}")
             column += n
@@ -99,11 +104,16 @@ class Layout:
 
     def csv(self) -> str:
         """Plain csv with one line of headers."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(self.headers)
-        writer.writerows(self.rows)
-        return buffer.getvalue()
+        return csv_text(self.headers, self.rows)
+
+
+def csv_text(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+    """A header and rows as csv."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return out.getvalue()
 
 
 def best_cells(rows: Sequence[Sequence[str]], columns: Iterable[int]) -> frozenset[tuple[int, int]]:

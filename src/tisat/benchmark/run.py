@@ -204,42 +204,21 @@ def run_task(task: Task, train: Series, test: Series, *, source: Source | None =
         try:
             row, arrays = _compute(task, train, test, source)
         except Exception as error:  # the only place that may: a failure is a row
-            row = {
-                "status": "failed",
-                "reason": f"{type(error).__name__}: {error}",
-                "traceback": traceback.format_exc(),
-                "command": task.command,
-            }
+            row = _failed(task, f"{type(error).__name__}: {error}", traceback.format_exc())
     said = sorted({f"{one.category.__name__}: {one.message}" for one in caught})
-    return Outcome(
-        task,
-        {
-            "id": task.id,
-            "task": task.to_json(),
-            **row,
-            "warnings": said[:20],
-            "peak_bytes": peak_memory(),
-            "machine": machine(),
-            "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        },
-        arrays,
-    )
+    return _outcome(task, {**row, "warnings": said[:20], "peak_bytes": peak_memory()}, arrays)
 
 
 def lost_task(task: Task, reason: str) -> Outcome:
     """The row of a task whose worker did not live to write one."""
-    return Outcome(
-        task,
-        {
-            "id": task.id,
-            "task": task.to_json(),
-            "status": "failed",
-            "reason": reason,
-            "traceback": "",
-            "command": task.command,
-            "warnings": [],
-            "peak_bytes": 0,
-            "machine": machine(),
-            "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        },
-    )
+    return _outcome(task, {**_failed(task, reason, ""), "warnings": [], "peak_bytes": 0}, {})
+
+
+def _failed(task: Task, reason: str, trace: str) -> dict[str, Any]:
+    return {"status": "failed", "reason": reason, "traceback": trace, "command": task.command}
+
+
+def _outcome(task: Task, row: dict[str, Any], arrays: dict[str, Array]) -> Outcome:
+    finished = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    whole = {"id": task.id, "task": task.to_json(), **row, "machine": machine(), "finished": finished}
+    return Outcome(task, whole, arrays)

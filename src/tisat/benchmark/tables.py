@@ -26,9 +26,9 @@ FOOL = "best fool, same rule"
 RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, stored or frozen
 
 
-def spd_table(frozen: Frozen, *, rule: str, delta_max: int | None = None) -> Layout:
+def spd_table(frozen: Frozen, *, rule: str) -> Layout:
     """SPD under one alarm rule, pooled and per-entity mean, beside the figures printed elsewhere."""
-    delta = frozen.about["delta_max"] if delta_max is None else delta_max
+    delta = frozen.about["delta_max"]
     shown = [f for f in frozen.figures if f.rule == rule and f.delta_max == delta]
     cells = {(f.system, f.dataset): f for f in shown}
     printed = Printed(frozen.about.get("printed"), "spd")
@@ -60,9 +60,9 @@ def _whole(shown: Sequence[Figure], dataset: str, delta: int | None = None) -> F
     return next(found, None)
 
 
-def corrected_table(frozen: Frozen, *, delta_max: int | None = None) -> Layout:
+def corrected_table(frozen: Frozen) -> Layout:
     """Chance-corrected SPD, all rules side by side."""
-    delta = frozen.about["delta_max"] if delta_max is None else delta_max
+    delta = frozen.about["delta_max"]
     shown = [f for f in frozen.figures if f.delta_max == delta]
     cells = {(f.system, f.dataset, f.rule): f for f in shown}
     rules = list(frozen.about["rules"])

@@ -5,13 +5,11 @@ It lays out what :func:`tisat.metrics.audit` and :func:`tisat.benchmark.comparis
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping
 
 from tisat.benchmark.comparison import Comparison
-from tisat.benchmark.layout import DASH, Layout
+from tisat.benchmark.layout import DASH, Layout, csv_text
 from tisat.metrics.audit import Audit
 from tisat.report.page import Dot, Dots, Section, Table, render_page
 from tisat.report.words import terms_of
@@ -42,29 +40,16 @@ def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
 
 def audit_csv(audits: Mapping[str, Audit], comparison: Comparison) -> str:
     """A long table in full precision: one row for each score and set of scores."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ("scores of", "score", "pooled", "per_series_mean", "floor", "best_fool", "corrected", "low", "high", "beware")
-    )
+    rows = []
     for name, audit in audits.items():
-        for row in audit.evaluation.rows:
-            found = comparison.intervals.get(row.name, {}).get(name)
+        for r in audit.evaluation.rows:
+            found = comparison.intervals.get(r.name, {}).get(name)
             ends = ("", "") if found is None else (found.low, found.high)
-            writer.writerow(
-                (
-                    name,
-                    row.name,
-                    row.pooled,
-                    row.per_series_mean,
-                    row.floor,
-                    row.fool,
-                    row.corrected,
-                    *ends,
-                    row.warning,
-                )
-            )
-    return out.getvalue()
+            rows.append((name, r.name, r.pooled, r.per_series_mean, r.floor, r.fool, r.corrected, *ends, r.warning))
+    return csv_text(
+        ("scores of", "score", "pooled", "per_series_mean", "floor", "best_fool", "corrected", "low", "high", "beware"),
+        rows,
+    )
 
 
 def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, command: str = "") -> str:

@@ -9,10 +9,8 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from tisat.artefact import write_bytes
-from tisat.benchmark.captions import GUESS, TITLES, rule_title, where_from
+from tisat.benchmark.captions import TITLES, rule_title, where_from
 from tisat.benchmark.evaluation import Results
 from tisat.benchmark.figures import floor_of
 from tisat.benchmark.frozen import Frozen
@@ -25,6 +23,7 @@ from tisat.report.benchmark_pictures import (
     interval_dots,
     pooled_mean_group,
     ranks_picture,
+    strongest,
     sweep_group,
 )
 from tisat.report.charts import Group
@@ -36,14 +35,10 @@ SHOWN_CURVES = 6  # systems in a picture of curves: more cannot be told apart
 
 def table_block(layout: Layout) -> Block:
     """A layout as HTML with grouped headers."""
-    spans: list[tuple[str, int]] = []
-    for group, _ in layout.columns:
-        if spans and group and spans[-1][0] == group:
-            spans[-1] = (group, spans[-1][1] + 1)
-        else:
-            spans.append((group, 1))
     side = ["left" if i < layout.left else "" for i in range(len(layout.columns))]
-    top = "".join(f'<th colspan="{n}" style="text-align:center">{html.escape(group)}</th>' for group, n in spans)
+    top = "".join(
+        f'<th colspan="{n}" style="text-align:center">{html.escape(group)}</th>' for group, n in layout.groups
+    )
     names = "".join(
         f'<th class="{css}">{html.escape(header)}</th>' for (_, header), css in zip(layout.columns, side, strict=True)
     )
@@ -64,13 +59,8 @@ def table_block(layout: Layout) -> Block:
 
 def curve_systems(frozen: Frozen, rule: str) -> list[str]:
     """The systems whose curves are drawn: the reference, the coin, and the strongest of the rest."""
-    strength: dict[str, list[float]] = {}
-    for f in frozen.figures:
-        if f.rule == rule and f.delta_max == frozen.about["delta_max"] and f.entities == f.of:
-            strength.setdefault(f.system, []).append(f.pooled)
-    fixed = [name for name in (frozen.about["reference"], GUESS) if name in strength]
-    rest = sorted((name for name in strength if name not in fixed), key=lambda name: -float(np.mean(strength[name])))
-    return fixed + rest[: SHOWN_CURVES - len(fixed)]
+    whole = [f for f in frozen.figures if f.rule == rule and f.entities == f.of]
+    return strongest(frozen, whole, SHOWN_CURVES)
 
 
 def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
@@ -220,9 +210,7 @@ def report_page(
     )
 
 
-def write_report(
-    folder: Path, frozen: Frozen, evaluation: Results | None = None, *, entities: bool = True, command: str = ""
-) -> Path:
+def write_report(folder: Path, frozen: Frozen, evaluation: Results | None = None, *, command: str = "") -> Path:
     """Write ``index.html``, one page for each entity, and the tables as Markdown, LaTeX and csv; returns the index.
 
     Parameters
@@ -232,14 +220,12 @@ def write_report(
         The figures.
     evaluation : Results, optional
         The stored scores, for curves and pages of single entities; without it the report has neither.
-    entities : bool
-        Whether to write the pages of single entities.
     command : str
         What was typed, for the footer; the command that freezes the same figures unless given.
     """
     folder.mkdir(parents=True, exist_ok=True)
     extra = []
-    if evaluation is not None and entities and frozen.figures:
+    if evaluation is not None and frozen.figures:
         extra.append(_entity_pages(folder, frozen, evaluation, command))
     index = folder / "index.html"
     write_bytes(index, report_page(frozen, evaluation, extra=extra, command=command).encode())

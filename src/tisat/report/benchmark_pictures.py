@@ -133,7 +133,7 @@ def curves_group(
 def sweep_group(frozen: Frozen, *, rule: str) -> Group:
     """SPD against delta_max, with the best fool's, one panel for each data set."""
     shown = [f for f in frozen.figures if f.rule == rule]
-    systems = _strongest(frozen, shown, 7)
+    systems = strongest(frozen, shown, 7)
     panels = []
     for dataset in frozen.about["data"]:
         drawn = []
@@ -147,7 +147,7 @@ def sweep_group(frozen: Frozen, *, rule: str) -> Group:
     return Group([], panels, axis={"label": "delta_max, rows", "log": True, "ticks": ticks})
 
 
-def _strongest(frozen: Frozen, shown: Sequence[Figure], number: int) -> list[str]:
+def strongest(frozen: Frozen, shown: Sequence[Figure], number: int) -> list[str]:
     """The reference, the coin, and those with the highest mean of pooled SPD at the headline delta."""
     headline = [f for f in shown if f.delta_max == frozen.about["delta_max"]]
     strength: dict[str, list[float]] = {}

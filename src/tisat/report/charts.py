@@ -143,16 +143,7 @@ def panel(
 
 def lanes(name: str, names: Sequence[str], *, height: int | None = None) -> dict[str, Any]:
     """The timeline: the marks of the group in lanes, each with its name."""
-    return {
-        "name": name,
-        "height": height or 62 + 62 * len(names),
-        "lanes": list(names),
-        "lines": [],
-        "band": None,
-        "steep": None,
-        "hidden": False,
-        "kind": "lanes",
-    }
+    return panel(name, (), height=height or 62 + 62 * len(names), lanes=list(names), kind="lanes")
 
 
 def channel_panel(
