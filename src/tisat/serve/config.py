@@ -165,6 +165,15 @@ def _seconds(text: str, name: str) -> float:
     return seconds_of(said, whose=name)
 
 
+def _durations(table: GroupTable | SourceTable, *names: str) -> dict[str, Any]:
+    """Fields that say how long, in seconds; None where nothing is said."""
+    return {name: None if (said := getattr(table, name)) is None else _seconds(said, name) for name in names}
+
+
+def _fields(table: SourceTable | SinkTable, *names: str) -> dict[str, Any]:
+    return {name: getattr(table, name) for name in names}
+
+
 def settings_of(config: Config) -> tuple[Settings, Limits]:
     """The limits of the front and of the engine."""
     limits = config.limits
@@ -185,41 +194,29 @@ def promql_of(table: SourceTable) -> PromQL:
     from tisat.serve.sources.promql import PromQL
 
     step = _seconds(table.step or "15 s", "step")
-    return PromQL(
-        name=table.name,
-        url=table.url,
-        queries=table.queries,
-        entity=table.entity,
-        channel=table.channel,
-        step=step,
-        offset=_seconds(table.offset, "offset"),
-        backfill=WARM * step if table.backfill is None else _seconds(table.backfill, "backfill"),
-        group=table.group,
-        headers=table.headers,
-    )
+    told = _fields(table, "name", "url", "queries", "entity", "channel", "group", "headers")
+    backfill = WARM * step if table.backfill is None else _seconds(table.backfill, "backfill")
+    return PromQL(**told, step=step, offset=_seconds(table.offset, "offset"), backfill=backfill)
 
 
 def samples_of(table: SourceTable) -> Samples:
     """Samples that are pushed; the grid is the model's period unless told."""
     from tisat.serve.sources.samples import Samples
 
-    return Samples(
-        name=table.name,
-        group=table.group,
-        entity=table.entity,
-        step=None if table.step is None else _seconds(table.step, "step"),
-        lateness=None if table.lateness is None else _seconds(table.lateness, "lateness"),
-        match=table.match,
-        rename=table.rename,
-    )
+    told = _fields(table, "name", "group", "entity", "match", "rename")
+    return Samples(**told, **_durations(table, "step", "lateness"))
 
 
-def _password(table: SourceTable | SinkTable) -> str:
-    if table.password_env and table.password_env not in os.environ:
-        raise InputError(
-            f"The password of {table.name!r} must be in the environment as {table.password_env}. It is not."
-        )
-    return os.environ.get(table.password_env, "") if table.password_env else ""
+def _environment(variable: str, what: str) -> str:
+    if variable not in os.environ:
+        raise InputError(f"The {what} must be in the environment as {variable}. It is not.")
+    return os.environ[variable]
+
+
+def _login(table: SourceTable | SinkTable) -> dict[str, Any]:
+    """Where a broker of MQTT is, and who we are there."""
+    password = _environment(table.password_env, f"password of {table.name!r}") if table.password_env else ""
+    return {**_fields(table, "host", "port", "user", "tls"), "password": password}
 
 
 def groups_of(config: Config, *, say: Any = None) -> list[Group]:
@@ -238,16 +235,8 @@ def _group(config: Config, table: GroupTable, say: Any) -> Group:
         watch = Watch.load(path)
     if table.budget is not None and watch.calibration.budget != table.budget:
         watch = Watch.load(path, budget=table.budget)
-    return Group(
-        table.name,
-        watch,
-        match=table.match,
-        lateness=_seconds(table.lateness, "lateness"),
-        silent_after=None if table.silent_after is None else _seconds(table.silent_after, "silent_after"),
-        retention=_seconds(table.retention, "retention"),
-        ignore_extra=table.ignore_extra,
-        refit=None if table.refit is None else _seconds(table.refit, "refit"),
-    )
+    told = _durations(table, "lateness", "silent_after", "retention", "refit")
+    return Group(table.name, watch, match=table.match, ignore_extra=table.ignore_extra, **told)
 
 
 def fit_from_history(config: Config, table: GroupTable) -> Watch:
@@ -268,11 +257,7 @@ def fit_from_history(config: Config, table: GroupTable) -> Watch:
 
 def _secret(table: SinkTable) -> str:
     if table.secret_env:
-        if table.secret_env not in os.environ:
-            raise InputError(
-                f"The secret of sink {table.name!r} must be in the environment as {table.secret_env}. It is not."
-            )
-        return os.environ[table.secret_env]
+        return _environment(table.secret_env, f"secret of sink {table.name!r}")
     if table.secret_file:
         path = Path(table.secret_file)
         if not path.is_file():
@@ -304,8 +289,7 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
         elif table.kind == "mqtt":
             from tisat.serve.sources.mqtt import MqttSink
 
-            login = {"user": table.user, "password": _password(table)}
-            outbox.append(MqttSink(table.name, table.topic, host=table.host, port=table.port, tls=table.tls, **login))
+            outbox.append(MqttSink(table.name, table.topic, **_login(table)))
         elif table.kind == "kafka":
             from tisat.serve.sources.kafka import KafkaSink
 
@@ -324,33 +308,13 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
         elif source.kind == "mqtt":
             from tisat.serve.sources.mqtt import MqttSource
 
-            inner = samples_of(source)
-            parts.append(
-                MqttSource(
-                    source.name,
-                    source.topic,
-                    inner,
-                    host=source.host,
-                    port=source.port,
-                    user=source.user,
-                    password=_password(source),
-                    tls=source.tls,
-                )
-            )
+            parts.append(MqttSource(source.name, source.topic, samples_of(source), **_login(source)))
         elif source.kind == "kafka":
             from tisat.serve.sources.kafka import KafkaSource
 
-            parts.append(
-                KafkaSource(
-                    source.name,
-                    source.brokers,
-                    source.topic,
-                    source.consumers,
-                    shelf=source.handover,
-                    every=_seconds(source.every, "every"),
-                    options=source.options,
-                )
-            )
+            told = _fields(source, "name", "brokers", "topic", "options")
+            every = _seconds(source.every, "every")
+            parts.append(KafkaSource(**told, group=source.consumers, shelf=source.handover, every=every))
         elif source.kind == "nats":
             from tisat.serve.sources.nats import NatsSource
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time as clocks
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from tisat.series import Series
 from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
 from tisat.watch import Watch
-
-if TYPE_CHECKING:
-    pass
 
 CHANNELS = ("temperature", "vibration", "flow", "pressure", "current", "speed")
 LEVEL = np.array([58.0, 1.6, 120.0, 4.2, 31.0, 1480.0])

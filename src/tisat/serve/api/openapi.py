@@ -33,7 +33,6 @@ REFUSALS = {
     "507": "The disk is full.",
 }
 NUMBER = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999}
-ROWS_QUERY = ("entity", "The entity of a csv without a column 'entity'.")
 
 
 def description() -> dict[str, Any]:
@@ -48,21 +47,13 @@ def description() -> dict[str, Any]:
         path = re.sub(r"\{(\w+):path\}", r"{\1}", one.path)
         paths.setdefault(path, {})[one.method.lower()] = _operation(one, schema)
     paths["/api/v1/rows"] = {"post": _rows(schema)}
-    for path, summary, kind in (
-        ("/healthz", "Whether the process lives.", "text/plain"),
-        ("/readyz", "Whether rows are taken.", "text/plain"),
-        ("/metrics", "Figures for Prometheus.", "text/plain"),
+    for path, summary in (
+        ("/healthz", "Whether the process lives."),
+        ("/readyz", "Whether rows are taken."),
+        ("/metrics", "Figures for Prometheus."),
     ):
-        paths[path] = {
-            "get": {
-                "summary": summary,
-                "operationId": path.strip("/"),
-                "responses": {
-                    "200": {"description": "yes", "content": {kind: {"schema": {"type": "string"}}}},
-                    **_refusals(schema),
-                },
-            }
-        }
+        answers = _answers("yes", {"text/plain": {"type": "string"}}, schema)
+        paths[path] = {"get": {"summary": summary, "operationId": path.strip("/"), "responses": answers}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -76,9 +67,15 @@ def description() -> dict[str, Any]:
     }
 
 
-def _refusals(schema: dict[str, Any]) -> dict[str, Any]:
-    body = {"application/json": {"schema": schema[str(ErrorAnswer)]}}
-    return {code: {"description": said, "content": body} for code, said in REFUSALS.items()}
+def _content(kinds: dict[str, Any]) -> dict[str, Any]:
+    return {kind: {"schema": schema} for kind, schema in kinds.items()}
+
+
+def _answers(said: str, kinds: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """The good answer and every refusal."""
+    body = _content({"application/json": schema[str(ErrorAnswer)]})
+    refusals = {code: {"description": why, "content": body} for code, why in REFUSALS.items()}
+    return {"200": {"description": said, "content": _content(kinds)}, **refusals}
 
 
 def _operation(one: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
@@ -101,43 +98,21 @@ def _operation(one: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
         "operationId": re.sub(r"\W+", "_", f"{one.method.lower()}_{one.path.removeprefix('/api/v1/')}").strip("_"),
         "description": f"Needs a token with the scope {one.scope!r} where tokens are set.",
         "parameters": parameters,
-        "responses": {
-            "200": {"description": "The answer.", "content": {"application/json": {"schema": schema[str(one.answer)]}}},
-            **_refusals(schema),
-        },
+        "responses": _answers("The answer.", {"application/json": schema[str(one.answer)]}, schema),
     }
     if one.body is not None:
-        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema[str(one.body)]}}}
+        made["requestBody"] = {"required": True, "content": _content({"application/json": schema[str(one.body)]})}
     return made
 
 
 def _rows(schema: dict[str, Any]) -> dict[str, Any]:
-    text = {"schema": {"type": "string"}}
+    text = {"type": "string"}
+    kinds = {"application/json": schema[str(list[Row])], "application/x-ndjson": text, "text/csv": text}
+    said = "The entity of a csv without a column 'entity'."
     return {
         "summary": "Rows in, one outcome each; answered when they are on the disk and judged.",
         "operationId": "post_rows",
-        "parameters": [
-            {
-                "name": ROWS_QUERY[0],
-                "in": "query",
-                "required": False,
-                "description": ROWS_QUERY[1],
-                "schema": {"type": "string"},
-            }
-        ],
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": {"schema": schema[str(list[Row])]},
-                "application/x-ndjson": text,
-                "text/csv": text,
-            },
-        },
-        "responses": {
-            "200": {
-                "description": "One outcome a row, in order.",
-                "content": {"application/json": {"schema": schema[str(Outcomes)]}},
-            },
-            **_refusals(schema),
-        },
+        "parameters": [{"name": "entity", "in": "query", "required": False, "description": said, "schema": text}],
+        "requestBody": {"required": True, "content": _content(kinds)},
+        "responses": _answers("One outcome a row, in order.", {"application/json": schema[str(Outcomes)]}, schema),
     }

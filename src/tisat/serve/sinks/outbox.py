@@ -11,7 +11,7 @@ import time as clocks
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
@@ -19,9 +19,6 @@ from tisat._extras import require
 from tisat.errors import InputError
 from tisat.serve.part import ThreadedPart
 from tisat.serve.sinks.message import Message, message_of_all
-
-if TYPE_CHECKING:
-    pass
 
 PATIENCE = 3 * 86400.0  # seconds after which a message nobody takes is given up
 LONGEST_WAIT = 3600.0

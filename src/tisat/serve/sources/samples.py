@@ -12,15 +12,12 @@ import threading
 import time as clocks
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
-
-if TYPE_CHECKING:
-    pass
 
 MOST_OPEN = 10_000  # open rows of one entity
 COUNTERS = ("_total", "_count", "_sum", "_bucket")  # they only ever grow: a rate is wanted, not they
