@@ -8,12 +8,13 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from tisat import registry
 from tisat.errors import TisatError
-from tisat.many.machines import SUFFIX, Machine, model_file
+from tisat.many.machines import SUFFIX, Machine, RowJob, model_file
 from tisat.watch import Watch
 
 LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit
@@ -23,7 +24,7 @@ LEARN_FROM = 20  # machines of a group that its shared model is learned from
 
 
 @dataclass(frozen=True)
-class FitGroup:
+class FitGroup(RowJob):
     """Fit the model that a group of machines shares, and write it.
 
     Parameters
@@ -74,13 +75,9 @@ class FitGroup:
             return self.lost(group, str(error))
         return {"machine": group.name, "model": str(file), "trouble": ""}
 
-    def lost(self, group: Machine, why: str) -> dict[str, Any]:
-        """The row of a group without a model."""
-        return {"machine": group.name, "trouble": why}
-
 
 @dataclass(frozen=True)
-class FitEach:
+class FitEach(RowJob):
     """Fit a model of a machine and write it, unless the very same was written before.
 
     Parameters
@@ -149,10 +146,6 @@ class FitEach:
             "notes": notes,
         }
 
-    def lost(self, machine: Machine, why: str) -> dict[str, Any]:
-        """The row of a machine that was not fitted."""
-        return {"machine": machine.name, "trouble": why}
-
     # ------------------------------------------------------------------ going on where a run has stopped
 
     def before(self) -> dict[str, dict[str, Any]]:
@@ -176,20 +169,17 @@ class FitEach:
             os.fsync(file.fileno())
 
 
-_SHARED: dict[tuple[str, int], Any] = {}  # the shared models this process has read last
-
-
 def _shared(file: str) -> Any:
-    key = (file, Path(file).stat().st_mtime_ns)
-    if key not in _SHARED:
-        if len(_SHARED) > 4:
-            _SHARED.clear()
-        _SHARED[key] = Watch.load(file).detector
-    return _SHARED[key]
+    return _read_shared(file, Path(file).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _read_shared(file: str, _stamp: int) -> Any:
+    return Watch.load(file).detector
 
 
 @dataclass(frozen=True)
-class UpdateEach:
+class UpdateEach(RowJob):
     """Fit the model of a machine again with its own settings.
 
     Parameters
@@ -217,7 +207,3 @@ class UpdateEach:
             return self.lost(machine, str(error))
         thresholds = {"before": kept.calibration.threshold, "after": fresh.calibration.threshold}
         return {"machine": machine.name, "trouble": "", **thresholds}
-
-    def lost(self, machine: Machine, why: str) -> dict[str, Any]:
-        """The row of a machine that was not fitted."""
-        return {"machine": machine.name, "trouble": why}

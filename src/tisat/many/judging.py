@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tisat.errors import TisatError
-from tisat.many.machines import Machine, model_file
+from tisat.many.machines import Machine, RowJob, model_file
 from tisat.sequential import Alarm
 from tisat.watch import Watch
 
@@ -28,7 +29,11 @@ class Judged:
     trouble: str = ""  # why it could not be judged
 
 
-_LOADED: dict[tuple[Any, ...], Watch] = {}  # models this process has read
+@lru_cache(maxsize=4)
+def _watch(file: Path, asked: tuple[tuple[str, Any], ...]) -> Watch:
+    """A model as its file has it, or for another budget, rule, method or period; the last few are kept."""
+    watch = Watch.load(file)
+    return watch.recalibrated(**dict(asked)) if asked else watch
 
 
 @dataclass(frozen=True)
@@ -52,22 +57,12 @@ class JudgeEach:
     asked: Mapping[str, Any] = field(default_factory=dict)
     how: Mapping[str, Any] = field(default_factory=dict)
 
-    def _watch(self, machine: Machine) -> Watch:
-        file = model_file(self.model, machine.name)
-        key = (str(file), *sorted(self.asked.items()))
-        if key not in _LOADED:
-            if len(_LOADED) > 4:
-                _LOADED.clear()
-            watch = Watch.load(file)
-            _LOADED[key] = watch.recalibrated(**self.asked) if self.asked else watch
-        return _LOADED[key]
-
     def __call__(self, machine: Machine) -> Judged:
         """Its alarms; a machine that cannot be judged is an outcome too."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                watch = self._watch(machine)
+                watch = _watch(model_file(self.model, machine.name), tuple(self.asked.items()))
                 series = machine.read({**watch.reading, **self.how})
                 found = watch.alarms(series, **self.options)
         except (TisatError, OSError) as error:
@@ -77,11 +72,11 @@ class JudgeEach:
 
     def lost(self, machine: Machine, why: str) -> Judged:
         """A machine that was not judged."""
-        return replace(Judged(machine.name), trouble=why)
+        return Judged(machine.name, trouble=why)
 
 
 @dataclass(frozen=True)
-class ScoreEach:
+class ScoreEach(RowJob):
     """Write the scores of a machine, one for each row.
 
     Parameters
@@ -129,10 +124,6 @@ class ScoreEach:
             "over": int((np.nan_to_num(scores, nan=-np.inf) > level).sum()),
             "notes": list(read.notes),
         }
-
-    def lost(self, machine: Machine, why: str) -> dict[str, Any]:
-        """The row of a machine that was not scored."""
-        return {"machine": machine.name, "trouble": why}
 
 
 def _named(detector: Any, points: Any) -> dict[str, Any]:

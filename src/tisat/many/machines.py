@@ -67,6 +67,14 @@ class Machine:
         return [[one.st_size, one.st_mtime_ns] for one in found]
 
 
+class RowJob:
+    """A job that gives one row of plain values for each machine."""
+
+    def lost(self, machine: Machine, why: str) -> dict[str, Any]:
+        """The row of a machine of which nothing came, or of a group of them."""
+        return {"machine": machine.name, "trouble": why}
+
+
 def _of_table(file: str, told: Mapping[str, Any]) -> dict[str, Series]:
     """Every series of a long text table; the last one read is kept, so that a worker reads it once for all its machines."""
     key = (file, Path(file).stat().st_mtime_ns, repr(sorted(told.items())))
