@@ -23,8 +23,8 @@ ABOUT = "Time-series anomaly detection with an alarm budget, and with scores tha
 VERBS = {
     "data": ("data:app", "The five benchmarks of the paper, and your own files: what is there, what is wrong with it."),
     "look": ("look:look", "Look at a file: rows, clock, gaps, and of each channel its range and what it is like."),
-    "suggest": ("suggest:suggest", "Look at a file and say which detectors are worth a try, and why."),
-    "detectors": ("detectors:detectors", "List the detectors by name, with what each is in one line."),
+    "suggest": ("look:suggest", "Look at a file and say which detectors are worth a try, and why."),
+    "detectors": ("show:detectors", "List the detectors by name, with what each is in one line."),
     "fit": ("fit:fit", "Learn what is nominal, find the threshold for a budget, and keep both in one file."),
     "show": ("show:show", "Say what a model is: detector, parameters, trained on what and when, sizes, channels."),
     "score": ("score:score", "Score every row of a file: higher is more anomalous; empty while warming up."),

@@ -1,4 +1,4 @@
-"""``tisat look``: a first look at a file, and what will be done with each of its channels."""
+"""``tisat look`` and ``tisat suggest``: a first look at a file, what will be done with each of its channels, and which detectors are worth a try."""
 
 from __future__ import annotations
 
@@ -102,3 +102,24 @@ def _machine(one: Look) -> list[Any]:
         len(one.channels),
         ", ".join(odd[:4]),
     ]
+
+
+@reads_files
+def suggest(
+    file: Annotated[
+        str, typer.Argument(help="A file of nominal rows; of a folder the first is looked at.", metavar="FILE")
+    ],
+    json: JsonFlag = False,
+    how: dict[str, Any] | None = None,
+) -> None:
+    """Look at a file and say which detectors are worth a try, and why."""
+    from tisat.suggestions import suggest as look_and_say
+
+    machines = read_machines([file], how or {})
+    name, series = next(iter(machines.items()))
+    found = look_and_say(series)
+    if json:
+        print_json({"series": name, **found.to_json()})
+        return
+    more = f" (the first of {len(machines)} machines)" if len(machines) > 1 else ""
+    typer.echo(f"{name}{more}:\n{found}\n\nnext: {found.detectors[0].command.replace('FILE', file + typed(how))}")

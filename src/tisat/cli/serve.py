@@ -20,7 +20,6 @@ app = typer.Typer(
     invoke_without_command=True,
     no_args_is_help=True,
 )
-Folder = Annotated[Path, typer.Option("--data", help="The folder of the service.")]
 
 
 def _say(sentence: str) -> None:
@@ -283,62 +282,4 @@ def _dry_run(config: Config, entities: int) -> None:
         typer.echo(f"  restart    {found['restart_seconds']:.0f} s after a kill, beside the start of Python")
 
 
-@app.command("token")
-def token(
-    data: Folder,
-    name: Annotated[str, typer.Option(help="Whose it is; the author of what is done with it.")],
-    scope: Annotated[list[str] | None, typer.Option(help="ingest, read or admin; again for more.")] = None,
-    end: Annotated[bool, typer.Option("--end", help="Accept it no more.")] = False,
-) -> None:
-    """Make a token, or end one. It is shown once; only its hash is kept. A running service takes it at SIGHUP."""
-    _needs()
-    import time
-
-    from tisat.serve.security import end_token, make_token
-    from tisat.serve.store import open_beside
-
-    with open_beside(data) as store:
-        if end:
-            end_token(store, name, time.time())
-            _say(f"the token {name!r} is ended; tell a running service with: kill -HUP PID")
-        else:
-            typer.echo(make_token(store, name, list(scope or ["admin"]), time.time()))
-            _say("keep it: it is not shown again. A running service takes it after: kill -HUP PID")
-
-
-@app.command("backup")
-def backup(data: Folder, out: Annotated[Path, typer.Option(help="The file to write.")]) -> None:
-    """Everything in one file, while the service runs."""
-    from tisat.serve import upkeep
-
-    typer.echo(f"{upkeep.backup(data, out)} bytes written to {out}")
-
-
-@app.command("restore")
-def restore(data: Folder, source: Annotated[Path, typer.Argument(help="A backup.", metavar="BACKUP")]) -> None:
-    """Put a backup into an empty folder."""
-    from tisat.serve import upkeep
-
-    upkeep.restore(source, data)
-    typer.echo(f"{source} is in {data}")
-
-
-@app.command("export")
-def export(
-    data: Folder,
-    out: Annotated[Path, typer.Option(help="The folder to write to.")],
-    nominal: Annotated[
-        bool,
-        typer.Option(
-            "--nominal", help="Leave out rows of alarms and of maintenance windows that are not to be learned from."
-        ),
-    ] = False,
-) -> None:
-    """History as Parquet, one file an entity, for tisat fit; rows of alarms have label 1."""
-    from tisat.serve import upkeep
-
-    for name, rows in upkeep.export(data, out, nominal=nominal):
-        typer.echo(f"{name}\t{rows} rows")
-
-
-from tisat.cli import serve_move, serve_people, serve_replay  # noqa: E402, F401 - more verbs of the same command
+from tisat.cli import serve_folder, serve_people  # noqa: E402, F401 - more verbs of the same command
