@@ -250,7 +250,7 @@ def test_a_workbook_that_is_none_is_refused(swat):
     file = swat / "SWaT" / "SWaT_Dataset_Attack_v0.csv"
     file.unlink()
     file.with_suffix(".xlsx").write_bytes(GARBAGE)
-    with pytest.raises(DataFileError, match=r"Attack_v0.xlsx' must be a whole xlsx workbook"):
+    with pytest.raises(DataFileError, match=r"Attack_v0.xlsx' must be a whole workbook"):
         datasets.load("swat", swat, strict=False)["swat"].test  # noqa: B018
 
 

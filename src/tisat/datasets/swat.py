@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat._extras import require
 from tisat._types import Flags
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock, series_of
 from tisat.errors import ParameterError
 from tisat.events import labels_from_events
-from tisat.reading.packing import problem
-from tisat.reading.tables import ROWS, count_lines, first_lines, gather, read_numbers, text_batches
+from tisat.reading.packing import problem, sheet_text
+from tisat.reading.sniffing import Format
+from tisat.reading.tables import count_lines, first_lines, gather, read_numbers, text_batches
 from tisat.series import Series
 
 NAME = "swat"  # the one entity
@@ -67,79 +68,20 @@ def _find_header(file: Path, lines: list[list[str]], card: Card) -> tuple[int, l
     )
 
 
-def _text_log(file: Path, card: Card, *, only: Sequence[str] | None) -> tuple[Iterator[Any], int, int]:
-    """Batches of a csv log, a bound on its rows, and the lines above the first row."""
-    delimiter, decimal = ",", "."
-    lines = first_lines(file, count=HEADER_WITHIN)
-    if not any(TIME in cells for cells in lines):
-        semicolon = first_lines(file, count=HEADER_WITHIN, delimiter=";")
-        if any(TIME in cells for cells in semicolon):
-            delimiter, lines = ";", semicolon
-    above, names = _find_header(file, lines, card)
-    if delimiter == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for cells in lines[above + 1 :] for cell in cells):
-        decimal = ","
-    batches = text_batches(
-        file, names=names, numeric=card.channel_names, skip=above + 1, delimiter=delimiter, decimal=decimal, only=only
-    )
-    return batches, count_lines(file), above + 1
-
-
-def _sheet_log(file: Path, card: Card) -> tuple[Iterator[Any], int, int]:
-    """The same of the first sheet of an xlsx workbook."""
-    calamine = require("python_calamine", whose=f"Reading {file.name}")
-    import pyarrow as pa
-
-    try:
-        workbook = calamine.CalamineWorkbook.from_path(str(file))
-        sheet = workbook.get_sheet_by_index(0)
-    except (calamine.CalamineError, OSError) as error:
-        raise problem(file, "be a whole xlsx workbook", f"{str(error)[:120]!r}") from None
-    rows = sheet.iter_rows()
-    lines: list[list[str]] = []
-    for cells in rows:
-        lines.append([str(cell) for cell in cells])
-        if TIME in [cell.strip() for cell in lines[-1]] or len(lines) == HEADER_WITHIN:
-            break
-    above, names = _find_header(file, lines, card)
-
-    def batch(block: list[list[Any]], first: int) -> Any:
-        columns = list(zip(*block, strict=True))
-        arrays = []
-        for name, column in zip(names, columns, strict=True):
-            if name in (TIME, LABEL):
-                arrays.append(pa.array([str(cell) for cell in column]))
-                continue
-            numbers = []
-            for row, cell in enumerate(column, start=first):
-                try:
-                    numbers.append(None if cell == "" else float(cell))
-                except (TypeError, ValueError):
-                    must = f"hold a number in column {name!r}"
-                    raise problem(file, must, f"{cell!r}", row=row, line=row + above + 2) from None
-            arrays.append(pa.array(numbers, pa.float64()))
-        return pa.record_batch(arrays, names=names)
-
-    def batches() -> Iterator[Any]:
-        block: list[list[Any]] = []
-        done = 0
-        for cells in rows:
-            block.append(cells)
-            if len(block) == ROWS:
-                yield batch(block, done)
-                done += len(block)
-                block = []
-        if block:
-            yield batch(block, done)
-
-    return batches(), sheet.total_height, above + 1
-
-
 def _open_log(file: Path, card: Card, *, only: Sequence[str] | None = None) -> tuple[Iterator[Any], int, int]:
-    """Batches with these columns (or all), a bound on the rows, and the lines above the first row."""
-    if file.suffix != ".xlsx":
-        return _text_log(file, card, only=only)
-    batches, rows, above = _sheet_log(file, card)
-    return (batch if only is None else batch.select(only) for batch in batches), rows, above
+    """Batches with these columns (or all), a bound on the rows, and the lines above the first row; a workbook is read as text."""
+    written = Format((), text=sheet_text(file)[0] if file.suffix == ".xlsx" else None)
+    lines = first_lines(file, count=HEADER_WITHIN, form=written)
+    if not any(TIME in cells for cells in lines):
+        semicolon = first_lines(file, count=HEADER_WITHIN, delimiter=";", form=written)
+        if any(TIME in cells for cells in semicolon):
+            written, lines = replace(written, delimiter=";"), semicolon
+    above, names = _find_header(file, lines, card)
+    commas = any(re.fullmatch(r"-?\d+,\d+", cell) for cells in lines[above + 1 :] for cell in cells)
+    decimal = "," if written.delimiter == ";" and commas else "."
+    form = replace(written, header=tuple(names), skip=above + 1, decimal=decimal)
+    batches = text_batches(file, names=names, numeric=card.channel_names, only=only, form=form)
+    return batches, count_lines(file, form), above + 1
 
 
 def _labels(file: Path, column: Any, above: int) -> Flags:

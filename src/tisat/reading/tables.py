@@ -52,10 +52,10 @@ def _cells(path: Path, raw: bytes, *, delimiter: str, row: int | None, line: int
         raise problem(path, "be a table of cells", f"{str(error)[:60]!r}", row=row, line=line) from None
 
 
-def first_lines(path: Path, *, count: int, delimiter: str = ",") -> list[list[str]]:
+def first_lines(path: Path, *, count: int, delimiter: str = ",", form: Format | None = None) -> list[list[str]]:
     """The cells of the first ``count`` lines, without surrounding spaces."""
     found: list[list[str]] = []
-    with open_bytes(path) as file:
+    with open_bytes(path) if form is None else open_text(path, form) as file:
         for line in range(1, count + 1):
             raw = file.readline(BLOCK)
             if not raw:
