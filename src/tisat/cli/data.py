@@ -25,6 +25,7 @@ DataOption = Annotated[
         "--data", help="The folder that holds the data sets.", envvar="TISAT_DATA", show_default="~/.cache/tisat"
     ),
 ]
+COUNTED = ("entities", "channels", "train_rows", "test_rows", "events", "anomalous_percent")  # of a card
 WRAP: Any = {"break_long_words": False, "break_on_hyphens": False}
 VersionOption = Annotated[str | None, typer.Option(help="For swat: which normal log, v0 or v1.")]
 
@@ -47,30 +48,17 @@ def list_sets(data: DataOption = None, json: JsonFlag = False) -> None:
     from tisat.datasets import NAMES, card, data_root
 
     rows = []
-    for name in NAMES:
-        known = card(name)
-        rows.append(
-            {
-                "name": name,
-                "title": known.title,
-                "entities": known.entities,
-                "channels": known.channels,
-                "train_rows": known.train_rows,
-                "test_rows": known.test_rows,
-                "events": known.events,
-                "anomalous_percent": known.anomalous_percent,
-                "licence": known.licence.partition(",")[0].partition(":")[0],
-                "here": _presence(name, data),
-            }
-        )
+    for known in map(card, NAMES):
+        facts = {fact: getattr(known, fact) for fact in ("name", "title", *COUNTED)}
+        licence = known.licence.partition(",")[0].partition(":")[0]
+        rows.append({**facts, "licence": licence, "here": _presence(known.name, data)})
     if json:
         print_json({"data": str(data_root(data)), "sets": rows})
         return
-    columns = ("name", "entities", "channels", "train_rows", "test_rows", "events", "anomalous_percent", "here")
     print_table(
         f"Data sets, looked for in {data_root(data)}",
         ("name", "entities", "channels", "train", "test", "events", "% anom.", "here"),
-        [[row[column] for column in columns] for row in rows],
+        [[row[column] for column in ("name", *COUNTED, "here")] for row in rows],
     )
 
 
@@ -171,19 +159,14 @@ def verify(
 
     result = check(name, data, values=values)
     if json:
-        print_json(
-            {
-                "name": name,
-                "folder": str(result.folder),
-                "complete": result.complete,
-                "checked_files": result.checked,
-                "entities": result.entities,
-                "train_rows": result.train_rows,
-                "test_rows": result.test_rows,
-                "events": result.events,
-                "findings": [vars(finding) for finding in result.findings],
-            }
-        )
+        counts = {count: getattr(result, count) for count in ("entities", "train_rows", "test_rows", "events")}
+        found = {
+            "name": name,
+            "folder": str(result.folder),
+            "complete": result.complete,
+            "checked_files": result.checked,
+        }
+        print_json({**found, **counts, "findings": [vars(finding) for finding in result.findings]})
     else:
         for finding in result.findings:
             typer.echo(f"{finding.problem:<11}{finding.path}: {finding.what}")

@@ -44,7 +44,7 @@ def evaluate(
         series.labels, active, delta_max=instants_or_duration(delta_max), timestamps=series.timestamps
     )
     if json:
-        rows = [{name: getattr(row, name) for name in row.__dataclass_fields__} for row in found.rows]
+        rows = [vars(row) for row in found.rows]
         print_json(
             {"events": found.counts.n_events, "delta_max": delta_max, "beats_fools": found.beats_fools, "rows": rows}
         )

@@ -64,21 +64,13 @@ def read_interpretation(folder: Path, card: Card, machine: str) -> tuple[Blame, 
     return tuple(found)
 
 
-def _train(folder: Path, card: Card, machine: str, *, strict: bool) -> Series:
-    values = read_values(folder, card, machine, "train", strict=strict)
-    file = folder / "train" / f"{machine}.txt"
-    return series_of(file, values, timestamps=regular_clock(len(values), card), name=machine)
-
-
-def _test(folder: Path, card: Card, machine: str, *, strict: bool) -> Series:
-    values = read_values(folder, card, machine, "test", strict=strict)
-    labels = read_labels(folder, card, machine, strict=strict)
-    if len(labels) != len(values):
-        file = folder / "test_label" / f"{machine}.txt"
-        raise problem(
-            file, f"have one row for each of the {len(values)} rows of test/{machine}.txt", f"{len(labels)} rows"
-        )
-    file = folder / "test" / f"{machine}.txt"
+def _series(folder: Path, card: Card, machine: str, split: str, *, strict: bool) -> Series:
+    values = read_values(folder, card, machine, split, strict=strict)
+    labels = read_labels(folder, card, machine, strict=strict) if split == "test" else None
+    if labels is not None and len(labels) != len(values):
+        must = f"have one row for each of the {len(values)} rows of test/{machine}.txt"
+        raise problem(folder / "test_label" / f"{machine}.txt", must, f"{len(labels)} rows")
+    file = folder / split / f"{machine}.txt"
     return series_of(file, values, timestamps=regular_clock(len(values), card), labels=labels, name=machine)
 
 
@@ -98,8 +90,8 @@ def dataset(folder: Path, card: Card, *, strict: bool) -> Dataset:
             Entity(
                 name=machine,
                 period=card.period,
-                read_train=partial(_train, folder, card, machine, strict=strict),
-                read_test=partial(_test, folder, card, machine, strict=strict),
+                read_train=partial(_series, folder, card, machine, "train", strict=strict),
+                read_test=partial(_series, folder, card, machine, "test", strict=strict),
                 read_interpretation=partial(read_interpretation, folder, card, machine),
             )
             for machine in whole

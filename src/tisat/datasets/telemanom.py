@@ -101,39 +101,17 @@ def read_array(folder: Path, card: Card, channel: str, split: str, *, telemetry_
     return np.array(array[:, :1]) if telemetry_only else array
 
 
-def _names(card: Card, *, telemetry_only: bool) -> tuple[str, ...]:
-    commands = () if telemetry_only else tuple(f"command-{c}" for c in range(1, card.channels))
-    return ("telemetry", *commands)
-
-
-def _series(
-    folder: Path,
-    card: Card,
-    channel: str,
-    split: str,
-    labels: Flags | None,
-    *,
-    telemetry_only: bool,
-    strict: bool,
-) -> Series:
+def _series(folder: Path, card: Card, channel: str, split: str, *, telemetry_only: bool, strict: bool) -> Series:
     array = read_array(folder, card, channel, split, telemetry_only=telemetry_only, strict=strict)
-    if labels is not None and len(labels) != len(array):
-        file = folder / LABELS
-        must = f"give {channel} as many num_values as test/{channel}.npy has rows, {len(array)}"
-        raise problem(file, must, f"{len(labels)}")
-    return Series(
-        array,
-        timestamps=regular_clock(len(array), card),
-        channels=_names(card, telemetry_only=telemetry_only),
-        labels=labels,
-        name=channel,
-    )
-
-
-def _test(folder: Path, card: Card, channel: str, *, telemetry_only: bool, strict: bool) -> Series:
-    known = read_channels(folder, card)[channel]
-    labels = labels_from_events(known.events, length=known.length)
-    return _series(folder, card, channel, "test", labels, telemetry_only=telemetry_only, strict=strict)
+    labels = None
+    if split == "test":
+        known = read_channels(folder, card)[channel]
+        labels = labels_from_events(known.events, length=known.length)
+        if len(labels) != len(array):
+            must = f"give {channel} as many num_values as test/{channel}.npy has rows, {len(array)}"
+            raise problem(folder / LABELS, must, f"{len(labels)}")
+    names = ("telemetry", *(f"command-{c}" for c in range(1, array.shape[1])))
+    return Series(array, timestamps=regular_clock(len(array), card), channels=names, labels=labels, name=channel)
 
 
 def labels(folder: Path, card: Card, *, strict: bool) -> dict[str, Flags]:
@@ -158,8 +136,8 @@ def dataset(folder: Path, card: Card, *, telemetry_only: bool, strict: bool) -> 
             Entity(
                 name=name,
                 period=card.period,
-                read_train=partial(_series, folder, card, name, "train", None, **options),
-                read_test=partial(_test, folder, card, name, **options),
+                read_train=partial(_series, folder, card, name, "train", **options),
+                read_test=partial(_series, folder, card, name, "test", **options),
             )
             for name in whole
         ),
