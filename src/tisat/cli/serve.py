@@ -192,8 +192,7 @@ def _of_options(
 
 def _run(config: Config, path: Path | None) -> None:
     from tisat.serve.api.app import make_app
-    from tisat.serve.config import groups_of, parts_of, settings_of
-    from tisat.serve.reload import on_hangup
+    from tisat.serve.config import groups_of, on_hangup, parts_of, settings_of
     from tisat.serve.running import check_listening, listen, more_routes, running
     from tisat.serve.security import Tokens
     from tisat.serve.shards import Shard

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import heapq
 from array import array
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from tisat._types import Integers
+from tisat.reading.clock import Moment
 from tisat.serve.packing import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief
 from tisat.watch.verdict import Verdict
 
@@ -15,59 +18,50 @@ Held: TypeAlias = tuple[int, int, int | None, bytes, bool]  # time, seq, offset,
 MOST_HELD = 10_000  # rows of one entity that wait in its reorder window at most
 
 
+@dataclass(slots=True, eq=False)
 class Cell:
     """One entity.
 
     ``seq`` is the last entry of the log that touched it, ``saved`` the last one that is in its state on the disk.
     """
 
-    __slots__ = (
-        "active",
-        "at",
-        "calibration",
-        "dates",
-        "due",
-        "enrolled",
-        "evidence",
-        "group",
-        "held",
-        "id",
-        "late",
-        "name",
-        "newest",
-        "now",
-        "quiet",
-        "ratio",
-        "received",
-        "refused",
-        "row",
-        "saved",
-        "score",
-        "seq",
-        "seqs",
-        "statistic",
-        "status",
-        "statuses",
-        "threshold",
-        "times",
-        "values",
-    )  # fmt: skip
+    id: int
+    name: str
+    group: str
+    dates: bool
+    calibration: int
+    received: float
+    enrolled: float = field(init=False)
+    seq: int = 0
+    saved: int = 0
+    held: list[Held] = field(default_factory=list)  # a heap
+    newest: int = -(2**63)  # largest time seen
+    at: int | None = None  # time of the last judged row
+    status: str = "waiting"
+    ratio: float = float("nan")
+    now: float = float("nan")
+    threshold: float = float("nan")
+    late: int = 0
+    refused: int = 0
+    quiet: str | None = None  # id of the alarm about its silence
+    due: bool = False  # it waits to be saved
+    # What is not in the history yet, packed as it comes: half of what lists of numbers take.
+    times: array[int] = field(init=False)
+    row: array[int] = field(init=False)
+    seqs: array[int] = field(init=False)
+    statistic: array[float] = field(init=False)
+    score: array[float] = field(init=False)
+    evidence: array[float] = field(init=False)
+    statuses: array[int] = field(init=False)
+    active: array[int] = field(init=False)
+    values: bytearray = field(init=False)
 
-    def __init__(self, number: int, name: str, group: str, *, dates: bool, calibration: int, received: float) -> None:
-        self.id, self.name, self.group, self.dates, self.calibration = number, name, group, dates, calibration
-        self.received = self.enrolled = received
-        self.saved = self.seq = 0
-        self.held: list[Held] = []  # a heap
-        self.newest = -(2**63)  # largest time seen
-        self.at: int | None = None  # time of the last judged row
-        self.status, self.ratio, self.now, self.threshold = "waiting", float("nan"), float("nan"), float("nan")
-        self.late = self.refused = 0
-        self.quiet: str | None = None  # id of the alarm about its silence
-        self.due = False  # it waits to be saved
+    def __post_init__(self) -> None:
+        self.enrolled = self.received
         self.forget()
 
     def forget(self) -> None:
-        """The verdicts are in the history: begin a new stretch. Packed as they come: half of what lists of numbers take."""
+        """The verdicts are in the history: begin a new stretch."""
         self.times, self.row, self.seqs = array("q"), array("q"), array("q")
         self.statistic, self.score, self.evidence = array("d"), array("d"), array("d")
         self.statuses, self.active = array("B"), array("B")
@@ -77,6 +71,14 @@ class Cell:
     def unsaved(self) -> bool:
         """Whether the log still holds something of it that its state does not."""
         return self.seq > self.saved
+
+    def moment(self, at: int, offset: int | None = 0) -> Moment:
+        """A time of its rows as its clock says it."""
+        return Moment(dates=True, value=at, offset=offset) if self.dates else Moment(dates=False, value=at * 1e-9)
+
+    def stamps(self, times: Integers) -> Any:
+        """The same of many, as a series has them."""
+        return times.view("datetime64[ns]") if self.dates else times * 1e-9
 
     def hold(self, row: Held, window: int) -> list[Held]:
         """Take a row into the reorder window; those that leave it, in order of time."""

@@ -1,26 +1,35 @@
-"""The configuration file: groups of entities, sources, sinks, limits. One TOML file; every mistake is a sentence."""
+"""The configuration file: groups of entities, sources, sinks, limits. One TOML file; every mistake is a sentence.
+
+Another configuration needs no restart: on SIGHUP the file is read again; what is wrong in it is said, and all stays as it was.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tisat.errors import InputError
+from tisat.errors import InputError, TisatError
 from tisat.reading.durations import seconds_of
 from tisat.serve.group import Group
 from tisat.serve.keeping import Limits
-from tisat.serve.service import Part, Settings
+from tisat.serve.service import Part, Service, Settings
 from tisat.watch import Watch
 
 if TYPE_CHECKING:
+    from tisat.serve.security import Tokens
     from tisat.serve.sources.promql import PromQL
     from tisat.serve.sources.samples import Samples
 
 
+LIVE = ("match", "lateness", "silent_after", "retention", "ignore_extra", "refit")  # of a group, changed as they are
 WARM = 300  # steps a query looks back at its first start, so that no detector has to wait for its window to fill
 
 
@@ -324,3 +333,57 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
                 f"The kind of a source must be promql, samples, mqtt, kafka or nats. Got {source.kind!r} instead."
             )
     return parts, tuple(sink.name for sink in outbox)
+
+
+def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:
+    """Put a configuration in force; what changed, one sentence each.
+
+    Thresholds do not change so: a budget is changed by a proposal that somebody takes. A group that is gone goes on until the
+    next start.
+    """
+    settings, limits = settings_of(config)
+    parts, routes = parts_of(config)
+    groups = groups_of(config)
+    said = []
+    engine = service.engine
+    for part in service.parts:
+        part.stop()
+    with engine.lock:
+        for group in groups:
+            known = engine.groups.get(group.name)
+            if known is None:
+                engine.add_group(group)
+                said.append(f"group {group.name} is new")
+                continue
+            for name in LIVE:
+                if getattr(known, name) != getattr(group, name):
+                    setattr(known, name, getattr(group, name))
+                    said.append(f"group {group.name}: {name} is {getattr(group, name)} now")
+        engine.routes, engine.limits = routes, limits
+    settings.url, settings.peers = settings.url or service.settings.url, tuple(config.peers)
+    service.settings, service.parts = settings, list(parts)
+    for part in service.parts:
+        part.start(service)
+    tokens.reload()
+    return [*said, f"{len(parts)} sources and sinks began again"]
+
+
+def on_hangup(service: Service, tokens: Tokens, path: Path | None, say: Callable[[str], None]) -> None:
+    """Read the configuration (and the tokens) again at SIGHUP."""
+
+    def reload() -> None:
+        try:
+            if path is None:
+                tokens.reload()
+                say("tokens read again")
+                return
+            for sentence in apply(service, tokens, read_config(path)):
+                say(f"reload: {sentence}")
+        except TisatError as error:
+            say(f"reload: nothing has changed. {error}")
+
+    if hasattr(signal, "SIGHUP"):
+        with contextlib.suppress(ValueError):  # not the main thread: a test
+            signal.signal(
+                signal.SIGHUP, lambda *_: threading.Thread(target=reload, name="tisat-reload", daemon=True).start()
+            )

@@ -255,7 +255,7 @@ class Engine(Keeper):
             (
                 cell.name,
                 np.frombuffer(values),
-                Moment(dates=True, value=at, offset=offset) if cell.dates else Moment(dates=False, value=at * 1e-9),
+                cell.moment(at, offset),
                 learn,
             )
             for cell, at, _, offset, values, learn in rows

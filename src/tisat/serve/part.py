@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, ClassVar
 
+from tisat.errors import TisatError
+
 if TYPE_CHECKING:
     from tisat.serve.service import Service
+    from tisat.serve.store import Mark
+    from tisat.serve.structs import Row
 
 
 class ThreadedPart:
@@ -48,6 +52,18 @@ class ThreadedPart:
 
     def _ended(self) -> None:
         return
+
+    def _judge(self, rows: list[Row], mark: Mark) -> bool:
+        """Have rows judged with how far they were read, however long that takes; False where the service ends before."""
+        while True:
+            try:
+                self._service.ingest(rows, mark)
+                self.error = ""
+                return True
+            except TisatError as error:  # busy, or the disk is full: nothing was marked as read
+                self._trouble(str(error))
+                if self._end.wait(0.2):
+                    return False
 
     def _trouble(self, sentence: str) -> None:
         """Say what is wrong, once for as long as it stays so."""

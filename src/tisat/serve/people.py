@@ -274,13 +274,8 @@ class People:
                 "A maintenance window must start before it stops, and must not be longer than its repetition. "
                 f"Got {start:.15g} to {stop:.15g}{'' if every is None else f', every {every:g} seconds'}."
             )
-        values = (_text(pattern, "pattern"), int(start * 1e9), int(stop * 1e9), every, silent, unlearned, _text(author, "author"), _text(reason, "reason", empty=True))  # fmt: skip
-        with self.store.writing() as write:
-            number = write.execute(
-                "INSERT INTO pauses VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*values, self.engine.clock())
-            ).lastrowid
-            self._note(write, author, f"maintenance window {number}", reason)
-        self.engine.reload_policy()
+        values = (_text(pattern, "pattern"), int(start * 1e9), int(stop * 1e9), every, silent, unlearned)
+        number = self._add("pauses", values, "maintenance window", author, reason)
         return next(one for one in self.view.pauses() if one.id == number)
 
     def rule(
@@ -293,14 +288,19 @@ class People:
                 raise InputError(f"The {name!r} of a rule must be a number of at least 0. Got {value!r} instead.")
         if direction == "both" and least is None and least_relative is None:
             raise InputError("A rule must say a direction, 'least' or 'least_relative'. Got none of them.")
-        values = (_text(pattern, "pattern"), _text(channel, "channel"), direction, least, least_relative, _text(author, "author"), _text(reason, "reason", empty=True))  # fmt: skip
-        with self.store.writing() as write:
-            number = write.execute(
-                "INSERT INTO rules VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*values, self.engine.clock())
-            ).lastrowid
-            self._note(write, author, f"rule {number}", reason)
-        self.engine.reload_policy()
+        values = (_text(pattern, "pattern"), _text(channel, "channel"), direction, least, least_relative)
+        number = self._add("rules", values, "rule", author, reason)
         return next(one for one in self.view.rules() if one.id == number)
+
+    def _add(self, table: str, values: tuple[Any, ...], what: str, author: str, reason: str) -> int:
+        """Put a maintenance window or a suppression rule in force; its number."""
+        row = (*values, _text(author, "author"), _text(reason, "reason", empty=True), self.engine.clock())
+        with self.store.writing() as write:
+            query = f"INSERT INTO {table} VALUES (NULL, {', '.join('?' * len(row))}, NULL)"
+            number = int(write.execute(query, row).lastrowid or 0)
+            self._note(write, author, f"{what} {number}", reason)
+        self.engine.reload_policy()
+        return number
 
     def end(self, what: str, number: int, *, author: str, reason: str = "") -> bool:
         """End a maintenance window (``pauses``) or a suppression rule (``rules``)."""

@@ -7,6 +7,8 @@ normal* only what follows its onset counts.
 **What it would have done.** The new model judges the stored rows of the group as it would have judged them live (batch and
 stream agree), and its alarms are laid beside those in the book. As long as a refit is open it is the **shadow**: it is asked
 about the rows that have come since, which it has not seen, and raises nothing.
+
+**By the calendar** (:class:`Schedule`) a refit only ever proposes: somebody looks at its consequences and takes it, or not.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,20 +25,23 @@ from tisat.errors import InputError, TisatError
 from tisat.series import Series
 from tisat.serve.archive import FOREVER, rows_of
 from tisat.serve.booking import within
-from tisat.serve.comparison import Found, book_of, compared, sentences_of
 from tisat.serve.group import Group, bytes_of, watch_from
 from tisat.serve.packing import ACCEPTED
+from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Shadow
+from tisat.serve.whatif import Found, book_of, compared, sentences_of
 from tisat.watch.watch import Watch
 
 if TYPE_CHECKING:
     from tisat.serve.engine import Engine
+    from tisat.serve.service import Service
     from tisat.serve.view import View
 
 MOST_FITTED = 200_000  # rows a refit learns from, the latest of every entity
 MOST_JUDGED = 500_000  # rows its consequences are shown on, the latest of every entity
 CONTEXT = 400  # rows before a stretch that the model gets to warm up
 SHORTEST = 30  # rows without a break that are worth learning from
+LOOK = 60.0  # seconds between two looks at the calendar
 Rows = tuple[Integers, Array]
 
 
@@ -116,7 +121,7 @@ class Refits:
             edges = np.flatnonzero(np.diff(keep)) + 1
             for part in np.split(np.arange(len(keep)), edges):
                 if len(part) >= SHORTEST and keep[part[0]]:
-                    stamps: Any = times[part].view("datetime64[ns]") if cell.dates else times[part] * 1e-9
+                    stamps = cell.stamps(times[part])
                     parts.append(Series(values[part], timestamps=stamps, channels=home.watch.channels, name=name))
                     taken += len(part)
         if not parts:
@@ -166,7 +171,7 @@ class Refits:
             if len(times) <= begin:
                 continue
             first = min(first, int(times[begin]))
-            stamps: Any = times.view("datetime64[ns]") if self.engine.cells[name].dates else times * 1e-9
+            stamps = self.engine.cells[name].stamps(times)
             try:
                 found = watch.alarms(
                     Series(values, timestamps=stamps, channels=watch.channels, name=name), any_period=True
@@ -231,3 +236,32 @@ def refitted(watch: Watch, parts: list[Series], budget: str) -> Watch:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return watch.refitted(parts, budget=budget)
+
+
+class Schedule(ThreadedPart):
+    """Proposes a refit for every group whose ``refit`` time has passed since the last one, unless one waits already."""
+
+    name = "schedule"
+    patience: ClassVar[float] = 60.0  # a refit that is being made is waited for
+
+    def _run(self) -> None:
+        while not self._end.wait(LOOK):
+            self.look(self._service)
+
+    def look(self, service: Service) -> list[int]:
+        """Make what is due; the numbers of the proposals."""
+        made = []
+        engine = service.engine
+        for group in list(engine.groups.values()):
+            if group.refit is None or not engine.names_of(group.name):
+                continue
+            query = "SELECT coalesce(max(at), 0), coalesce(sum(state = 'open'), 0) FROM proposals WHERE grp = ? AND document LIKE '%\"kind\": \"refit\"%'"
+            last, waiting = engine.store.read(query, (group.name,))[0]
+            begun = engine.store.read("SELECT min(at) FROM calibrations WHERE grp = ?", (group.name,))[0][0] or 0.0
+            if waiting or engine.clock() - max(last, begun) < group.refit:
+                continue
+            try:
+                made.append(service.people.refit(group=group.name, author="tisat", reason="scheduled").id)
+            except TisatError as error:
+                service.say(f"{group.name}: the scheduled refit was not made. {error}")
+        return made

@@ -18,7 +18,7 @@ from tisat.errors import TisatError
 from tisat.serve.engine import Engine
 from tisat.serve.peers import Peers
 from tisat.serve.people import People
-from tisat.serve.schedule import Schedule
+from tisat.serve.refits import Schedule
 from tisat.serve.store import Mark, StoreFullError
 from tisat.serve.structs import LedgerLine, Outcome, Row
 from tisat.serve.view import View
@@ -153,7 +153,7 @@ class Service:
     def submit(self, rows: Sequence[Row], mark: Mark | None = None) -> Future[list[Outcome]]:
         """Rows that are to be judged; the outcomes come when the rows are on the disk and judged."""
         if self._stopping or (self._thread is not None and not self._thread.is_alive()):
-            raise BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
+            raise self._gone()
         with self._lock:
             self._room(len(rows))
             self.waiting += len(rows)
@@ -215,9 +215,10 @@ class Service:
         while not self._queue.empty():
             item = self._queue.get()
             if item is not None:
-                item[1].set_exception(
-                    BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
-                )
+                item[1].set_exception(self._gone())
+
+    def _gone(self) -> BusyError:
+        return BusyError(self.broken or "The service must be running to take rows. It is stopping.", 5)
 
     def _gather(self) -> list[Work]:
         """What waits: at least one request, or nothing after a while; not more rows than are judged at once."""

@@ -61,7 +61,7 @@ def stretch(
     alarms = view.alarms(entity=name, start=begin, stop=end, sort="statistic", limit=200)
     blame = _blame(view, alarms)
     names = sorted(group.watch.channels, key=lambda one: -blame.get(one, 0.0))[: max(1, channels)]
-    expected, spread = _expectations(group, values, times, offset + right[shown] - 1, dates=cell.dates)
+    expected, spread = _expectations(group, values, cell.stamps(times), offset + right[shown] - 1)
     lines = []
     for one in names:
         c = group.watch.channels.index(one)
@@ -123,14 +123,13 @@ def _blame(view: View, alarms: list[Any]) -> dict[str, float]:
     return {channel: share / whole for channel, share in total.items()} if whole > 0 else {}
 
 
-def _expectations(group: Group, values: Array, times: Integers, rows: Integers, *, dates: bool) -> tuple[Array, Array]:
+def _expectations(group: Group, values: Array, stamps: Any, rows: Integers) -> tuple[Array, Array]:
     """What the detector expected of some rows, and how far off it usually is, in the user's units; NaN where it cannot say."""
     detector = group.watch.detector
     shape = (len(rows), len(group.watch.channels))
     expected, spread = np.full(shape, np.nan), np.full(shape, np.nan)
-    if len(rows) == 0 or len(rows) > EXPLAINED or (np.diff(times) <= 0).any():
+    if len(rows) == 0 or len(rows) > EXPLAINED or (stamps[1:] <= stamps[:-1]).any():
         return expected, spread
-    stamps: Any = times.view("datetime64[ns]") if dates else times * 1e-9
     points = detector.points(
         Series(values, timestamps=stamps, channels=group.watch.channels), period=group.watch.period
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tisat.reading.clock import Moment
 from tisat.serve.archive import rows_of
 from tisat.serve.booking import Event, statistical
 from tisat.serve.packing import ACCEPTED
@@ -42,11 +41,8 @@ def succeed(engine: Engine, cell: Cell, group: Group, calibration: int) -> list[
     brief, body = rows_of(engine, cell.name, start)
     taken = brief.status < ACCEPTED
     times = brief.times[taken].tolist()
-    moments = [
-        Moment(dates=True, value=at, offset=0) if cell.dates else Moment(dates=False, value=at * 1e-9) for at in times
-    ]
     new = Monitor(watch, name=cell.name)
-    new.extend(list(body.values[taken]), moments)
+    new.extend(list(body.values[taken]), [cell.moment(at) for at in times])
     group.fleet_of(calibration).monitors[cell.name] = new
     events = []
     at = times[-1] if times else 0

@@ -161,20 +161,9 @@ class KafkaSource(ThreadedPart):
             if self._owner.get(row.entity) != partition:
                 mark.owners[row.entity] = self._owner[row.entity] = partition
             rows.append(row)
-        if not mark.next:
-            return
-        while True:
-            try:
-                self._service.ingest(rows, mark)
-                break
-            except TisatError as error:  # busy, or the disk is full: nothing was marked as read
-                if self._end.is_set():
-                    return
-                self._trouble(str(error))
-                clocks.sleep(0.2)
-        self.next |= mark.next
-        self.rows += len(rows)
-        self.error = ""
+        if mark.next and self._judge(rows, mark):
+            self.next |= mark.next
+            self.rows += len(rows)
 
     def _row(self, message: Any) -> Row | None:
         kind, stamp = message.timestamp()

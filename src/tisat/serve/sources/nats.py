@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from tisat._extras import require
-from tisat.errors import InputError, TisatError
+from tisat.errors import InputError
 from tisat.serve.part import ThreadedPart
 from tisat.serve.sources.kafka import row_of
 from tisat.serve.store import Mark
@@ -105,13 +105,6 @@ class NatsSource(ThreadedPart):
                 rows.append(row_of(message.data, entity, int(message.metadata.timestamp.timestamp() * 1000)))
             except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
                 self.refused += 1
-        while True:
-            try:
-                self._service.ingest(rows, Mark(self.stream, {0: number}, {}))
-                break
-            except TisatError as error:  # busy, or the disk is full: nothing was marked as read
-                if self._end.wait(0.2):
-                    return
-                self.error = str(error)
-        self.next, self.error = number, ""
-        self.rows += len(rows)
+        if self._judge(rows, Mark(self.stream, {0: number}, {})):
+            self.next = number
+            self.rows += len(rows)
