@@ -217,20 +217,23 @@ def _row(
     from tisat.metrics import best_random_guess, random_guess, random_guess_simulated
 
     total = sum(map(len, labels))
+    simulated = random_guess_simulated(labels, p, n_simulations=n_simulations, random_state=seed)
+    best_p, best = best_random_guess(labels)
+
+    def percent(found: Any) -> list[float]:
+        return [100 * getattr(found, part) for part in ("precision", "recall", "f1")]
+
     return {
         "labels": name,
         "n_series": len(labels),
         "n_instants": total,
         "n_events": sum(len(events_from_labels(y)) for y in labels),
         "anomalous_percent": 100 * sum(int(y.sum()) for y in labels) / total,
-        "closed_form": [100 * getattr(random_guess(labels, p), part) for part in ("precision", "recall", "f1")],
-        "simulated": [
-            100 * getattr(random_guess_simulated(labels, p, n_simulations=n_simulations, random_state=seed), part)
-            for part in ("precision", "recall", "f1")
-        ],
+        "closed_form": percent(random_guess(labels, p)),
+        "simulated": percent(simulated),
         "printed": printed,
-        "best_p": best_random_guess(labels)[0],
-        "best_f1": 100 * best_random_guess(labels)[1].f1,
+        "best_p": best_p,
+        "best_f1": 100 * best.f1,
     }
 
 

@@ -64,25 +64,10 @@ def ideal_study(*, instants: int = IDEAL_INSTANTS, random_state: int = 0) -> tup
             for target in IDEAL_TARGETS:
                 threshold = math.log(target) / omega
                 alarms = far.count_alarms(rule, evidence, threshold)
-                low, high = period_interval(alarms, instants)
-                entity = f"ideal, alpha {alpha:g}"
-                found.append(
-                    far.Promise(
-                        entity,
-                        "paper",
-                        "power",
-                        method,
-                        method,
-                        target,
-                        threshold,
-                        alarms,
-                        instants,
-                        low,
-                        high,
-                        None,
-                        far.count_restarts(rule, evidence, threshold),
-                    )
-                )
+                counted = (alarms, instants, *period_interval(alarms, instants))
+                restarts = far.count_restarts(rule, evidence, threshold)
+                who = (f"ideal, alpha {alpha:g}", "paper", "power", method, method)
+                found.append(far.Promise(*who, target, threshold, *counted, None, restarts))
         thresholds, periods = far.actual_curve(rule, evidence[:2_000_000], points=25)
         curves.append(Curve(f"ideal, alpha {alpha:g}", thresholds, periods, bounds))
     return found, curves

@@ -106,13 +106,9 @@ class Keeper:
 
     def _first_calibration(self, group: Group) -> None:
         with self.store.writing() as write:
-            write.execute(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"model:{group.name}", group.models[FIRST].print)
-            )
-            write.execute(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-                (f"channels:{group.name}", json.dumps(group.watch.channels)),
-            )
+            known = {"model": group.models[FIRST].print, "channels": json.dumps(group.watch.channels)}
+            rows = [(f"{what}:{group.name}", value) for what, value in known.items()]
+            write.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
             self.add_calibration(write, group.name, None, group.watch.calibration, "tisat", "the model's own")
 
     def add_calibration(
@@ -280,15 +276,8 @@ class Keeper:
                 self.full = True
                 return
         for event in told:
-            self.tell(
-                {
-                    "what": event.what,
-                    "alarm": event.id,
-                    "entity": event.entity,
-                    "sort": event.sort,
-                    "at": event.at * 1e-9,
-                }
-            )
+            about = {"what": event.what, "alarm": event.id, "entity": event.entity, "sort": event.sort}
+            self.tell({**about, "at": event.at * 1e-9})
 
     def save_while_idle(self, *, most: int = 64) -> None:
         """Nothing waits: save states before they must be, so that a restart has less to judge again."""

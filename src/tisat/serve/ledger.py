@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tisat.serve.view import View
 
 CONFIDENCE = 0.95
+LABELS = ("true", "false", "expected", "new normal", "unmarked")
 
 
 def poisson_interval(count: int) -> tuple[float, float]:
@@ -68,11 +69,7 @@ def _line(name: str, rows: int, allowed: float, words: Counter[str], suppressed:
         rows=rows,
         allowed=allowed,
         raised=raised,
-        true=words["true"],
-        false=words["false"],
-        expected=words["expected"],
-        new_normal=words["new normal"],
-        unmarked=words["unmarked"],
+        **{word.replace(" ", "_"): words[word] for word in LABELS},
         suppressed=suppressed,
         raised_low=low,
         raised_high=high,

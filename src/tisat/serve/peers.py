@@ -10,11 +10,13 @@ import threading
 import time as clocks
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tisat.errors import InputError
 from tisat.serve.structs import AlarmInfo, EntityInfo, HeatMap, ShardInfo
@@ -34,14 +36,6 @@ class _About(msgspec.Struct):
     problems: list[str] = []
 
 
-class _Known(msgspec.Struct):
-    """What was last heard of a peer."""
-
-    entities: list[EntityInfo] = []
-    shard: str = ""
-    at: float | None = None
-
-
 class Peers:
     """The shards of a fleet: this service and its peers.
 
@@ -58,7 +52,7 @@ class Peers:
                 raise InputError(
                     f"The address of a peer must begin with http:// or https://. Got {address[:80]!r} instead."
                 )
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, ShardInfo] = {}  # what was last heard of each
         self._lock = threading.Lock()
 
     @property
@@ -107,40 +101,26 @@ class Peers:
             entities = self._ask(address, "/api/v1/entities", list[EntityInfo])
             alarms = self._ask(address, "/api/v1/alarms?active=true", list[AlarmInfo])
         except (OSError, ValueError, msgspec.DecodeError) as error:
-            known = self._known.get(address, _Known())
             why = str(getattr(error, "reason", error))[:200]
             if isinstance(error, urllib.error.HTTPError):
                 why = f"it answered {error.code}"
-            return ShardInfo(
-                address=address,
-                shard=known.shard,
-                up=False,
-                why=why,
-                heard=known.at,
-                counts={},
-                rows_per_second=0.0,
-                problems=[],
-                entities=known.entities,
-                alarms=[],
-            )
-        now = clocks.time()
-        with self._lock:
-            self._known[address] = _Known(entities, about.shard, now)
-        counts: dict[str, int] = {}
-        for one in entities:
-            counts[one.status] = counts.get(one.status, 0) + 1
-        return ShardInfo(
+            known = self._known.get(address) or ShardInfo(address, "", False, "", None, {}, 0.0, [], [], [])
+            return replace(known, up=False, why=why, counts={}, rows_per_second=0.0, problems=[], alarms=[])
+        found = ShardInfo(
             address=address,
             shard=about.shard,
             up=True,
             why="",
-            heard=now,
-            counts=counts,
+            heard=clocks.time(),
+            counts=dict(Counter(one.status for one in entities)),
             rows_per_second=about.rows_per_second,
             problems=about.problems if about.ready else [*about.problems, "It takes no rows now."],
             entities=entities,
             alarms=alarms,
         )
+        with self._lock:
+            self._known[address] = found
+        return found
 
     def heat_maps(self, shards: Sequence[ShardInfo], start: float, stop: float, steps: int) -> dict[str, HeatMap]:
         """The heat maps of the shards that are up, over the same stretch, by address."""

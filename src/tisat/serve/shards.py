@@ -110,16 +110,8 @@ def _move(name: str, here: Store, there: Store) -> int:
         (name,),
     )
     with there.writing() as write:
-        model = _model(here, there, write, calibration)
-        values = (
-            one["grp"],
-            name,
-            calibration["document"],
-            calibration["at"],
-            calibration["author"],
-            calibration["reason"],
-            model,
-        )
+        kept = (calibration[key] for key in ("document", "at", "author", "reason"))
+        values = (one["grp"], name, *kept, _model(here, there, write, calibration))
         number = write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid
         seq = write.execute(
             "SELECT max(coalesce((SELECT max(seq + count - 1) FROM log), 0), coalesce((SELECT max(saved) FROM entities), 0))"
@@ -130,12 +122,8 @@ def _move(name: str, here: Store, there: Store) -> int:
             (name, one["grp"], one["dates"], one["enrolled"], one["received"], seq, number, one["state"], one["held"]),
         ).lastrowid
         for piece in pieces:
-            told = {
-                **piece,
-                "id": None,
-                "entity": place,
-                "model": _model(here, there, write, {"model": piece["model"], "grp": one["grp"]}),
-            }
+            model = _model(here, there, write, {"model": piece["model"], "grp": one["grp"]})
+            told = {**piece, "id": None, "entity": place, "model": model}
             write.execute(f"INSERT INTO history VALUES ({', '.join('?' * len(told))})", tuple(told.values()))
         write.executemany("INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", alarms)
         write.executemany("INSERT INTO labels VALUES (NULL, ?, ?, ?, ?, ?)", labels)

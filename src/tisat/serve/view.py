@@ -14,6 +14,7 @@ import msgspec
 from tisat.errors import InputError
 from tisat.sequential.alarms import say_time
 from tisat.serve import heat, ledger, stretch, whatif
+from tisat.serve.archive import nanoseconds
 from tisat.serve.structs import (
     AlarmInfo,
     AlarmPage,
@@ -131,32 +132,20 @@ class View:
         before: str = "",
     ) -> list[AlarmInfo]:
         """Alarms, the latest first. ``before`` is the id of the last one of the page before."""
-        where: list[str] = []
-        values: list[Any] = []
-
-        def ask(clause: str, *more: Any) -> None:
-            where.append(clause)
-            values.extend(more)
-
-        if entity:
-            ask("entity = ?", entity)
-        if start is not None:
-            ask("coalesce(cleared, raised) >= ?", int(start * 1e9))
-        if stop is not None:
-            ask("raised < ?", int(stop * 1e9))
-        if sort:
-            ask("sort = ?", sort)
-        if label:
-            ask("label = ?", label)
+        where = ["coalesce(cleared, raised) >= ?", "raised < ?"]
+        values: list[Any] = [*nanoseconds(start, stop)]
+        earlier = "(raised, id) < (SELECT raised, id FROM alarms WHERE id = ?)"
+        for clause, value in (("entity = ?", entity), ("sort = ?", sort), ("label = ?", label), (earlier, before)):
+            if value:
+                where.append(clause)
+                values.append(value)
         if active is not None:
             where.append("cleared IS NULL" if active else "cleared IS NOT NULL")
             if active:  # what was handed over is on elsewhere
                 where.append("entity NOT IN (SELECT name FROM entities WHERE retired IS NOT NULL)")
         if suppressed is not None:
             where.append("suppressed != ''" if suppressed else "suppressed = ''")
-        if before:
-            ask("(raised, id) < (SELECT raised, id FROM alarms WHERE id = ?)", before)
-        query = f"SELECT * FROM ({_ALARMS}) {'WHERE ' + ' AND '.join(where) if where else ''} ORDER BY raised DESC, id DESC LIMIT ?"
+        query = f"SELECT * FROM ({_ALARMS}) WHERE {' AND '.join(where)} ORDER BY raised DESC, id DESC LIMIT ?"
         return [self._alarm(record) for record in self.store.records(query, (*values, max(1, min(limit, 10_000))))]
 
     def _alarm(self, record: dict[str, Any]) -> AlarmInfo:

@@ -16,7 +16,7 @@ from tisat.serve.sources import influx, otlp, remote_write
 
 if TYPE_CHECKING:
     from tisat.serve.service import Service
-    from tisat.serve.sources.samples import Samples
+    from tisat.serve.sources.samples import Sample, Samples
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -51,6 +51,21 @@ def _guarded(service: Service, work: Callable[[Request, bytes, Sequence[Samples]
     return handle
 
 
+async def _taken(
+    found: Sequence[Samples], samples_of: Callable[[Samples], tuple[list[Sample], list[str]]]
+) -> list[str]:
+    """Let every source take its samples of a body; what was wrong with the body."""
+
+    def work() -> list[str]:
+        wrong: list[str] = []
+        for source in found:
+            samples, wrong = samples_of(source)
+            source.take(samples)
+        return wrong
+
+    return await run_in_threadpool(work)
+
+
 def routes(service: Service) -> list[Route]:
     """``/api/v1/write``, ``/write``, ``/api/v2/write`` and ``/v1/metrics``."""
     from tisat.serve.api.app import answer
@@ -62,28 +77,14 @@ def routes(service: Service) -> list[Route]:
             raise BodyError(
                 "Remote write must be version 1.0. Got 2.0; set protobuf_message: prometheus.WriteRequest.", 415
             )
-        most = 8 * service.settings.body_bytes
-
-        def work() -> None:
-            plain = remote_write.unpacked(body, most)
-            for source in found:
-                source.take(remote_write.samples_of(plain, source))
-
-        await run_in_threadpool(work)
+        plain = await run_in_threadpool(remote_write.unpacked, body, 8 * service.settings.body_bytes)
+        await _taken(found, lambda source: (remote_write.samples_of(plain, source), []))
         return Response(status_code=204)
 
     async def lines(request: Request, body: bytes, found: Sequence[Samples]) -> Response:
         precision = request.query_params.get("precision", "ns")
         now = int(clocks.time() * 1e9)
-
-        def work() -> list[str]:
-            wrong: list[str] = []
-            for source in found:
-                samples, wrong = influx.samples_of(body, source, precision=precision, now=now)
-                source.take(samples)
-            return wrong
-
-        wrong = await run_in_threadpool(work)
+        wrong = await _taken(found, lambda source: influx.samples_of(body, source, precision=precision, now=now))
         if wrong:
             said = f"{len(wrong)} lines could not be read, the others were taken: {'; '.join(wrong[:3])}"
             return answer({"code": "invalid", "message": said, "error": said}, 400)
@@ -96,22 +97,10 @@ def routes(service: Service) -> list[Route]:
                 f"The Content-Type must be application/x-protobuf or application/json. Got {kind[:60]!r} instead.", 415
             )
         json = kind == "application/json"
-
-        def work() -> list[str]:
-            wrong: list[str] = []
-            for source in found:
-                samples, wrong = otlp.samples_of(body, source, json=json)
-                source.take(samples)
-            return wrong
-
-        wrong = await run_in_threadpool(work)
+        wrong = await _taken(found, lambda source: otlp.samples_of(body, source, json=json))
         if json:
-            partial = (
-                {"partialSuccess": {"rejectedDataPoints": str(len(wrong)), "errorMessage": "; ".join(wrong[:3])}}
-                if wrong
-                else {}
-            )
-            return answer(partial)
+            left_out = {"rejectedDataPoints": str(len(wrong)), "errorMessage": "; ".join(wrong[:3])}
+            return answer({"partialSuccess": left_out} if wrong else {})
         return Response(_partial(wrong), media_type="application/x-protobuf")
 
     return [
