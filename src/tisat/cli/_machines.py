@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,9 +14,7 @@ from tisat.errors import DataFileError, InputError
 
 if TYPE_CHECKING:
     from tisat.engines import Job
-    from tisat.many import Judged, Machine
-    from tisat.sequential import Alarm
-    from tisat.sequential.suppression import Suppression
+    from tisat.many import Machine
     from tisat.series import Series
 
 EngineName = Annotated[
@@ -79,62 +76,6 @@ def reading_of(model: Path) -> dict[str, Any]:
             )
         file = models[0]
     return dict(Watch.load(file).reading)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What happened to one machine, as people want to see it: suppressed alarms apart."""
-
-    found: Judged
-    alarms: tuple[Alarm, ...]
-    quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
-
-    @classmethod
-    def of(cls, found: Judged) -> Outcome:
-        """From what a job says."""
-        return cls(found, found.alarms)
-
-    @property
-    def machine(self) -> str:
-        """Its name."""
-        return self.found.machine
-
-    @property
-    def trouble(self) -> str:
-        """Why it could not be judged; empty where it could."""
-        return self.found.trouble
-
-    @property
-    def silent(self) -> tuple[str, ...]:
-        """The channels that say nothing at the end."""
-        return self.found.silent
-
-    def suppress(self, rules: Sequence[Suppression]) -> Outcome:
-        """The same with suppressed alarms set apart."""
-        from tisat.sequential.suppression import suppressed_by
-
-        if not rules:
-            return self
-        marked = [replace(one, suppressed=suppressed_by(one, rules)) for one in self.alarms]
-        return replace(
-            self,
-            alarms=tuple(one for one in marked if not one.suppressed),
-            quiet=tuple(one for one in marked if one.suppressed),
-        )
-
-    @property
-    def active(self) -> bool:
-        """An alarm is on at the end."""
-        return any(one.cleared is None for one in self.alarms)
-
-    @property
-    def worst(self) -> float:
-        """The highest peak, in thresholds."""
-        return max((one.peak / one.threshold for one in self.alarms), default=0.0)
-
-    def urgency(self) -> tuple[Any, ...]:
-        """What needs attention first is largest."""
-        return (bool(self.trouble), self.active, len(self.alarms) > 0, len(self.silent), self.worst)
 
 
 def each(work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, jobs: int) -> list[Any]:

@@ -15,7 +15,6 @@ from tisat.cli._machines import (
     EngineName,
     FleetBudget,
     Jobs,
-    Outcome,
     budget_of,
     reading_of,
     work_on,
@@ -24,9 +23,9 @@ from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Pe
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
+    from tisat.many import Judged
     from tisat.missing import Silence
     from tisat.sequential import Alarm, Alarms
-    from tisat.sequential.suppression import Suppression
 
 PICTURES = (".png", ".svg", ".pdf")
 LEAST = 0.005  # a share below it is not worth a word
@@ -90,8 +89,8 @@ def alarm(
                 raise ParameterError(f"{name} draws one machine. Got {len(machines)}; give one file.")
         said = {name: value for name, value in asked.items() if value is not None}
         job = JudgeEach(str(model), options, said, how or {})
-        outcomes = [Outcome.of(one) for one in work_on(job, machines, engine=engine, jobs=jobs, address=address)]
-        _fleet(outcomes, out=out, json=json, rules=rules)
+        judged = list(work_on(job, machines, engine=engine, jobs=jobs, address=address))
+        _fleet([one.suppress(rules) for one in judged] if rules else judged, out=out, json=json)
         return
     series = machines[0].read(told)
     with warnings.catch_warnings(record=True) as caught:
@@ -142,27 +141,20 @@ def _quiet(found: Alarms) -> str:
     return f", {count} of them suppressed" if count else ""
 
 
-def _fleet(outcomes: Sequence[Outcome], *, out: Path | None, json: bool, rules: Sequence[Suppression] = ()) -> None:
+def _fleet(found: list[Judged], *, out: Path | None, json: bool) -> None:
     """Many machines: what needs attention first."""
     from tisat.errors import SeriesError
     from tisat.sequential.alarm_files import write_table
 
-    found = [one.suppress(rules) for one in outcomes]
     found.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
     every = [one for outcome in found for one in (*outcome.alarms, *outcome.quiet)]
     every.sort(key=lambda one: (one.series, one.raised))
     if out is not None:
         write_table(out, every)
     if json:
+        kinds = ("alarms", "quiet")
         print_json(
-            [
-                {
-                    **vars(one.found),
-                    "alarms": [alarm.to_json() for alarm in one.alarms],
-                    "quiet": [alarm.to_json() for alarm in one.quiet],
-                }
-                for one in found
-            ]
+            [vars(one) | {kind: [each.to_json() for each in getattr(one, kind)] for kind in kinds} for one in found]
         )
     else:
         quiet = sum(not (one.alarms or one.trouble or one.silent) for one in found)
@@ -179,7 +171,7 @@ def _fleet(outcomes: Sequence[Outcome], *, out: Path | None, json: bool, rules: 
         raise SeriesError(f"Not one machine could be judged. The first: {found[0].machine}: {found[0].trouble}")
 
 
-def _suppressed(found: Sequence[Outcome]) -> str:
+def _suppressed(found: Sequence[Judged]) -> str:
     count = sum(len(one.quiet) for one in found)
     return (
         f"; {count} alarm{'s' * (count != 1)} suppressed: --out has {'them' if count != 1 else 'it'} too"
@@ -188,7 +180,7 @@ def _suppressed(found: Sequence[Outcome]) -> str:
     )
 
 
-def _summary(one: Outcome) -> list[Any]:
+def _summary(one: Judged) -> list[Any]:
     last = one.alarms[-1] if one.alarms else None
     strongest = max(one.alarms, key=lambda alarm: alarm.peak / alarm.threshold, default=None)
     silent = f"silent: {', '.join(one.silent)}" if one.silent else ""
@@ -198,7 +190,7 @@ def _summary(one: Outcome) -> list[Any]:
         len(one.alarms),
         "" if last is None else _moment(last.raised, last.raised_time, "") + (", on" if one.active else ""),
         f"{one.worst:.1f}" if one.alarms else "",
-        f"{one.found.judged / one.found.rows:.0%}" if one.found.rows else "",
+        f"{one.judged / one.rows:.0%}" if one.rows else "",
         one.trouble or "; ".join(word for word in (reason, silent) if word),
     ]
 

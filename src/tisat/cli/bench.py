@@ -29,38 +29,23 @@ def _duration(seconds: float) -> str:
 @contextmanager
 def _watching(total: int) -> Iterator[Watcher]:
     """A live line on a terminal; in a log file, a line whenever another twentieth is done."""
-    if not sys.stderr.isatty():
-        step = max(total // 20, 1)
-        printed = [-1]
+    from tisat._progress import progress as bar_of
 
-        def log(progress: Progress) -> None:
-            finished = progress.done + len(progress.failed)
-            if finished // step > printed[0]:
-                printed[0] = finished // step
-                typer.echo(f"{progress}; {_duration(progress.seconds_left)}", err=True)
+    step, seen = max(total // 20, 1), {"done": 0, "logged": -1}
+    with bar_of("tasks", total=total) as bar:
 
-        yield log
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as shown:
-        bar = shown.add_task("tasks", total=total, note="")
-
-        def show(progress: Progress) -> None:
+        def tell(progress: Progress) -> None:
+            finished = progress.total - progress.left
             running = "; ".join(map(str, list(progress.running.values())[:2])) or "none"
-            note = f"{len(progress.failed)} failed · {_duration(progress.seconds_left)} · running {len(progress.running)}: {running}"
-            shown.update(bar, completed=progress.total - progress.left, note=note)
+            note = f"{finished} of {total} · {len(progress.failed)} failed · running {len(progress.running)}: {running}"
+            bar.advance(finished - seen["done"], note=note)
+            seen["done"] = finished
+            twentieth = (progress.done + len(progress.failed)) // step
+            if twentieth > seen["logged"] and not sys.stderr.isatty():
+                typer.echo(f"{progress}; {_duration(progress.seconds_left)}", err=True)
+            seen["logged"] = twentieth
 
-        yield show
+        yield tell
 
 
 def _one_task(text: str, data: str | None) -> None:

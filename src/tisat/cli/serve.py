@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,35 +75,9 @@ def serve(
     if demo:
         _demo(data, host or "127.0.0.1", 8765 if port is None else port)
         return
-    from tisat.serve import config as configuration
+    from tisat.serve.config import read_config
 
-    if config is not None:
-        told = configuration.read_config(config)
-    else:
-        sources = _source(prometheus, query or [], entity=entity, step=step, offset=offset)
-        sinks = _sinks(alertmanager, webhook)
-        if source is not None:
-            _streamed(
-                source,
-                sources,
-                sinks,
-                brokers=brokers,
-                topic=topic,
-                group=group,
-                handover=handover,
-                alarms=alarms_topic,
-            )
-        told = _of_options(
-            model,
-            data,
-            sources,
-            sinks,
-            budget=budget,
-            lateness=lateness,
-            silent_after=silent_after,
-            history=history,
-            detector=detector,
-        )
+    told = _of_options(ctx.params) if config is None else read_config(config)
     told.shard = shard or told.shard
     told.peers = list(peer or told.peers)
     told.listen.host = host or told.listen.host
@@ -114,10 +88,29 @@ def serve(
     _run(told, config)
 
 
-def _source(prometheus: str | None, queries: list[str], **options: str) -> list[dict[str, Any]]:
+def _of_options(given: Mapping[str, Any]) -> Config:
+    """The configuration that somebody has typed."""
+    import msgspec
+
+    from tisat.errors import InputError
+    from tisat.serve.config import Config
+
+    if given["model"] is None or given["data"] is None:
+        raise InputError(
+            "tisat serve must be given --model and --data, or --config. Make a model with tisat fit, or look at --demo."
+        )
+    group = {key: given[key] for key in ("budget", "lateness", "silent_after", "history", "detector")}
+    tables = [{"name": "main", "model": str(given["model"]), **{key: value for key, value in group.items() if value}}]
+    streamed, told = _streamed(given) if given["source"] else ([], [])
+    sources, sinks = [*_pulled(given), *streamed], [*_sinks(given), *told]
+    return msgspec.convert({"data": str(given["data"]), "group": tables, "source": sources, "sink": sinks}, Config)
+
+
+def _pulled(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     from tisat.errors import InputError
 
-    if prometheus is None:
+    queries = given["query"] or ()
+    if given["prometheus"] is None:
         if queries:
             raise InputError("--query must come with --prometheus URL. Got none.")
         return []
@@ -126,68 +119,37 @@ def _source(prometheus: str | None, queries: list[str], **options: str) -> list[
         raise InputError(
             "--query must be channel=query, once for each channel: --query 'cpu=avg by (instance) (rate(...))'."
         )
-    found = {name.strip(): asked.strip() for name, _, asked in pairs}
-    return [{"kind": "promql", "name": "prometheus", "url": prometheus, "queries": found, **options}]
+    options = {key: given[key] for key in ("entity", "step", "offset")}
+    options["queries"] = {name.strip(): asked.strip() for name, _, asked in pairs}
+    return [{"kind": "promql", "name": "prometheus", "url": given["prometheus"], **options}]
 
 
-def _streamed(
-    kind: str,
-    sources: list[dict[str, Any]],
-    sinks: list[dict[str, Any]],
-    *,
-    brokers: str,
-    topic: str,
-    group: str,
-    handover: Path | None,
-    alarms: str | None,
-) -> None:
+def _streamed(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Where rows are read from a broker, and where alarms are sent on it."""
     from tisat.errors import InputError
 
-    if kind == "nats":
-        sources.append({"kind": "nats", "name": "nats", "brokers": brokers or "nats://localhost:4222", "topic": topic})
-        return
-    if kind != "kafka":
+    kind, usual = given["source"], {"nats": "nats://localhost:4222", "kafka": "localhost:9092"}
+    if kind not in usual:
         raise InputError(
             f"--source must be kafka or nats; other sources have options of their own or a --config. Got {kind[:40]!r} instead."
         )
-    brokers = brokers or "localhost:9092"
-    told = {"kind": "kafka", "name": "kafka", "brokers": brokers, "topic": topic, "consumers": group}
-    sources.append({**told, "handover": None if handover is None else str(handover)})
-    if handover is None:
+    brokers = given["brokers"] or usual[kind]
+    source = {"kind": kind, "name": kind, "brokers": brokers, "topic": given["topic"]}
+    if kind == "nats":
+        return [source], []
+    source["consumers"] = given["group"]
+    if given["handover"] is None:
         _say("without --handover DIR a partition that moves to another service begins again from its first message")
-    if alarms:
-        sinks.append({"kind": "kafka", "name": "alarms", "brokers": brokers, "topic": alarms})
+    else:
+        source["handover"] = str(given["handover"])
+    sink = {"kind": "kafka", "name": "alarms", "brokers": brokers, "topic": given["alarms_topic"]}
+    return [source], [sink] if given["alarms_topic"] else []
 
 
-def _sinks(alertmanager: str | None, webhook: str | None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    if alertmanager:
-        found.append({"kind": "alertmanager", "name": "alertmanager", "url": alertmanager})
-    if webhook:
-        secret = "TISAT_WEBHOOK_SECRET" if "TISAT_WEBHOOK_SECRET" in os.environ else ""
-        found.append({"kind": "webhook", "name": "webhook", "url": webhook, "secret_env": secret})
-    return found
-
-
-def _of_options(
-    model: Path | None,
-    data: Path | None,
-    sources: list[dict[str, Any]],
-    sinks: list[dict[str, Any]],
-    **group: str | None,
-) -> Config:
-    import msgspec
-
-    from tisat.errors import InputError
-    from tisat.serve.config import Config
-
-    if model is None or data is None:
-        raise InputError(
-            "tisat serve must be given --model and --data, or --config. Make a model with tisat fit, or look at --demo."
-        )
-    table = {key: value for key, value in group.items() if value is not None}
-    tables = [{"name": "main", "model": str(model), **table}]
-    return msgspec.convert({"data": str(data), "group": tables, "source": sources, "sink": sinks}, Config)
+def _sinks(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    secret = "TISAT_WEBHOOK_SECRET" if "TISAT_WEBHOOK_SECRET" in os.environ else ""
+    options: dict[str, dict[str, str]] = {"alertmanager": {}, "webhook": {"secret_env": secret}}
+    return [{"kind": kind, "name": kind, "url": given[kind], **more} for kind, more in options.items() if given[kind]]
 
 
 def _run(config: Config, path: Path | None) -> None:
@@ -198,24 +160,15 @@ def _run(config: Config, path: Path | None) -> None:
     from tisat.serve.shards import Shard
 
     settings, limits = settings_of(config)
-    settings.peers = tuple(config.peers)
     parts, routes = parts_of(config)
     groups = groups_of(config, say=_say)
     for group in groups:
         _say(f"{group.name}: {group.watch.calibration}")
-    with ExitStack() as stack:
-        service = stack.enter_context(
-            running(
-                Path(config.data),
-                groups,
-                settings=settings,
-                limits=limits,
-                parts=parts,
-                routes=routes,
-                shard=Shard.parse(config.shard) if config.shard else None,
-                say=_say,
-            )
-        )
+    shard = Shard.parse(config.shard) if config.shard else None
+    opened = running(
+        Path(config.data), groups, settings=settings, limits=limits, parts=parts, routes=routes, shard=shard, say=_say
+    )
+    with opened as service:
         service.fatal = lambda: os.kill(os.getpid(), signal.SIGTERM)  # whoever started us starts us again
         tokens = Tokens(service.engine.store)
         check_listening(config.listen.host, tokens)
@@ -269,7 +222,7 @@ def _dry_run(config: Config, entities: int) -> None:
     settings_of(config)
     parts_of(config)
     for group in groups_of(config, say=_say):
-        found = estimate(group.watch, entities=entities, period=None, days=group.retention / 86400.0)
+        found = estimate(group.watch, entities=entities, days=group.retention / 86400.0)
         typer.echo(
             f"group {group.name}: {entities} entities x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each"
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from tisat.errors import TisatError
 from tisat.many.machines import Machine, RowJob, model_file
 from tisat.sequential import Alarm
+from tisat.sequential.suppression import Suppression, suppressed_by
 from tisat.watch import Watch
 
 
@@ -27,6 +28,27 @@ class Judged:
     judged: int = 0
     silent: tuple[str, ...] = ()
     trouble: str = ""  # why it could not be judged
+    quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
+
+    def suppress(self, rules: Sequence[Suppression]) -> Judged:
+        """The same with suppressed alarms set apart."""
+        marked = [replace(one, suppressed=suppressed_by(one, rules)) for one in self.alarms]
+        loud, quiet = (tuple(one for one in marked if bool(one.suppressed) == which) for which in (False, True))
+        return replace(self, alarms=loud, quiet=quiet)
+
+    @property
+    def active(self) -> bool:
+        """An alarm is on at the end."""
+        return any(one.cleared is None for one in self.alarms)
+
+    @property
+    def worst(self) -> float:
+        """The highest peak, in thresholds."""
+        return max((one.peak / one.threshold for one in self.alarms), default=0.0)
+
+    def urgency(self) -> tuple[Any, ...]:
+        """What needs attention first is largest."""
+        return (bool(self.trouble), self.active, len(self.alarms) > 0, len(self.silent), self.worst)
 
 
 @lru_cache(maxsize=4)

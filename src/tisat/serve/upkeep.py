@@ -106,14 +106,14 @@ def export(
     return done
 
 
-def estimate(watch: Watch, *, entities: int, period: float | None, days: float) -> dict[str, float]:
+def estimate(watch: Watch, *, entities: int, days: float) -> dict[str, float]:
     """What a fleet will need, measured here: rows a second it brings and can be judged, memory and disk."""
     from tisat.serve.engine import Engine
     from tisat.serve.group import Group
     from tisat.serve.metrics import resident_bytes
     from tisat.serve.store import Store
 
-    step = period or watch.period or 60.0
+    step = watch.period or 60.0
     median, spread = watch.detector.usual_
     rng = np.random.default_rng(0)
     some, rows = min(entities, 100), 96
