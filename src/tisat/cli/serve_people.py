@@ -20,20 +20,17 @@ def ask(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
     """The answer of a running service; what it refuses is one sentence."""
     import json
     import urllib.error
-    import urllib.request
 
     from tisat.errors import InputError
+    from tisat.serve import asking
 
-    if not url.startswith(("http://", "https://")):
-        raise InputError(f"--url must begin with http:// or https://. Got {url[:80]!r} instead.")
     headers = {"Content-Type": "application/json"}
     if "TISAT_TOKEN" in os.environ:
         headers["Authorization"] = f"Bearer {os.environ['TISAT_TOKEN']}"
     content = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url.rstrip("/") + path, content, headers)  # noqa: S310
+    address = asking.check_address(url, "--url") + path
     try:
-        with urllib.request.urlopen(request, timeout=600) as answer:  # noqa: S310
-            return json.load(answer)
+        return json.loads(asking.ask(address, headers, content, timeout=600, most=-1))
     except urllib.error.HTTPError as error:
         try:
             said = json.load(error).get("error", "")

@@ -25,6 +25,7 @@ from tisat.watch import Watch
 
 if TYPE_CHECKING:
     from tisat.serve.security import Tokens
+    from tisat.serve.sources.mqtt import Broker
     from tisat.serve.sources.promql import PromQL
     from tisat.serve.sources.samples import Samples
 
@@ -194,6 +195,7 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
         body_bytes=limits.body_bytes,
         rows_in_request=limits.rows_in_request,
         url=config.listen.url.rstrip("/"),
+        peers=tuple(config.peers),
     )
     return front, Limits(entities=limits.entities, save_rows=limits.save_rows)
 
@@ -222,10 +224,12 @@ def _environment(variable: str, what: str) -> str:
     return os.environ[variable]
 
 
-def _login(table: SourceTable | SinkTable) -> dict[str, Any]:
+def _broker(table: SourceTable | SinkTable) -> Broker:
     """Where a broker of MQTT is, and who we are there."""
+    from tisat.serve.sources.mqtt import Broker
+
     password = _environment(table.password_env, f"password of {table.name!r}") if table.password_env else ""
-    return {**_fields(table, "host", "port", "user", "tls"), "password": password}
+    return Broker(**_fields(table, "host", "port", "user", "tls"), password=password)
 
 
 def groups_of(config: Config, *, say: Any = None) -> list[Group]:
@@ -298,7 +302,7 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
         elif table.kind == "mqtt":
             from tisat.serve.sources.mqtt import MqttSink
 
-            outbox.append(MqttSink(table.name, table.topic, **_login(table)))
+            outbox.append(MqttSink(table.name, table.topic, _broker(table)))
         elif table.kind == "kafka":
             from tisat.serve.sources.kafka import KafkaSink
 
@@ -317,7 +321,7 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
         elif source.kind == "mqtt":
             from tisat.serve.sources.mqtt import MqttSource
 
-            parts.append(MqttSource(source.name, source.topic, samples_of(source), **_login(source)))
+            parts.append(MqttSource(source.name, source.topic, samples_of(source), _broker(source)))
         elif source.kind == "kafka":
             from tisat.serve.sources.kafka import KafkaSource
 
@@ -360,7 +364,7 @@ def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:
                     setattr(known, name, getattr(group, name))
                     said.append(f"group {group.name}: {name} is {getattr(group, name)} now")
         engine.routes, engine.limits = routes, limits
-    settings.url, settings.peers = settings.url or service.settings.url, tuple(config.peers)
+    settings.url = settings.url or service.settings.url
     service.settings, service.parts = settings, list(parts)
     for part in service.parts:
         part.start(service)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tisat.errors import TisatError
 
@@ -70,3 +70,17 @@ class ThreadedPart:
         if sentence != self.error:
             self._service.say(f"{self.name}: {sentence}")
         self.error = sentence
+
+
+class ListeningPart(ThreadedPart):
+    """One that is woken when an alarm is raised, joined or cleared. What is left at its end is told after the next start."""
+
+    def _begin(self) -> None:
+        self._service.engine.listeners.append(self._listen)
+
+    def _ended(self) -> None:
+        self._service.engine.listeners.remove(self._listen)
+
+    def _listen(self, event: dict[str, Any]) -> None:
+        if event["what"] in ("raised", "joined", "cleared"):
+            self._wake.set()

@@ -9,7 +9,6 @@ import os
 import threading
 import time as clocks
 import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from tisat.errors import InputError
+from tisat.serve.asking import ask, check_address
 from tisat.serve.structs import AlarmInfo, EntityInfo, HeatMap, ShardInfo
 
 if TYPE_CHECKING:
@@ -48,10 +47,7 @@ class Peers:
     def __init__(self, service: Service) -> None:
         self.service = service
         for address in service.settings.peers:
-            if not address.startswith(("http://", "https://")):
-                raise InputError(
-                    f"The address of a peer must begin with http:// or https://. Got {address[:80]!r} instead."
-                )
+            check_address(address, "The address of a peer")
         self._known: dict[str, ShardInfo] = {}  # what was last heard of each
         self._lock = threading.Lock()
 
@@ -61,13 +57,9 @@ class Peers:
         return [address.rstrip("/") for address in self.service.settings.peers]
 
     def _ask(self, address: str, path: str, kind: Any) -> Any:
-        headers = {"Accept": "application/json", "User-Agent": "tisat"}
         token = os.environ.get("TISAT_PEER_TOKEN", "")
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
-        request = urllib.request.Request(address + path, headers=headers)  # noqa: S310 - the scheme was checked
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
-            return msgspec.json.decode(answer.read(LARGEST), type=kind)
+        headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+        return msgspec.json.decode(ask(address + path, headers, timeout=TIMEOUT, most=LARGEST), type=kind)
 
     def _each(self, addresses: Sequence[str], call: Any) -> list[Any]:
         if not addresses:

@@ -7,13 +7,12 @@ what is on.
 from __future__ import annotations
 
 import time as clocks
-import urllib.request
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from tisat.errors import InputError
-from tisat.serve.part import ThreadedPart
+from tisat.serve.asking import ask, check_address
+from tisat.serve.part import ListeningPart
 from tisat.serve.sinks.message import say_moment
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ OLD = 30 * 86400.0  # a start further back than this is told as when it was noti
 RESOLVED = 900.0  # seconds for which a cleared alarm is still told resolved
 
 
-class Alertmanager(ThreadedPart):
+class Alertmanager(ListeningPart):
     """A :class:`tisat.serve.service.Part` that tells Alertmanager.
 
     Parameters
@@ -42,25 +41,14 @@ class Alertmanager(ThreadedPart):
 
     def __init__(self, name: str, url: str, *, every: float = 60.0, labels: dict[str, str] | None = None) -> None:
         super().__init__()
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"The url of Alertmanager must begin with http:// or https://. Got {url[:80]!r} instead.")
-        self.name, self.url, self.every, self.labels = name, url.rstrip("/"), every, dict(labels or {})
+        self.url = check_address(url, "The url of Alertmanager")
+        self.name, self.every, self.labels = name, every, dict(labels or {})
         self.sent = self.failed = 0
         self._told: dict[str, float] = {}  # alarms told as on, and resolved ones with when they were
-
-    def _begin(self) -> None:
-        self._service.engine.listeners.append(self._listen)
-
-    def _ended(self) -> None:  # what is on stays on until its end has passed
-        self._service.engine.listeners.remove(self._listen)
 
     def report(self) -> dict[str, float]:
         """Tellings that went well and that did not."""
         return {"sent": self.sent, "failed": self.failed}
-
-    def _listen(self, event: dict[str, Any]) -> None:
-        if event["what"] in ("raised", "joined", "cleared"):
-            self._wake.set()
 
     def _run(self) -> None:
         while not self._end.is_set():
@@ -88,11 +76,7 @@ class Alertmanager(ThreadedPart):
         alerts = [self._alert(one, now) for one in on + off]
         if alerts:
             body = msgspec.json.encode(alerts)
-            request = urllib.request.Request(  # noqa: S310
-                f"{self.url}/api/v2/alerts", body, {"Content-Type": "application/json", "User-Agent": "tisat"}
-            )
-            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
-                answer.read(1)
+            ask(f"{self.url}/api/v2/alerts", {"Content-Type": "application/json"}, body, timeout=TIMEOUT)
             self.sent += 1
         self._told = {one.id: now for one in on}
 

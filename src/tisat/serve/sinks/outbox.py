@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time as clocks
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -17,7 +15,8 @@ import msgspec
 
 from tisat._extras import require
 from tisat.errors import InputError
-from tisat.serve.part import ThreadedPart
+from tisat.serve.asking import ask, check_address
+from tisat.serve.part import ListeningPart
 from tisat.serve.sinks.message import Message, message_of_all
 
 PATIENCE = 3 * 86400.0  # seconds after which a message nobody takes is given up
@@ -39,25 +38,17 @@ class Webhook:
     """A POST of the message as JSON, signed: ``X-Tisat-Signature: sha256=HMAC(secret, timestamp + "." + body)``."""
 
     def __init__(self, name: str, url: str, secret: str = "", *, together: float = 0.0) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"The url of a webhook must begin with http:// or https://. Got {url[:80]!r} instead.")
+        check_address(url, "The url of a webhook")
         self.name, self.url, self._secret, self.together = name, url, secret, together
 
     def send(self, message: Message) -> None:
         """See :class:`Sink`."""
         body = msgspec.json.encode(message)
         stamp = str(int(clocks.time()))
-        headers = {
-            "Content-Type": "application/json",
-            "X-Tisat-Timestamp": stamp,
-            "Idempotency-Key": message.key,
-            "User-Agent": "tisat",
-        }
+        headers = {"Content-Type": "application/json", "X-Tisat-Timestamp": stamp, "Idempotency-Key": message.key}
         if self._secret:
             headers["X-Tisat-Signature"] = signature(self._secret, stamp, body)
-        request = urllib.request.Request(self.url, body, headers)  # noqa: S310
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
-            answer.read(1)
+        ask(self.url, headers, body, timeout=TIMEOUT)
 
 
 def signature(secret: str, stamp: str, body: bytes) -> str:
@@ -95,7 +86,7 @@ class Apprise:
             raise OSError("apprise could not deliver to every address")
 
 
-class Outbox(ThreadedPart):
+class Outbox(ListeningPart):
     """Sends what is in the outbox; a :class:`tisat.serve.service.Part`."""
 
     name = "outbox"
@@ -106,18 +97,9 @@ class Outbox(ThreadedPart):
         self.sinks = {sink.name: sink for sink in sinks}
         self.sent = self.failed = self.given_up = 0
 
-    def _begin(self) -> None:
-        self._service.engine.listeners.append(self._listen)
-
-    def _ended(self) -> None:  # what is left is sent after the next start
-        self._service.engine.listeners.remove(self._listen)
-
     def report(self) -> dict[str, float]:
         """Messages sent, failed and given up."""
         return {"sent": self.sent, "failed": self.failed, "given_up": self.given_up}
-
-    def _listen(self, _: dict[str, Any]) -> None:
-        self._wake.set()
 
     def _run(self) -> None:
         while not self._end.is_set():

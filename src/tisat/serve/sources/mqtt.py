@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import time as clocks
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,19 +26,29 @@ if TYPE_CHECKING:
     from tisat.serve.service import Service
 
 
-def connect(name: str, host: str, port: int, *, user: str, password: str, tls: bool, keep: bool) -> Any:
-    """A client that connects in the background and again after every loss."""
-    require("paho.mqtt.client", whose="MQTT")
-    import paho.mqtt.client as paho
+@dataclass(frozen=True)
+class Broker:
+    """Where a broker is, and who we are there."""
 
-    client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=f"tisat-{name}", clean_session=not keep)
-    if user:
-        client.username_pw_set(user, password)
-    if tls:
-        client.tls_set()
-    client.reconnect_delay_set(1, 30)
-    client.connect_async(host, port, keepalive=30)
-    return client
+    host: str
+    port: int
+    user: str = ""
+    password: str = ""
+    tls: bool = False
+
+    def connect(self, name: str, *, keep: bool) -> Any:
+        """A client that connects in the background and again after every loss; the broker may keep what comes in between."""
+        require("paho.mqtt.client", whose="MQTT")
+        import paho.mqtt.client as paho
+
+        client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=f"tisat-{name}", clean_session=not keep)
+        if self.user:
+            client.username_pw_set(self.user, self.password)
+        if self.tls:
+            client.tls_set()
+        client.reconnect_delay_set(1, 30)
+        client.connect_async(self.host, self.port, keepalive=30)
+        return client
 
 
 def pattern_of(topic: str) -> tuple[str, re.Pattern[str]]:
@@ -62,24 +73,13 @@ def pattern_of(topic: str) -> tuple[str, re.Pattern[str]]:
 class MqttSource:
     """A :class:`tisat.serve.service.Part` that subscribes."""
 
-    def __init__(
-        self,
-        name: str,
-        topic: str,
-        samples: Samples,
-        *,
-        host: str,
-        port: int,
-        user: str = "",
-        password: str = "",
-        tls: bool = False,
-    ) -> None:
+    def __init__(self, name: str, topic: str, samples: Samples, broker: Broker) -> None:
         self.name = name
         self._subscription, self._read = pattern_of(topic)
         self._samples = samples
-        self._client = connect(name, host, port, user=user, password=password, tls=tls, keep=True)
+        self._client = broker.connect(name, keep=True)
         self.messages = self.refused = 0
-        self._where = f"{host}:{port}"
+        self._where = f"{broker.host}:{broker.port}"
 
     @property
     def error(self) -> str:
@@ -142,11 +142,9 @@ class MqttSource:
 class MqttSink:
     """Alarms as retained messages on ``topic/{entity}``; told through the outbox."""
 
-    def __init__(
-        self, name: str, topic: str, *, host: str, port: int, user: str = "", password: str = "", tls: bool = False
-    ) -> None:
+    def __init__(self, name: str, topic: str, broker: Broker) -> None:
         self.name, self._topic = name, topic.rstrip("/")
-        self._client = connect(f"{name}-out", host, port, user=user, password=password, tls=tls, keep=False)
+        self._client = broker.connect(f"{name}-out", keep=False)
         self._client.loop_start()
 
     def send(self, message: Message) -> None:

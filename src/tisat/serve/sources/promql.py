@@ -11,7 +11,6 @@ import math
 import time as clocks
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +20,7 @@ import numpy as np
 
 from tisat.errors import InputError, TisatError
 from tisat.series import Series
+from tisat.serve import asking as http
 from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
 
@@ -75,10 +75,7 @@ class PromQL(ThreadedPart):
 
     def __post_init__(self) -> None:
         super().__init__()
-        if not self.url.startswith(("http://", "https://")):
-            raise InputError(
-                f"The url of a PromQL source must begin with http:// or https://. Got {self.url[:80]!r} instead."
-            )
+        http.check_address(self.url, "The url of a PromQL source")
         if not self.queries:
             raise InputError("A PromQL source must have at least one query: channel = 'query'. Got none.")
         if not 0.1 <= self.step <= 86400:
@@ -93,10 +90,9 @@ class PromQL(ThreadedPart):
         data = urllib.parse.urlencode(
             {"query": query, "start": f"{start:.3f}", "end": f"{stop:.3f}", "step": f"{self.step:g}"}
         ).encode()
-        request = urllib.request.Request(f"{self.url.rstrip('/')}/api/v1/query_range", data, self.headers)  # noqa: S310
+        address = f"{self.url.rstrip('/')}/api/v1/query_range"
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
-                body = answer.read(LARGEST + 1)
+            body = http.ask(address, self.headers, data, timeout=TIMEOUT, most=LARGEST + 1)
         except urllib.error.HTTPError as error:
             raise InputError(
                 f"The query {query[:200]!r} must be one {self.url} can answer. It says: {_said(error)}"
