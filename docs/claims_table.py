@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tisat.benchmark.captions import FEWER, TITLES
+from tisat.benchmark.captions import FEWER
 from tisat.benchmark.frozen import read_frozen
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,7 +41,7 @@ def table(name: str) -> str:
         fewer = FEWER if figure.entities < figure.of else ""
         return f"{100 * figure.pooled:.1f}{one} / {100 * figure.mean:.1f}{two}{fewer}"
 
-    lines = [["system", *(TITLES[one] for one in sets)], ["---", *("---:" for _ in sets)]]
+    lines = [["system", *(frozen.titles[one] for one in sets)], ["---", *("---:" for _ in sets)]]
     names = [one["name"] for one in frozen.about["systems"] if one["name"] not in LEFT_OUT]
     shown = [name for name in names if any((name, one) in figures for one in sets)]
     lines += [[name, *(cell(name, one) for one in sets)] for name in shown]
@@ -61,7 +61,7 @@ def anchoring() -> str:
         one = figures.get((system, dataset))
         return "–" if one is None or one.entities < one.of else f"{100 * one.pooled:.1f} / {100 * one.mean:.1f}"
 
-    lines = [["system", *(f"{TITLES[one]}, {how}" for one in sets for how in ("plain", "anchored"))]]
+    lines = [["system", *(f"{frozen.titles[one]}, {how}" for one in sets for how in ("plain", "anchored"))]]
     lines.append(["---", *("---:" for _ in lines[0][1:])])
     lines += [[name, *(cell(name + how, one) for one in sets for how in ("", ANCHORED))] for name in names]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

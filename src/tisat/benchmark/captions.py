@@ -13,18 +13,6 @@ GUESS = "Random Guess"  # what experiments and printed tables call the system th
 FEWER = "*"  # marks a figure on fewer entities than the others
 
 
-class _Titles(dict[str, str]):
-    """What data sets are called; those of your own by the name you gave them."""
-
-    def __missing__(self, name: str) -> str:
-        return name
-
-
-TITLES = _Titles(
-    smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM", plants="plants", asd="ASD", jumpstarter2="JumpStarter2", nab="NAB",
-)  # fmt: skip
-
-
 def rule_title(rule: str) -> str:
     """A rule as tables print it; its name, where results come from a rule that is not registered here."""
     return RULES[rule].title if rule in RULES else rule
@@ -32,13 +20,13 @@ def rule_title(rule: str) -> str:
 
 def where_from(frozen: Frozen) -> str:
     """The sentence about data that every caption carries."""
-    counts = frozen.about["data"]
+    counts, titles = frozen.about["data"], frozen.titles
     words = {"smd": "machines", "msl": "channels", "smap": "channels", "plants": "generated plants"}
-    parts = [f"{TITLES[name]} {number} {words.get(name, 'entities')}" for name, number in counts.items()]
+    parts = [f"{titles[name]} {number} {words.get(name, 'entities')}" for name, number in counts.items()]
     fewer = {
         name: len(card(name).rows) for name, number in counts.items() if name in NAMES and number < len(card(name).rows)
     }
-    said = [f"{TITLES[name]}: {counts[name]} of {of}, those whose values are at hand" for name, of in fewer.items()]
+    said = [f"{titles[name]}: {counts[name]} of {of}, those whose values are at hand" for name, of in fewer.items()]
     extra = f" ({'; '.join(said)})" if said else ""
     telemetry = "; MSL and SMAP: the telemetry value alone" if {"msl", "smap"} & set(counts) else ""
     return f"Data: {', '.join(parts)}{extra}{telemetry}."
@@ -66,8 +54,9 @@ def _trained(frozen: Frozen, shown: Sequence[Figure]) -> str:
 
 def _partial(frozen: Frozen, shown: Sequence[Figure]) -> list[str]:
     """What was run on fewer entities, what failed, and the notes of systems."""
-    fewer = sorted({(f.system, TITLES[f.dataset], f.entities, f.of) for f in shown if f.entities < f.of})
-    failed = sorted({(f.system, TITLES[f.dataset], f.failed) for f in shown if f.failed})
+    titles = frozen.titles
+    fewer = sorted({(f.system, titles[f.dataset], f.entities, f.of) for f in shown if f.entities < f.of})
+    failed = sorted({(f.system, titles[f.dataset], f.failed) for f in shown if f.failed})
     return [
         f"{FEWER} on fewer entities, not comparable with its column: " + ", ".join(f"{s} on {n} of {of} of {d}" for s, d, n, of in fewer) + "."
         if fewer else "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from tisat.benchmark.captions import FEWER, GUESS, TITLES, where_from
+from tisat.benchmark.captions import FEWER, GUESS, where_from
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.grid import Grid, percents
 from tisat.benchmark.layout import DASH, Layout, percent
@@ -37,7 +37,9 @@ def adjusted_table(frozen: Frozen) -> Layout:
     beaten = sum(not a.beats_coin for a in frozen.adjusted if a.system != GUESS)
     total = sum(a.system != GUESS for a in frozen.adjusted)
     seeds = sorted({a.seeds for a in frozen.adjusted if a.seeds})
-    fewer = sorted({(a.system, TITLES[a.dataset], a.entities, a.of) for a in frozen.adjusted if a.entities < a.of})
+    fewer = sorted(
+        {(a.system, frozen.titles[a.dataset], a.entities, a.of) for a in frozen.adjusted if a.entities < a.of}
+    )
     below = (
         "Point-adjusted precision, recall and F1 in percent, pooled, at the best of all thresholds, which an oracle chose with the test labels (as is usual for this score). "
         "Warning: random guessing wins under this score. The two last rows are coins on the labels of every entity that is published; the systems are on the entities below. "
@@ -66,12 +68,12 @@ def floors_table(frozen: Frozen, *, pooled: bool = True) -> Layout:
         for fool in dict.fromkeys(floor.fool for floor in mine):
             by_delta = {floor.delta_max: floor for floor in mine if floor.fool == fool}
             values = [by_delta[delta].pooled if pooled else by_delta[delta].mean for delta in deltas]
-            rows.append([TITLES[dataset], fool, *map(percent, values)])
+            rows.append([frozen.titles[dataset], fool, *map(percent, values)])
     facts = []
     for dataset in sets:
         one = next(floor for floor in frozen.floors if floor.dataset == dataset)
         facts.append(
-            f"{TITLES[dataset]}: {one.entities} entities, {one.events} events, {one.instants:,} instants, {one.anomalous:.2f} % anomalous"
+            f"{frozen.titles[dataset]}: {one.entities} entities, {one.events} events, {one.instants:,} instants, {one.anomalous:.2f} % anomalous"
         )
     below = f"SPD in percent of detectors that look at nothing, {'pooled' if pooled else 'per-entity mean'}, on the published test labels ({'; '.join(facts)})."
     return Layout(
@@ -84,7 +86,7 @@ def coins_table(frozen: Frozen) -> Layout:
     printed = Printed(frozen.about.get("printed"), "adjusted")
     rows = []
     for coin in frozen.coins:
-        row = [TITLES[coin.dataset], str(coin.entities), *map(percent, (coin.precision, coin.recall, coin.f1))]
+        row = [frozen.titles[coin.dataset], str(coin.entities), *map(percent, (coin.precision, coin.recall, coin.f1))]
         theirs = printed.value(GUESS, coin.dataset) or [math.nan] * 3
         row += [percent(v / 100) for v in theirs] if printed else []
         rows.append([*row, f"{coin.best_p:.4f}", percent(coin.best_f1)])

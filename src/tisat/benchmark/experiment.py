@@ -39,6 +39,7 @@ KEYS = {
     "rule",
     "note",
     "printed",
+    "said",
 }
 SYSTEM_KEYS = {"name", "detector", "scores", "params", "seeds", "entities", "data", "note", "ours", "pooled"}
 
@@ -75,6 +76,8 @@ class Experiment:
     reference: str  # the system differences are taken from
     note: str
     printed: Mapping[str, Any] | None = None  # figures printed elsewhere, see tisat.benchmark.printed
+    titles: Mapping[str, str] = field(default_factory=dict)  # what tables call data sets of your own
+    said: Mapping[str, str] = field(default_factory=dict)  # for captions: of the "cost", and why some were "not_run"
     _seen: dict[tuple[str, str], tuple[str, Labels]] = field(default_factory=dict, repr=False, compare=False)
     _tasks: dict[str, tuple[Task, ...]] = field(default_factory=dict, repr=False, compare=False)  # by system
 
@@ -232,7 +235,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
     entities: dict[str, tuple[str, ...] | None] = {}
     for entry in found.get("data", []):
         _refuse_unknown(
-            entry, {"name", "entities", "telemetry_only", "path", "train", "label"}, f"a data set in {where}"
+            entry, {"name", "title", "entities", "telemetry_only", "path", "train", "label"}, f"a data set in {where}"
         )
         name, source = _source(entry, file.parent, data, where)
         if name in sources:
@@ -265,4 +268,6 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         reference=str(found.get("reference", names[0] if names else "")),
         note=str(found.get("note", "")),
         printed=read_printed(file.parent / str(found["printed"])) if "printed" in found else None,
+        titles={entry["name"]: str(entry["title"]) for entry in found.get("data", []) if "title" in entry},
+        said={about: str(sentence) for about, sentence in found.get("said", {}).items()},
     )

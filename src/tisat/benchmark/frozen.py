@@ -66,6 +66,16 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
         raise InputError(f"The file {str(path)!r} must hold rows of {kind.__name__}. It does not: {error}.") from None
 
 
+class Titles(dict[str, str]):
+    """What data sets are called; those of your own by the name you gave them."""
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+TITLES = Titles(smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM")
+
+
 @dataclass(frozen=True)
 class Frozen:
     """The figures of one experiment."""
@@ -78,6 +88,11 @@ class Frozen:
     adjusted: list[Adjusted]
     floors: list[Floor]
     coins: list[Coin]
+
+    @property
+    def titles(self) -> Titles:
+        """What tables call the data sets."""
+        return Titles({**TITLES, **self.about.get("titles", {})})
 
 
 FILES: dict[str, type[Any]] = {
@@ -162,6 +177,8 @@ def gather(evaluation: Results) -> Frozen:
             for (name, dataset), runs in evaluation.runs.items()
             if any(run.missing for run in runs)
         ),
+        "titles": dict(plan.titles),
+        "said": dict(plan.said),
     }
     known = label_sets(plan) if kind in ("adjusted", "floors", "spd", "sweep") else {}
     return Frozen(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tisat.benchmark.captions import FEWER, TITLES
+from tisat.benchmark.captions import FEWER
 from tisat.benchmark.figures import Adjusted, Figure
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.layout import DASH, percent
@@ -46,8 +46,8 @@ class Grid:
         self.columns = [("", name) for name in names]
         for dataset in self.datasets:
             beside = [self.printed.header] if self.printed.covers(dataset) else []
-            self.columns += [(TITLES[dataset], header) for header in (*headers, *beside)]
-        self.columns += [(TITLES[name], self.printed.header) for name in self.absent]
+            self.columns += [(frozen.titles[dataset], header) for header in (*headers, *beside)]
+        self.columns += [(frozen.titles[name], self.printed.header) for name in self.absent]
 
     def row(self, name: str, cells: Callable[[str, str], Sequence[str]], *more: str) -> list[str]:
         """The row of a system, or of whatever has the name: ``cells(name, data set)``, and what was printed of it."""

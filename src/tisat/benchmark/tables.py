@@ -209,8 +209,8 @@ def cost_table(frozen: Frozen) -> Layout:
     below = caption(
         frozen,
         shown,
-        "Gradient steps of one model (median over entities), seconds to fit and score all entities of a data set with one thread, and the most memory a process held. "
-        "Measured on a machine that was busy with other work: orders of magnitude, not benchmarks.",
+        "Gradient steps of one model (median over entities), seconds to fit and score all entities of a data set with one thread, and the most memory a process held.",
+        frozen.about.get("said", {}).get("cost", ""),
     )
     return Layout("How each was run, and what it cost", grid.columns, rows, below, left=2, rules=(grid.theirs,))
 
@@ -246,11 +246,10 @@ def markdown_page(frozen: Frozen) -> str:
     if about["note"]:
         lines += [about["note"], ""]
     if about["not_run"]:
+        why = f", {about['said']['not_run']}" if "not_run" in about.get("said", {}) else ""
         fill = f"tisat bench experiments/{about['experiment']}.toml --only NAME"
         lines += [
-            f"Not run, for their cost on two cores; `{fill}` fills a gap and goes on where it stopped: "
-            + "; ".join(about["not_run"])
-            + ".",
+            f"Not run{why}; `{fill}` fills a gap and goes on where it stopped: " + "; ".join(about["not_run"]) + ".",
             "",
         ]
     if about["failures"]:

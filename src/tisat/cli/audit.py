@@ -253,7 +253,8 @@ def random_guess_table(
 ) -> None:
     """What random guessing has under point adjustment, for every label set in DIR: adjusted P / R / F1 in percent."""
     from tisat import datasets
-    from tisat.benchmark.captions import GUESS, TITLES
+    from tisat.benchmark.captions import GUESS
+    from tisat.benchmark.frozen import TITLES
     from tisat.benchmark.printed import Printed, read_printed
 
     others = Printed(None if printed is None else read_printed(printed), "adjusted")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tisat.artefact import write_bytes
-from tisat.benchmark.captions import TITLES, rule_title, where_from
+from tisat.benchmark.captions import rule_title, where_from
 from tisat.benchmark.evaluation import Results
 from tisat.benchmark.figures import floor_of
 from tisat.benchmark.frozen import Frozen
@@ -75,7 +75,7 @@ def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
         if lines:
             drawn[dataset] = lines
             floors[dataset] = floor_of(evaluation, dataset, everyone, rule, delta)[0]
-    return curves_group(drawn, floors) if drawn else None
+    return curves_group(frozen, drawn, floors) if drawn else None
 
 
 def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
@@ -117,7 +117,7 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
     if frozen.figures:
         below = "Below the dotted line, one threshold for all entities costs more than a better model would bring."
         sections.append(Section("Pooled against mean", [below, pooled_mean_group(frozen, delta_max=delta)]))
-        seconds = f"Alarm rule: {rule_title(rules[-1])}; systems that have every entity. Seconds from a busy machine: orders of magnitude."
+        seconds = f"Alarm rule: {rule_title(rules[-1])}; systems that have every entity. {frozen.about.get('said', {}).get('cost', '')}".strip()
         sections.append(Section("Cost against quality", [seconds, cost_group(frozen, rule=rules[-1], delta_max=delta)]))
     return sections
 
@@ -132,7 +132,7 @@ def _answer(frozen: Frozen) -> tuple[str, list[str]]:
             best = max(here, key=lambda f: f.pooled)
             below = sum(f.pooled <= f.floor for f in here)
             sentences.append(
-                f"{TITLES[dataset]}: {best.system} has the highest SPD, {100 * best.pooled:.1f} %; the best fool has {100 * best.floor:.1f} %, and "
+                f"{frozen.titles[dataset]}: {best.system} has the highest SPD, {100 * best.pooled:.1f} %; the best fool has {100 * best.floor:.1f} %, and "
                 f"{below} of {len(here)} systems are no better than it."
             )
     return (sentences[0] if sentences else ""), sentences[1:]
@@ -153,7 +153,7 @@ def _entity_pages(folder: Path, frozen: Frozen, evaluation: Results, command: st
             write_bytes(folder / "entities" / name, page.encode())
             links.append(f'<a href="entities/{html.escape(name)}">{html.escape(entity)}</a>')
         if links:
-            parts.append(Block(f"<p><b>{html.escape(TITLES[dataset])}</b>: {' · '.join(links)}</p>"))
+            parts.append(Block(f"<p><b>{html.escape(frozen.titles[dataset])}</b>: {' · '.join(links)}</p>"))
     return Section(
         "Single entities",
         [

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tisat.benchmark.captions import TITLES, rule_title
+from tisat.benchmark.captions import rule_title
 from tisat.benchmark.evaluation import Results
 from tisat.benchmark.frozen import Frozen
 from tisat.metrics import count_alarms
@@ -111,7 +111,7 @@ def entity_page(
         )
     name, _, found_events, _, false, _, _ = table[best]
     return render_page(
-        f"{TITLES[dataset]} {entity}",
+        f"{frozen.titles[dataset]} {entity}",
         [Section("Series, evidence, alarms", content)],
         answer=f"{name} finds {found_events} of {len(test.events)} events with {false} false alarm{'s' * (false != 1)}, the most of the {len(table)} systems shown.",
         lead=f"{len(test):,} rows, {test.n_channels} channels, {len(test.events)} events.",

@@ -14,7 +14,7 @@ import numpy as np
 from tisat import _palette
 from tisat._extras import require
 from tisat._types import Array
-from tisat.benchmark.captions import GUESS, TITLES, rule_title
+from tisat.benchmark.captions import GUESS, rule_title
 from tisat.benchmark.figures import Figure
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.statistics import Ranks
@@ -51,7 +51,7 @@ def interval_dots(frozen: Frozen, *, rule: str, delta_max: int) -> list[Dots]:
             Dot(f.system, f.pooled, floor=floor, low=f.pooled_low, high=f.pooled_high, tick=f.mean, tone=_colour(frozen, f.system), hollow=f.entities < f.of)
             for f in here
         ]  # fmt: skip
-        pictures.append(Dots(TITLES[dataset], rows, top=math.ceil(10 * top) / 10))
+        pictures.append(Dots(frozen.titles[dataset], rows, top=math.ceil(10 * top) / 10))
     return pictures
 
 
@@ -112,6 +112,7 @@ def ranks_picture(ranks: Ranks, *, reference: str) -> str:
 
 
 def curves_group(
+    frozen: Frozen,
     drawn: Mapping[str, Mapping[str, tuple[Array, Array]]],
     floors: Mapping[str, float],
 ) -> Group:
@@ -119,7 +120,7 @@ def curves_group(
     names = list(dict.fromkeys(name for lines in drawn.values() for name in lines))
     panels = [
         curves(
-            f"{TITLES[dataset]} (the best fool has an area of {floors[dataset]:.3f})",
+            f"{frozen.titles[dataset]} (the best fool has an area of {floors[dataset]:.3f})",
             [(name, f"c{names.index(name) % 8}", *steps_of(*points)) for name, points in lines.items()],
             look="steps",
             range=[0, 1.02],
@@ -142,7 +143,7 @@ def sweep_group(frozen: Frozen, *, rule: str) -> Group:
             drawn.append((system, f"c{i % 8}", [p[0] for p in points], [p[1] for p in points]))
         whole = sorted({(f.delta_max, f.floor) for f in shown if f.dataset == dataset and f.entities == f.of})
         drawn.append(("best fool, same rule", "floor", [p[0] for p in whole], [p[1] for p in whole]))
-        panels.append(curves(TITLES[dataset], drawn, range=[0, 1], ylabel="pooled SPD"))
+        panels.append(curves(frozen.titles[dataset], drawn, range=[0, 1], ylabel="pooled SPD"))
     ticks = sorted({f.delta_max for f in shown})
     return Group([], panels, axis={"label": "delta_max, rows", "log": True, "ticks": ticks})
 
@@ -165,7 +166,7 @@ def pooled_mean_group(frozen: Frozen, *, delta_max: int) -> Group:
         (
             rule_title(rule),
             f"c{i % 8}",
-            [(f.mean, f.pooled, f"{f.system}, {TITLES[f.dataset]}") for f in whole if f.rule == rule],
+            [(f.mean, f.pooled, f"{f.system}, {frozen.titles[f.dataset]}") for f in whole if f.rule == rule],
         )
         for i, rule in enumerate(frozen.about["rules"])
     ]
