@@ -192,7 +192,7 @@ def test_every_term_is_a_sentence():
 
 def test_promises_are_drawn_beside_what_was_asked_for():
     pytest.importorskip("matplotlib")
-    from tisat.report.promises import draw_promises
+    from tisat.report.far import draw_promises
     from tisat.sequential.far import Promise
 
     kept = Promise("a", "paper", "power", "exact", "exact", 100.0, 1.0, 5, 1000, 80.0, 500.0, None)

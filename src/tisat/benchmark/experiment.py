@@ -25,22 +25,8 @@ from tisat.sequential.rules import RULES
 Labels: TypeAlias = Flags | None
 KINDS = ("spd", "adjusted", "floors", "sweep", "rules")
 RULE_ORDER = ("threshold", "paper", "excess")
-KEYS = {
-    "title",
-    "kind",
-    "delta_max",
-    "sweep",
-    "rules",
-    "seeds",
-    "systems",
-    "data",
-    "system",
-    "reference",
-    "rule",
-    "note",
-    "printed",
-    "said",
-}
+KEYS = {"title", "kind", "delta_max", "sweep", "rules", "seeds", "reference", "note", "printed", "said"}
+KEYS |= {"systems", "data", "system", "rule"}  # tables, and the file to take some of them from
 SYSTEM_KEYS = {"name", "detector", "scores", "params", "seeds", "entities", "data", "note", "ours", "pooled"}
 
 

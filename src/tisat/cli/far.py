@@ -49,8 +49,7 @@ def far(
     each training split. Without either, ideal data.
     """
     from tisat.datasets import NAMES
-    from tisat.report.far import draw_study, ideal_study, study
-    from tisat.report.promises import draw_promises
+    from tisat.report.far import draw_promises, draw_study, ideal_study, study
 
     if data and targets is None and not any(name in NAMES for name in data):
         _own(data, detector, rule or "excess", method or "auto", budget, tail, picture, page, json=json)

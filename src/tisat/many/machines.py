@@ -18,16 +18,8 @@ from tisat.series import Series
 
 SUFFIX = ".tisat"
 ENTITY = "unique_id"  # the column that names the machine of a row in a long table, unless told
-WHOLE = (
-    "sort",
-    "dedup",
-    "timezone",
-    "time_format",
-    "delimiter",
-    "decimal",
-    "encoding",
-    "sheet",
-)  # options a part of a file cannot be read with
+# Options that a part of a file cannot be read with.
+WHOLE = ("sort", "dedup", "timezone", "time_format", "delimiter", "decimal", "encoding", "sheet")
 _TABLES: dict[tuple[Any, ...], dict[str, Series]] = {}  # the last text table this process has read
 
 

@@ -13,19 +13,8 @@ import numpy as np
 
 from tisat._types import Array
 from tisat.events import events_from_labels
-from tisat.report.charts import (
-    MOST_POINTS,
-    Group,
-    Mark,
-    axis_of,
-    channel_panel,
-    evidence_panel,
-    lanes,
-    places,
-    span,
-    thinned,
-)
-from tisat.report.page import Block, Item, Key, Section, render_page
+from tisat.report.charts import MOST_POINTS, Mark, alarm_chart, axis_of, span, thinned
+from tisat.report.page import Block, Key, Section, render_page
 from tisat.sequential.alarms import Alarm, Alarms, say_time
 from tisat.sequential.picture import blamed
 
@@ -61,38 +50,23 @@ def alarm_page(
     command : str
         Printed on top and at the foot.
     """
-    x, clock, said = axis_of(series)
-    rows = thinned(len(series))
+    x, _, said = axis_of(series)
     told, all_of_them = _chosen(alarms, series, channels)
     marks = _marks(alarms, series, x)
-    kinds = [kind for kind in ("found", "missed", "true", "false", "alarm") if any(m.kind == kind for m in marks)]
-    tracks = [lane for lane in ("faults", "alarms", "false alarms") if any(m.lane == lane for m in marks)]
-    timeline = [lanes("What happened when", tracks)] if tracks else []
-    group = Group(
-        places(x, rows),
-        [
-            *timeline,
-            *(
-                channel_panel(
-                    series.channels[c],
-                    series.values[:, c],
-                    None if expected is None else (expected[0][:, c], expected[1][:, c]),
-                    rows,
-                    hidden=c not in told,
-                )
-                for c in all_of_them
-            ),
-            evidence_panel(alarms.statistic, alarms.threshold, rows),
-        ],
-        marks,
-        clock,
+    thin = " So many rows are drawn as the least and the greatest value of each stretch; no peak is left out."
+    chart = alarm_chart(
+        series,
+        alarms,
+        expected,
+        channels=all_of_them,
+        shown=told,
+        tracks=[lane for lane in ("faults", "alarms", "false alarms") if any(m.lane == lane for m in marks)],
+        marks=marks,
         caption=f"{HOW} Blue: what was expected, with two usual spreads around it."
-        + " So many rows are drawn as the least and the greatest value of each stretch; no peak is left out."
-        * (rows is not None),
-        legend=kinds,
+        + thin * (thinned(len(series)) is not None),
+        legend=[kind for kind in ("found", "missed", "true", "false", "alarm") if any(m.kind == kind for m in marks)],
     )
-    content: list[Item] = [group]
-    sections = [Section("What happened", content)]
+    sections = [Section("What happened", [chart])]
     if len(alarms):
         sections.append(Section("The alarms and their reasons", [Block(_table(alarms, x)), _reading(alarms)]))
     sections.append(Section("The budget", _small_print(alarms, said)))

@@ -16,6 +16,7 @@ import numpy as np
 from tisat._types import Array, Integers
 
 if TYPE_CHECKING:
+    from tisat.sequential.alarms import Alarms
     from tisat.series import Series
 
 Rows = Integers
@@ -175,6 +176,28 @@ def evidence_panel(
         height=170,
         steep=threshold if steep else None,
     )
+
+
+def alarm_chart(
+    series: Series,
+    alarms: Alarms,
+    expected: tuple[Array, Array] | None,
+    *,
+    channels: Sequence[int],
+    shown: Sequence[int],
+    tracks: Sequence[str],
+    marks: Sequence[Mark],
+    **more: Any,
+) -> Group:
+    """A timeline of marks, channels with what was expected of them (those that are not ``shown`` wait for their button), the evidence."""
+    x, clock, _ = axis_of(series)
+    rows = thinned(len(series))
+    panels = [lanes("What happened when", tracks)] if tracks else []
+    for c in channels:
+        band = None if expected is None else (expected[0][:, c], expected[1][:, c])
+        panels.append(channel_panel(series.channels[c], series.values[:, c], band, rows, hidden=c not in shown))
+    panels.append(evidence_panel(alarms.statistic, alarms.threshold, rows))
+    return Group(places(x, rows), panels, marks, clock, **more)
 
 
 def curves(

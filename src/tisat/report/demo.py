@@ -18,18 +18,7 @@ from tisat.datasets.synthetic import Fault, Plant, make_plant
 from tisat.detectors import make
 from tisat.metrics import AlarmCounts, SPDCurve, best_adjusted_f1, chance_corrected, count_alarms, spd_curve
 from tisat.registry import DEFAULT
-from tisat.report.charts import (
-    Group,
-    Mark,
-    axis_of,
-    channel_panel,
-    curves,
-    evidence_panel,
-    lanes,
-    places,
-    span,
-    thinned,
-)
+from tisat.report.charts import Group, Mark, alarm_chart, axis_of, curves, span
 from tisat.report.page import Dot, Dots, Item, Key, Section, Table, render_page
 from tisat.report.words import curve_group, terms_of
 from tisat.sequential.alarms import Alarm, Alarms
@@ -215,23 +204,15 @@ def _marks(demo: Demo, x: Array) -> list[Mark]:
 def _timeline(demo: Demo) -> Group:
     """The timeline, the blamed channels with what was expected of them, and the evidence. Every other channel waits for its button."""
     test = demo.plant.test
-    x, clock, _ = axis_of(test)
-    rows = thinned(len(test))
-    expected, spread = demo.watch.detector.expected(test)
     order = blamed(demo.alarms, test, test.n_channels)
-    panels = [
-        channel_panel(test.channels[c], test.values[:, c], (expected[:, c], spread[:, c]), rows, hidden=c not in order[:3])
-        for c in order
-    ]  # fmt: skip
-    return Group(
-        places(x, rows),
-        [
-            lanes("What happened when", ("faults", "false alarms")),
-            *panels,
-            evidence_panel(demo.alarms.statistic, demo.alarms.threshold, rows),
-        ],
-        _marks(demo, x),
-        clock,
+    return alarm_chart(
+        test,
+        demo.alarms,
+        demo.watch.detector.expected(test),
+        channels=order,
+        shown=order[:3],
+        tracks=("faults", "false alarms"),
+        marks=_marks(demo, axis_of(test)[0]),
         caption="Drag to zoom; a double click or the button goes back. The names above switch a channel on and off. Black line: seen. Blue: expected, with two "
         "usual spreads around it. Below: the evidence, which raises an alarm at its threshold.",
         legend=("found", "missed", "false"),

@@ -17,6 +17,7 @@ import numpy as np
 
 from tisat import registry
 from tisat._extras import require
+from tisat._palette import ALARM, CURVES, FOUND, SOFT
 from tisat._progress import progress
 from tisat._types import Array
 from tisat.errors import CalibrationWarning, SeriesError
@@ -25,6 +26,7 @@ from tisat.sequential.calibration import period_interval
 from tisat.sequential.decay import exact_decay, paper_decay
 from tisat.series import Series, as_series
 
+LEAST, MOST = 1e-3, 1e2  # times the period asked for that are drawn
 IDEAL_ALPHAS = (0.05, 0.1, 0.2)
 IDEAL_TARGETS = (100.0, 1000.0, 10_000.0)
 IDEAL_INSTANTS = 20_000_000
@@ -162,4 +164,43 @@ def draw_study(curves: Sequence[Curve], *, columns: int = 3) -> Any:
     figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named), fontsize=7, frameon=False)
     for axis in axes[len(curves) :]:
         axis.set_visible(False)
+    return figure
+
+
+def draw_promises(found: Sequence[far.Promise]) -> Any:
+    """A panel for each entity and rule, a row for each method: the realised period over the one asked for. Right of 1 a promise was kept."""
+    figure_module = require("matplotlib.figure", whose="The false-alarm figure")
+    groups: dict[str, list[far.Promise]] = {}
+    for one in found:
+        groups.setdefault(_named(one), []).append(one)
+    methods = list(dict.fromkeys(one.method for one in found))
+    columns = min(3, len(groups))
+    rows = math.ceil(len(groups) / columns)
+    figure = figure_module.Figure(
+        figsize=(1.2 + 3.4 * columns, rows * (0.9 + 0.28 * len(methods)) + 0.4), layout="constrained"
+    )
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axis, (name, many) in zip(panels, groups.items(), strict=False):
+        axis.axvline(1.0, color=SOFT, linewidth=1.0, linestyle="--")
+        for one in many:
+            y = methods.index(one.method)
+            low, high, value = (
+                np.clip(v / one.target, LEAST, MOST) for v in (one.low, one.high or math.inf, one.realised)
+            )
+            colour = FOUND if one.kept else ALARM
+            axis.plot([low, high], [y, y], color=colour, linewidth=2.5, alpha=0.4, solid_capstyle="butt")
+            axis.plot([value], [y], marker=">" if value >= MOST else "o", color=colour, markersize=6, clip_on=False)
+        axis.set_title(name, fontsize=10)
+        axis.set_xscale("log")
+        axis.set_xlim(LEAST, MOST)
+        axis.set_xticks([0.001, 0.01, 0.1, 1.0, 10.0, 100.0], ["1/1000", "1/100", "1/10", "1", "10", "100"])
+        axis.minorticks_off()
+        axis.set_yticks(range(len(methods)), methods, fontsize=9)
+        axis.set_ylim(len(methods) - 0.5, -0.5)
+        axis.tick_params(labelsize=9)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(axis="y", color=CURVES[5], alpha=0.15)
+    for axis in panels[len(groups) :]:
+        axis.set_visible(False)
+    figure.supxlabel("time between false alarms, in units of what was asked for: green was kept, red broken; bar: 95 % interval", fontsize=10)  # fmt: skip
     return figure
