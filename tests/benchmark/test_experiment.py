@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tisat.benchmark.experiment import read_experiment
+from tisat.benchmark.frozen import FILES, Frozen
 from tisat.benchmark.task import fingerprint, make_task
 from tisat.errors import InputError, ParameterError
 
@@ -102,3 +103,12 @@ def test_our_own_files_are_read(file):
     plan = read_experiment(file, data="nowhere")
     assert plan.title
     assert plan.kind != "spd" or plan.reference in {system.name for system in plan.systems}
+
+
+def test_titles_and_sentences_for_captions_are_those_of_the_file(tmp_path):
+    text = '[said]\ncost = "Timed at night."\n\n[[data]]\npath = "mill"\ntitle = "The mill"\n\n[[data]]\nname = "fan"\npath = "fans"\n'
+    (tmp_path / "e.toml").write_text(text)
+    plan = read_experiment(tmp_path / "e.toml")
+    assert plan.said == {"cost": "Timed at night."}
+    frozen = Frozen({"titles": plan.titles}, **{name: [] for name in FILES})
+    assert [frozen.titles[name] for name in ("mill", "fan", "smd")] == ["The mill", "fan", "SMD"]

@@ -219,6 +219,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         check_choice(rule, "rules", where, choices=RULES)
     sources: dict[str, Source] = {}
     entities: dict[str, tuple[str, ...] | None] = {}
+    titles: dict[str, str] = {}
     for entry in found.get("data", []):
         _refuse_unknown(
             entry, {"name", "title", "entities", "telemetry_only", "path", "train", "label"}, f"a data set in {where}"
@@ -228,6 +229,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
             raise ParameterError(f"The data sets in {where} must have distinct names. Got {name!r} twice.")
         sources[name] = source
         entities[name] = tuple(entry["entities"]) if "entities" in entry else None
+        titles |= {name: str(entry["title"])} if "title" in entry else {}
     systems = tuple(_system(entry, seeds, file.parent, where) for entry in found.get("system", []))
     names = [system.name for system in systems]
     if len(set(names)) != len(names):
@@ -254,6 +256,6 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         reference=str(found.get("reference", names[0] if names else "")),
         note=str(found.get("note", "")),
         printed=read_printed(file.parent / str(found["printed"])) if "printed" in found else None,
-        titles={entry["name"]: str(entry["title"]) for entry in found.get("data", []) if "title" in entry},
+        titles=titles,
         said={about: str(sentence) for about, sentence in found.get("said", {}).items()},
     )
