@@ -11,9 +11,11 @@ pytest.importorskip("msgspec", reason="pip install 'tisat[serve]'")
 pytest.importorskip("starlette", reason="pip install 'tisat[serve]'")
 
 from tisat._types import Array
+from tisat.serve.archive import rows_of
 from tisat.serve.engine import Engine
 from tisat.serve.group import Group
 from tisat.serve.keeping import Limits
+from tisat.serve.packing import ACCEPTED, STATUSES
 from tisat.serve.store import Store
 from tisat.serve.structs import Row
 from tisat.watch import Watch
@@ -30,6 +32,29 @@ def plant_rows(count: int, *, seed: int = 0, fault: int | None = None) -> Array:
     if fault is not None:
         rows[fault : fault + 30, 0] += 8.0
     return rows
+
+
+def limit(store: Store, pages: int) -> None:
+    """Let the file of a store grow to so many pages at most, of 4 kB: a disk that is full."""
+    store._writer.execute(f"PRAGMA max_page_count={pages}")
+
+
+def verdict_lines(engine: Engine) -> list[bytes]:
+    """The verdicts on the rows that were taken in, one line each, by entity and row: the same to the bit after any restart.
+
+    Rows that were left out (sent twice, say, by a client that got no answer) change nothing and are not in it.
+    """
+    lines = []
+    for name in sorted(engine.cells):
+        brief, body = rows_of(engine, name)
+        for k in np.flatnonzero(brief.status < ACCEPTED):
+            numbers = (body.score[k], body.evidence[k], brief.statistic[k])
+            said = " ".join(float(number).hex() for number in numbers)
+            text = (
+                f"{name} {brief.times[k]} {STATUSES[brief.status[k]]} {int(body.row[k])} {int(brief.active[k])} {said}"
+            )
+            lines.append(text.encode())
+    return lines
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from tests.serve.conftest import START, requests_of
 from tisat.serve.api.app import make_app
 from tisat.serve.console import routes
 from tisat.serve.console.words import moment
-from tisat.serve.security import Tokens
+from tisat.serve.security import Tokens, make_token
 from tisat.serve.service import Service
 from tisat.serve.structs import Row
 
@@ -120,7 +120,8 @@ def test_a_label_from_the_page_s_own_form_is_in_the_book(client, service):
 
 
 def test_with_a_token_a_browser_is_shown_the_way_in(service):
-    app = make_app(service, Tokens(service.engine.store, {"secret": ("read",)}), more=routes(service))
+    make_token(service.engine.store, "desk", ["read"], 0.0)
+    app = make_app(service, Tokens(service.engine.store), more=routes(service))
     client = TestClient(app, base_url="http://localhost")
     found = client.get("/budget?range=7d", headers={"accept": "text/html"}, follow_redirects=False)
     assert found.status_code == 303

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from serve.conftest import START, plant_rows, requests_of
-from tisat.serve.archive import verdict_lines
+from serve.conftest import START, limit, plant_rows, requests_of, verdict_lines
 from tisat.serve.store import StoreFullError
 from tisat.serve.structs import Row
 
@@ -126,7 +125,7 @@ def test_a_full_disk_refuses_rows_with_a_sentence_and_goes_on(engine_in, tmp_pat
     engine = engine_in(tmp_path / "small")
     run(engine, requests[:5])
     (pages,) = engine.store.read("PRAGMA page_count")[0]
-    engine.store.limit(pages + 2)
+    limit(engine.store, pages + 2)
     done = 5
     while not engine.full:
         try:
@@ -137,7 +136,7 @@ def test_a_full_disk_refuses_rows_with_a_sentence_and_goes_on(engine_in, tmp_pat
     assert engine.full
     with pytest.raises(StoreFullError):
         engine.ingest(requests[done])
-    engine.store.limit(0)
+    limit(engine.store, 2**32 - 2)
     run(engine, requests[done:])
     assert not engine.full
     assert verdict_lines(engine) == verdict_lines(whole)

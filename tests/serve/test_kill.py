@@ -10,9 +10,8 @@ import urllib.error
 
 import pytest
 
-from serve.conftest import requests_of
+from serve.conftest import requests_of, verdict_lines
 from serve.processes import Forked, Process
-from tisat.serve.archive import verdict_lines
 
 
 def as_json(rows):

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from serve.conftest import START, plant_rows, requests_of
+from serve.conftest import START, plant_rows, requests_of, verdict_lines
 from tisat.errors import InputError
-from tisat.serve.archive import verdict_lines
 from tisat.serve.people import People
 from tisat.serve.service import Service
 from tisat.serve.structs import Row

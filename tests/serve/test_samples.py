@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serve.conftest import CHANNELS, START, plant_rows
+from serve.conftest import CHANNELS, START, plant_rows, verdict_lines
 
 cramjam = pytest.importorskip("cramjam", reason="pip install 'tisat[prometheus]'")
 pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
@@ -15,7 +15,6 @@ from starlette.testclient import TestClient  # noqa: E402
 
 from tisat.errors import InputError  # noqa: E402
 from tisat.serve.api.app import make_app  # noqa: E402
-from tisat.serve.archive import verdict_lines  # noqa: E402
 from tisat.serve.running import more_routes  # noqa: E402
 from tisat.serve.security import Tokens  # noqa: E402
 from tisat.serve.service import Service  # noqa: E402

@@ -8,12 +8,11 @@ import time
 
 import pytest
 
-from serve.conftest import START, requests_of
+from serve.conftest import START, requests_of, verdict_lines
 from serve.processes import Process
 from serve.receivers import Receiver, like_prometheus
 from tisat.errors import InputError
 from tisat.serve import upkeep
-from tisat.serve.archive import verdict_lines
 from tisat.serve.config import groups_of, parts_of, read_config, settings_of
 from tisat.serve.service import Service
 from tisat.serve.sinks.alertmanager import Alertmanager

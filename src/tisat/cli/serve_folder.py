@@ -25,9 +25,9 @@ def token(
     """Make a token, or end one. It is shown once; only its hash is kept. A running service takes it at SIGHUP."""
     _needs()
     from tisat.serve.security import end_token, make_token
-    from tisat.serve.store import open_beside
+    from tisat.serve.store import Store
 
-    with open_beside(data) as store:
+    with Store(data, beside=True) as store:
         if end:
             end_token(store, name, time.time())
             _say(f"the token {name!r} is ended; tell a running service with: kill -HUP PID")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._types import Array, Integers
-from tisat.serve.packing import ACCEPTED, STATUSES, Body, Brief, joined, unpack_body, unpack_brief
+from tisat.serve.packing import ACCEPTED, Body, Brief, joined, unpack_body, unpack_brief
 
 if TYPE_CHECKING:
     from tisat.serve.cell import Cell
@@ -74,21 +74,3 @@ def taken_rows(
         head = unpack_brief(brief, rows)
         taken = (head.status < ACCEPTED) & (head.times >= start) & (head.times < stop)
         yield head.times[taken], unpack_body(body, rows).values[taken], head.active[taken]
-
-
-def verdict_lines(engine: Engine) -> list[bytes]:
-    """The verdicts on the rows that were taken in, one line each, by entity and row: the same to the bit after any restart.
-
-    Rows that were left out (sent twice, say, by a client that got no answer) change nothing and are not in it.
-    """
-    lines = []
-    for name in sorted(engine.cells):
-        brief, body = rows_of(engine, name)
-        for k in np.flatnonzero(brief.status < ACCEPTED):
-            numbers = (body.score[k], body.evidence[k], brief.statistic[k])
-            said = " ".join(float(number).hex() for number in numbers)
-            text = (
-                f"{name} {brief.times[k]} {STATUSES[brief.status[k]]} {int(body.row[k])} {int(brief.active[k])} {said}"
-            )
-            lines.append(text.encode())
-    return lines

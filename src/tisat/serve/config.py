@@ -190,13 +190,8 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
     for name in msgspec.structs.asdict(limits):
         if getattr(limits, name) < 1:
             raise InputError(f"The limit {name!r} must be at least 1. Got {getattr(limits, name)}.")
-    front = Settings(
-        rows_waiting=limits.rows_waiting,
-        body_bytes=limits.body_bytes,
-        rows_in_request=limits.rows_in_request,
-        url=config.listen.url.rstrip("/"),
-        peers=tuple(config.peers),
-    )
+    told = {name: getattr(limits, name) for name in ("rows_waiting", "body_bytes", "rows_in_request")}
+    front = Settings(**told, url=config.listen.url.rstrip("/"), peers=tuple(config.peers))
     return front, Limits(entities=limits.entities, save_rows=limits.save_rows)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tisat.artefact import pack_artefact, unpack_artefact
 from tisat.sequential.calibration import Calibration
@@ -39,7 +39,6 @@ class Group:
     silent_after: float | None = None
     retention: float = 14 * 86400.0
     ignore_extra: bool = False
-    units: dict[str, str] = field(default_factory=dict)
     refit: float | None = None  # seconds after which another refit is proposed; None: only when somebody asks
 
     def __post_init__(self) -> None:

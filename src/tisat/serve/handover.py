@@ -21,6 +21,7 @@ import msgspec
 from tisat._lock import locked
 from tisat.errors import InputError
 from tisat.sequential.calibration import Calibration
+from tisat.serve.cell import Cell
 from tisat.serve.packing import squeeze, unsqueeze
 
 if TYPE_CHECKING:
@@ -109,15 +110,7 @@ def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
                 write.executemany(
                     "INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", one.alarms
                 )
-            cell = engine._enrol(
-                place,
-                one.name,
-                one.group,
-                dates=one.dates,
-                calibration=number,
-                received=engine.clock(),
-                state=one.state,
-            )
+            cell = engine._enrol(Cell(place, one.name, one.group, one.dates, number, engine.clock()), one.state)
             cell.enrolled, cell.saved, cell.seq = one.enrolled, engine._seq - 1, engine._seq - 1
             cell.quiet = next((row[0] for row in one.alarms if row[3] == "silence"), None)
             if one.held:

@@ -22,7 +22,6 @@ from tisat.serve.store import Mark, Store, StoreFullError
 from tisat.watch.monitor import Monitor
 
 ROOM = 1 << 18  # characters that must find room before a full disk is believed to be one no more
-SAVE_ROWS = 64  # rows after which an entity's state is saved
 _ENTITIES = "SELECT id, name, grp, dates, enrolled, received, saved, calibration, state, held FROM entities WHERE retired IS NULL"
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -32,7 +31,7 @@ class Limits:
     """What the service takes at most."""
 
     entities: int = 20_000
-    save_rows: int = SAVE_ROWS
+    save_rows: int = 64  # after so many rows an entity's state is saved
 
 
 class Keeper:
@@ -155,9 +154,7 @@ class Keeper:
     def _begin(self, record: tuple[Any, ...], now: float) -> Cell:
         """Go on with an entity as the store has it."""
         number, name, group, dates, enrolled, received, saved, calibration, state, held = record
-        cell = self._enrol(
-            number, name, group, dates=bool(dates), calibration=calibration, received=received, state=state
-        )
+        cell = self._enrol(Cell(number, name, group, bool(dates), calibration, received), state)
         cell.enrolled, cell.saved, cell.seq = enrolled, saved, saved
         cell.received = now  # silence is counted from our own return
         if held:
@@ -174,29 +171,19 @@ class Keeper:
                 cell.saved = cell.seq = max(cell.saved, self._seq - 1)
                 self._away.pop(name, None)
 
-    def _enrol(
-        self,
-        number: int,
-        name: str,
-        group: str,
-        *,
-        dates: bool,
-        calibration: int,
-        received: float,
-        state: bytes | None = None,
-    ) -> Cell:
-        home = self.groups[group]
-        watch = home.watches[calibration]
-        monitor = Monitor(watch, name=name) if state is None else Monitor.restore(watch, unsqueeze(state))
-        home.fleet_of(calibration).monitors[name] = monitor
-        cell = Cell(number, name, group, dates=dates, calibration=calibration, received=received)
+    def _enrol(self, cell: Cell, state: bytes | None = None) -> Cell:
+        """Take an entity in, with a monitor of its own: a new one, or one from its state."""
+        home = self.groups[cell.group]
+        watch = home.watches[cell.calibration]
+        monitor = Monitor(watch, name=cell.name) if state is None else Monitor.restore(watch, unsqueeze(state))
+        home.fleet_of(cell.calibration).monitors[cell.name] = monitor
         cell.threshold = watch.calibration.threshold
         cell.refused = monitor.counts["refused"] + monitor.counts["unconfirmed"]
         cell.late = monitor.counts["late"] + monitor.counts["duplicate"]
         stamp = monitor._clock.last
         if stamp is not None:
-            cell.at = cell.newest = int(stamp) if dates else round(stamp * 1e9)
-        self.cells[name] = self._by_id[number] = cell
+            cell.at = cell.newest = int(stamp) if cell.dates else round(stamp * 1e9)
+        self.cells[cell.name] = self._by_id[cell.id] = cell
         return cell
 
     # ------------------------------------------------------------------ who is there
@@ -245,9 +232,7 @@ class Keeper:
         self.full = False
         self._events.clear()
         for number, name, group, dates in fresh.values():
-            cell = self._enrol(
-                number, name, group, dates=dates, calibration=self.groups[group].calibration, received=now
-            )
+            cell = self._enrol(Cell(number, name, group, dates, self.groups[group].calibration, now))
             cell.saved = cell.seq = self._seq - 1
             self._away.pop(name, None)
             self.counts["enrolled"] += 1

@@ -188,15 +188,12 @@ class People:
         proposal = self.view.proposal(number)
         if proposal.state != "open":
             raise InputError(f"The proposal must be open. Number {number} is {proposal.state}.")
-        if not take:
-            self._state(number, "left", author, reason)
         document = json.loads(self.store.read("SELECT document FROM proposals WHERE id = ?", (number,))[0][0])
-        if not take:
-            self.refits.forget(document.get("model", 0))
-            return self.view.proposal(number)
-        model = document.get("model", self._model_of(proposal))
-        calibration = Calibration.from_json(document["calibration"])
-        self._adopt(number, proposal, calibration, model, author, reason, state="taken")
+        if take:
+            model = document.get("model", self._model_of(proposal))
+            return self._adopt(proposal, "taken", Calibration.from_json(document["calibration"]), model, author, reason)
+        self._state(number, "left", author, reason)
+        self.refits.forget(document.get("model", 0))
         return self.view.proposal(number)
 
     def revert(self, number: int, *, author: str, reason: str = "") -> ProposalInfo:
@@ -212,8 +209,7 @@ class People:
                 f"A threshold must belong to the model in force. That before proposal {number} is another model's; "
                 "go back to that model first."
             )
-        self._adopt(number, proposal, calibration, model, _text(author, "author"), reason, state="reverted")
-        return self.view.proposal(number)
+        return self._adopt(proposal, "reverted", calibration, model, _text(author, "author"), reason)
 
     def _state(self, number: int, state: str, author: str, reason: str, calibration: int | None = None) -> None:
         with self.store.writing() as write:
@@ -231,16 +227,9 @@ class People:
         return home.model_of[self.engine.cells[proposal.entity].calibration]
 
     def _adopt(
-        self,
-        number: int,
-        proposal: ProposalInfo,
-        calibration: Calibration,
-        model: int,
-        author: str,
-        reason: str,
-        *,
-        state: str,
-    ) -> None:
+        self, proposal: ProposalInfo, state: str, calibration: Calibration, model: int, author: str, reason: str
+    ) -> ProposalInfo:
+        """Put a calibration in force where a proposal speaks, which is in that state from then on."""
         engine = self.engine
         home = engine.groups[proposal.group]
         with engine.lock:
@@ -260,8 +249,9 @@ class People:
                     if home.model_of[engine.cells[name].calibration] == model
                 ]
             engine.commands([(name, ADOPT, kept) for name in names])
-            self._state(number, state, author, reason, kept)
+            self._state(proposal.id, state, author, reason, kept)
         engine.tell({"what": "threshold", "group": proposal.group, "entity": proposal.entity or ""})
+        return self.view.proposal(proposal.id)
 
     # ------------------------------------------------------------------ maintenance windows and suppression rules
 

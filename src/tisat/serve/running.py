@@ -8,7 +8,6 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -74,18 +73,11 @@ def running(
 
 
 def more_routes(service: Service) -> list[Any]:
-    """The addresses others push samples to, and the console where it is installed."""
+    """The addresses others push samples to, and the console."""
+    from tisat.serve import console
     from tisat.serve.sources import push
 
-    pushed = push.routes(service)
-    try:
-        console = import_module("tisat.serve.console")
-    except ModuleNotFoundError as error:
-        if error.name != "tisat.serve.console":
-            raise
-        return [*pushed]
-    routes: list[Any] = console.routes(service)
-    return [*pushed, *routes]
+    return [*push.routes(service), *console.routes(service)]
 
 
 def listen(

@@ -28,19 +28,16 @@ class Tokens:
     Parameters
     ----------
     store : Store
-    fixed : mapping from token to scopes
-        More of them, from a configuration or the command line; not kept.
     """
 
-    def __init__(self, store: Store, fixed: dict[str, tuple[str, ...]] | None = None) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self._fixed = {hashed(token): ("configuration", scopes) for token, scopes in (fixed or {}).items()}
         self.reload()
 
     def reload(self) -> None:
         """Read what is in force."""
         found = self.store.read("SELECT hash, name, scopes FROM tokens WHERE ended IS NULL")
-        self._known = {**self._fixed, **{hash_: (name, tuple(scopes.split(","))) for hash_, name, scopes in found}}
+        self._known = {hash_: (name, tuple(scopes.split(","))) for hash_, name, scopes in found}
 
     def __bool__(self) -> bool:
         return bool(self._known)

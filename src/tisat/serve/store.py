@@ -151,11 +151,6 @@ class Store:
                     ) from None
                 raise
 
-    def limit(self, pages: int) -> None:
-        """Let the file grow to so many pages at most (of 4 kB); 0: as far as the disk goes."""
-        with self.lock:
-            self._writer.execute(f"PRAGMA max_page_count={int(pages) or 2**32 - 2}")
-
     # ------------------------------------------------------------------ reading
 
     def reader(self) -> sqlite3.Connection:
@@ -178,10 +173,10 @@ class Store:
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
-    def meta(self, key: str, default: str = "") -> str:
-        """A value kept under a name."""
+    def meta(self, key: str) -> str:
+        """A value kept under a name; empty where there is none."""
         found = self.read("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(found[0][0]) if found else default
+        return str(found[0][0]) if found else ""
 
     @property
     def bytes(self) -> int:
@@ -197,11 +192,6 @@ class Store:
         with contextlib.suppress(sqlite3.Error):
             self._writer.close()
         self._held.close()
-
-
-def open_beside(folder: str | Path) -> Store:
-    """The store of a service that may be running, for a small change."""
-    return Store(folder, beside=True)
 
 
 def file_in(folder: Path) -> Path:
