@@ -7,13 +7,13 @@ the training series, say), from which alarm rules learn what is usual. ``scores/
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from tisat._types import Array
 from tisat.errors import DataFileError
+from tisat.reading.packing import open_numpy
 
 
 def file_of(folder: str, dataset: str, entity: str) -> Path:
@@ -35,15 +35,10 @@ def checksum(folder: str, dataset: str, entity: str) -> str:
 def read_given(folder: str, dataset: str, entity: str, *, length: int) -> tuple[Array, Array]:
     """The scores of an entity's test rows, and its nominal ones."""
     file = file_of(folder, dataset, entity)
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            found = {name: np.asarray(arrays[name], dtype=np.float64) for name in ("scores", "nominal")}
-    except KeyError:
-        raise DataFileError(f"The file {str(file)!r} must hold the arrays scores and nominal. It does not.") from None
-    except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise DataFileError(
-            f"The file {str(file)!r} must be a whole .npz file of numbers. {str(error)[:120]}"
-        ) from None
+    with open_numpy(file, "be a whole .npz file of numbers") as arrays:
+        if not {"scores", "nominal"} <= set(getattr(arrays, "files", ())):
+            raise DataFileError(f"The file {str(file)!r} must hold the arrays scores and nominal. It does not.")
+        found = {name: np.asarray(arrays[name], dtype=np.float64) for name in ("scores", "nominal")}
     scores, nominal = found["scores"], found["nominal"]
     nominal = nominal[~np.isnan(nominal)] if nominal.ndim == 1 else nominal
     if scores.shape != (length,) or nominal.ndim != 1 or len(nominal) < 2:

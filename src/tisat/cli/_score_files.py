@@ -6,9 +6,7 @@ This module does not know what is done with the numbers.
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +17,15 @@ import numpy.typing as npt
 from tisat._types import Array
 from tisat.errors import DataFileError, InputError
 from tisat.reading.columns import LABEL_NAMES, TIME_NAMES
-from tisat.reading.packing import named_once
+from tisat.reading.files import ENTITY, stem_of
+from tisat.reading.packing import named_once, open_numpy, problem
 from tisat.reading.times import arrow_times
 from tisat.reading.words import spellings
 
 SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy", ".npz")
 SCORE_NAMES = ("score", "scores", "y_score", "anomaly_score", "statistic")
 LABELS = (*LABEL_NAMES, "y_true", "y")
-ENTITY = "unique_id"
+NUMBERS = "be a numpy array of numbers"
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,6 @@ class Column:
 
     values: Array  # (T,)
     timestamps: npt.NDArray[Any] | None  # (T,)
-
-
-def _stem(file: Path) -> str:
-    name = file.name.removesuffix(".gz")
-    return name[: name.rfind(".")]
-
-
-def _refuse(file: Path, must: str, got: str) -> DataFileError:
-    return DataFileError(f"The file {str(file)!r} must {must}. Got {got} instead.")
 
 
 def _table(file: Path) -> Any:
@@ -61,7 +51,7 @@ def _table(file: Path) -> Any:
             return table
         return csv.read_csv(file, read_options=csv.ReadOptions(autogenerate_column_names=True), convert_options=words)
     except (pa.ArrowException, OSError) as error:
-        raise _refuse(file, "be a readable table", repr(str(error)[:150])) from None
+        raise problem(file, "be a readable table", repr(str(error)[:150])) from None
 
 
 def _numbers(file: Path, column: Any, name: str) -> Array:
@@ -70,40 +60,28 @@ def _numbers(file: Path, column: Any, name: str) -> Array:
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
     except (pa.ArrowException, ValueError):
-        raise _refuse(file, f"hold numbers in column {name!r}", f"{column.type}") from None
+        raise problem(file, f"hold numbers in column {name!r}", f"{column.type}") from None
 
 
 def _clock(file: Path, column: Any, name: str) -> npt.NDArray[Any]:
     try:
         return arrow_times(column.combine_chunks(), name=name).values
     except InputError as error:
-        raise _refuse(file, f"hold dates or seconds in column {name!r}", repr(str(error))) from None
+        raise problem(file, f"hold dates or seconds in column {name!r}", repr(str(error))) from None
 
 
 def _choose(file: Path, names: Sequence[str], wanted: str | None, known: Sequence[str], what: str) -> str:
     if wanted is not None:
         if wanted not in names:
-            raise _refuse(file, f"have a column {wanted!r}", ", ".join(names))
+            raise problem(file, f"have a column {wanted!r}", ", ".join(names))
         return wanted
     usual = next((name for name in names if name.lower() in known), None)
     others = [name for name in names if name.lower() not in (*TIME_NAMES, ENTITY)]
     if usual is None and len(others) != 1:
-        raise _refuse(
+        raise problem(
             file, f"have one column of {what}, or name it with --{what.removesuffix('s')}-column", ", ".join(names)
         )
     return usual if usual is not None else others[0]
-
-
-@contextmanager
-def _numpy(file: Path) -> Iterator[Any]:
-    """What numpy reads from the file, closed afterwards whatever happens."""
-    try:
-        with file.open("rb") as stream:
-            yield np.load(stream, allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
-        raise _refuse(file, "be a numpy array of numbers", repr(str(error)[:150])) from None
 
 
 def _vector(file: Path, array: Any, what: str, name: str = "") -> Column:
@@ -111,27 +89,29 @@ def _vector(file: Path, array: Any, what: str, name: str = "") -> Column:
         array = array[:, 0]
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         where = f" in {name!r}" if name else ""
-        raise _refuse(file, f"hold one-dimensional {what}{where}", f"shape {array.shape} of {array.dtype}")
+        raise problem(file, f"hold one-dimensional {what}{where}", f"shape {array.shape} of {array.dtype}")
     return Column(array.astype(np.float64), None)
 
 
 def _archive(file: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
     """The array with the wanted or a usual name; where there is none, every array is the series of its name."""
-    with _numpy(file) as archive:
+    with open_numpy(file, NUMBERS) as archive:
         names = list(getattr(archive, "files", ()))
         if wanted is not None and wanted not in names:
-            raise _refuse(file, f"have an array {wanted!r}", ", ".join(names) or "none")
+            raise problem(file, f"have an array {wanted!r}", ", ".join(names) or "none")
         usual = wanted or next((name for name in names if name.lower() in known), None)
         arrays = {name: archive[name] for name in ([usual] if usual else names)}
     if not arrays:
-        raise _refuse(file, f"hold {what}", "no array")
-    return {_stem(file) if name == usual else name: _vector(file, array, what, name) for name, array in arrays.items()}
+        raise problem(file, f"hold {what}", "no array")
+    return {
+        stem_of(file) if name == usual else name: _vector(file, array, what, name) for name, array in arrays.items()
+    }
 
 
 def _read_file(file: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
     if file.suffix == ".npy":
-        with _numpy(file) as array:
-            return {_stem(file): _vector(file, array, what)}
+        with open_numpy(file, NUMBERS) as array:
+            return {stem_of(file): _vector(file, array, what)}
     if file.suffix == ".npz":
         return _archive(file, wanted, known, what)
     table = _table(file)
@@ -141,7 +121,7 @@ def _read_file(file: Path, wanted: str | None, known: Sequence[str], what: str) 
     time = next((name for name in names if name.lower() in TIME_NAMES and name != chosen), None)
     stamps = None if time is None else _clock(file, table.column(time), time)
     if ENTITY not in names:
-        return {_stem(file): Column(values, stamps)}
+        return {stem_of(file): Column(values, stamps)}
     entities = np.asarray(table.column(ENTITY).to_numpy()).astype(str)
     found = {}
     for entity in dict.fromkeys(entities.tolist()):
@@ -155,7 +135,7 @@ def _read(path: Path, wanted: str | None, known: Sequence[str], what: str) -> di
         raise DataFileError(f"The {what} {str(path)!r} must be a file or a folder. There is neither.")
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
-            raise _refuse(path, "end in .csv, .txt, .parquet, .npy or .npz", repr(path.suffix))
+            raise problem(path, "end in .csv, .txt, .parquet, .npy or .npz", repr(path.suffix))
         return _read_file(path, wanted, known, what)
     files = sorted(file for file in path.iterdir() if file.is_file() and file.name.endswith(SUFFIXES))
     if not files:

@@ -24,7 +24,7 @@ from tisat.datasets.cards import Card
 from tisat.datasets.rows import series_of
 from tisat.errors import DataFileError
 from tisat.events import events_from_labels, labels_from_events
-from tisat.reading.packing import problem
+from tisat.reading.packing import open_numpy, problem
 from tisat.reading.tables import parquet_batches
 from tisat.series import Series
 
@@ -147,13 +147,10 @@ def read_document(root: Path, card: Card) -> dict[str, Any]:
 
 def _values(folder: Path, entity: str, split: str, shape: tuple[int, int]) -> AnyFloats:
     file = folder / f"{entity}.{split}.npy"
-    try:
-        values = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise problem(file, "be a whole .npy array", f"{str(error)[:120]!r}") from None
-    if values.shape != shape:
-        raise problem(file, f"hold an array of shape {shape}", f"shape {values.shape}")
-    return np.asarray(values)
+    with open_numpy(file, "be a whole .npy array", mode="r") as values:
+        if values.shape != shape:
+            raise problem(file, f"hold an array of shape {shape}", f"shape {values.shape}")
+        return np.asarray(values)
 
 
 def _series(

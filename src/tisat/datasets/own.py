@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import re
-import zipfile
 from dataclasses import replace
 from functools import partial
 from glob import glob
@@ -34,7 +33,7 @@ from tisat.datasets.rows import series_of
 from tisat.datasets.splits import split_tail
 from tisat.errors import DataFileError, ParameterError
 from tisat.events import events_from_labels
-from tisat.reading.packing import SUFFIXES, named_once, problem
+from tisat.reading.packing import SUFFIXES, named_once, open_numpy, problem
 from tisat.series import Series
 
 SPLITS = ("train", "test")
@@ -96,16 +95,11 @@ def _arrays_of(path: str | Path) -> list[Path]:
 
 def _read_arrays(file: Path) -> tuple[Series, Series]:
     """The two splits of an entity from a .npz file with the arrays train (T, C), test (T, C) and labels (T,)."""
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            missing = next((name for name in ("train", "test", "labels") if name not in arrays.files), None)
-            if missing is not None:
-                raise problem(file, "hold the arrays train, test and labels", f"{', '.join(arrays.files) or 'none'}")
-            train, test, labels = (arrays[name] for name in ("train", "test", "labels"))
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        if isinstance(error, DataFileError):
-            raise
-        raise problem(file, "be a whole .npz file of numbers", f"{str(error)[:120]!r}") from None
+    with open_numpy(file, "be a whole .npz file of numbers") as arrays:
+        held = list(getattr(arrays, "files", ()))
+        if any(name not in held for name in ("train", "test", "labels")):
+            raise problem(file, "hold the arrays train, test and labels", f"{', '.join(held) or 'none'}")
+        train, test, labels = (arrays[name] for name in ("train", "test", "labels"))
     name = file.stem
     return series_of(file, train, name=name), series_of(file, test, labels=labels, name=name)
 

@@ -20,7 +20,7 @@ from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock
 from tisat.events import labels_from_events
-from tisat.reading.packing import problem
+from tisat.reading.packing import open_numpy, problem
 from tisat.series import Series
 
 LABELS = "labeled_anomalies.csv"
@@ -88,10 +88,8 @@ def read_array(folder: Path, card: Card, channel: str, split: str, *, telemetry_
     file = folder / split / f"{channel}.npy"
     if not file.is_file():
         raise problem(file, "exist", "no such file")
-    try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise problem(file, "be a whole .npy array of numbers", f"{str(error)[:120]!r}") from None
+    with open_numpy(file, "be a whole .npy array of numbers", mode="r") as opened:
+        array: AnyFloats = opened
     if array.ndim != 2 or array.shape[1] != card.channels or array.dtype not in (np.float32, np.float64):
         raise problem(file, f"hold a (rows, {card.channels}) array of floats", f"shape {array.shape} of {array.dtype}")
     check_rows(file, len(array), card, channel, split, strict=strict)

@@ -13,9 +13,11 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Literal, TypeVar
+
+import numpy as np
 
 from tisat._extras import require
 from tisat.errors import DataFileError
@@ -112,6 +114,18 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
         raise problem(path, "be readable to its end", f"{str(error)[:120]!r}") from None
+
+
+@contextmanager
+def open_numpy(path: Path, must: str, *, mode: Literal["r"] | None = None) -> Iterator[Any]:
+    """What numpy reads from a file, mapped where asked for, and closed afterwards; a damaged file is a sentence."""
+    try:
+        with path.open("rb") if mode is None else nullcontext(path) as source:
+            yield np.load(source, mmap_mode=mode, allow_pickle=False)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, DataFileError):
+            raise
+        raise problem(path, must, f"{str(error)[:120]!r}") from None
 
 
 def _member(path: Path, archive: zipfile.ZipFile) -> str:
