@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tisat.cli._output import print_table
 from tisat.errors import DataFileError, InputError
 
 if TYPE_CHECKING:
@@ -88,15 +90,35 @@ def each(work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, jobs: in
         return list(pool.map(work, *zip(*listed, strict=True), chunksize=max(1, len(listed) // (8 * count))))
 
 
-def work_on(
-    job: Job[Machine, Any], machines: Sequence[Machine], *, engine: str, jobs: int, address: str | None
-) -> Iterator[Any]:
-    """The results of a job on each machine as they come, with a line of progress on a terminal."""
-    from tisat._progress import progress
-    from tisat.engines import ignore, make_engine
+@dataclass(frozen=True)
+class Where:
+    """On what many machines are worked on."""
 
-    runner = make_engine(engine, jobs=(os.cpu_count() or 1) if jobs == 0 else jobs, address=address)
-    with progress("machines", total=len(machines)) as bar:
-        for result in runner.each(job, machines, started=ignore):
-            bar.advance()
-            yield result
+    jobs: Jobs = 1
+    engine: EngineName = "local"
+    address: Address = None
+
+    def each(self, job: Job[Machine, Any], machines: Sequence[Machine]) -> Iterator[Any]:
+        """The results of a job on each machine as they come, with a line of progress on a terminal."""
+        from tisat._progress import progress
+        from tisat.engines import ignore, make_engine
+
+        runner = make_engine(self.engine, jobs=self.jobs or os.cpu_count() or 1, address=self.address)
+        with progress("machines", total=len(machines)) as bar:
+            for result in runner.each(job, machines, started=ignore):
+                bar.advance()
+                yield result
+
+    def rows(self, job: Job[Machine, dict[str, Any]], machines: Sequence[Machine]) -> list[dict[str, Any]]:
+        """The same of a job that gives rows, by the names of the machines."""
+        return sorted(self.each(job, machines), key=lambda row: str(row["machine"]))
+
+
+def refuse_failed(rows: Sequence[Mapping[str, Any]], what: str, note: str = "") -> None:
+    """List the machines of which nothing came, and end with exit code 1; go on where there are none."""
+    failed = [[row["machine"], row["trouble"]] for row in rows if row["trouble"]]
+    if failed:
+        print_table(f"could not be {what}", ["machine", "why"], failed)
+        if note:
+            typer.echo(note, err=True)
+        raise typer.Exit(1)

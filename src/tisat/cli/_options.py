@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -70,10 +71,19 @@ def instants_or_duration(text: str) -> int | str:
 
 
 def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the options of :data:`READING`; it gets them as ``how``, options of ``Series.read``."""
+    """Give a verb the options of :data:`READING`; it gets them as ``how``, options of ``Series.read``.
+
+    A parameter that is a dataclass stands for the options that are its fields.
+    """
     hints = get_type_hints(verb, include_extras=True)
     own = inspect.signature(verb).parameters
-    parameters = [one.replace(annotation=hints[one.name]) for one in own.values() if one.name != "how"]
+    bundles: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters: list[inspect.Parameter] = []
+    for one in own.values():
+        if one.name in bundles:
+            parameters += _options_of(bundles[one.name])
+        elif one.name != "how":
+            parameters.append(one.replace(annotation=hints[one.name]))
     for name, (kind, option) in READING.items():
         if name not in own:
             default = False if kind is bool else None
@@ -84,12 +94,21 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
 
     def run(**given: object) -> None:
         how = reading(**{name: given.pop(name) for name in READING if name not in own})
+        for name, kind in bundles.items():
+            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
         verb(**given, how=how)
 
     run.__name__, run.__doc__ = verb.__name__, verb.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect looks here
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
+
+
+def _options_of(bundle: Any) -> list[inspect.Parameter]:
+    hints, kind = get_type_hints(bundle, include_extras=True), inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return [
+        inspect.Parameter(one.name, kind, default=one.default, annotation=hints[one.name]) for one in fields(bundle)
+    ]
 
 
 def reading(**given: Any) -> dict[str, Any]:
@@ -122,25 +141,37 @@ def typed(how: Mapping[str, Any] | None) -> str:
     return "".join(parts)
 
 
-def open_watch(
-    model: Path,
-    *,
-    budget: str | None = None,
-    rule: str | None = None,
-    method: str | None = None,
-    period: str | None = None,
-    quiet: bool = False,
-) -> Watch:
+@dataclass(frozen=True)
+class Asked:
+    """Another budget, rule, method or period than a model was made for."""
+
+    budget: Budget = None
+    rule: Rule = None
+    method: Method = None
+    period: Period = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What was said, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Which rows are taken though they are not quite what the model knows."""
+
+    any_period: AnyPeriod = False
+    ignore_extra: IgnoreExtra = False
+
+
+def open_watch(model: Path, asked: Asked) -> Watch:
     """The model as its file has it, or calibrated anew for what was said otherwise, which is then told."""
     from tisat.watch import Watch
 
     found = Watch.load(model)
-    asked = {"budget": budget, "rule": rule, "method": method, "period": period}
-    given = {name: value for name, value in asked.items() if value is not None}
-    if not given or given == {"budget": found.budget}:
+    if not asked.given or asked.given == {"budget": found.budget}:
         return found
-    other = found.recalibrated(**given)
-    if not quiet:
-        kept = "" if found.budget is None else f" (the model's own: {found.budget})"
-        typer.echo(f"note: calibrated anew for {other.calibration.budget}{kept}", err=True)
+    other = found.recalibrated(**asked.given)
+    kept = "" if found.budget is None else f" (the model's own: {found.budget})"
+    typer.echo(f"note: calibrated anew for {other.calibration.budget}{kept}", err=True)
     return other

@@ -5,21 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._machines import (
-    Address,
-    EngineName,
-    FleetBudget,
-    Jobs,
-    budget_of,
-    reading_of,
-    work_on,
-)
-from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Period, Rule, open_watch, reads_files
+from tisat.cli._machines import FleetBudget, Where, budget_of, reading_of
+from tisat.cli._options import Asked, Model, Taken, open_watch, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
@@ -37,13 +30,9 @@ def alarm(
         list[str], typer.Argument(help="Files, folders or patterns such as 'plant/*.csv'.", metavar="FILE...")
     ],
     model: Model,
-    budget: Budget = None,
+    asked: Asked = Asked(),
     fleet_budget: FleetBudget = None,
-    rule: Rule = None,
-    method: Method = None,
-    period: Period = None,
-    any_period: AnyPeriod = False,
-    ignore_extra: IgnoreExtra = False,
+    taken: Taken = Taken(),
     out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
     html: Annotated[
@@ -56,9 +45,7 @@ def alarm(
             help="Mark alarms about this, do not drop them: CHANNEL, CHANNEL:up, CHANNEL:down, CHANNEL:2.5 (a smaller change, in its units), CHANNEL:up:2.5."
         ),
     ] = None,
-    jobs: Jobs = 1,
-    engine: EngineName = "local",
-    address: Address = None,
+    where: Where = Where(),
     json: JsonFlag = False,
     how: dict[str, Any] | None = None,
 ) -> None:
@@ -76,27 +63,19 @@ def alarm(
     rules = [Suppression.parse(one) for one in suppress or ()]
     told = {**reading_of(model), **(how or {})}
     machines = find_machines(files, told)
-    asked: dict[str, Any] = {
-        "budget": budget_of(budget, fleet_budget, len(machines)),
-        "rule": rule,
-        "method": method,
-        "period": period,
-    }
-    options = {"any_period": any_period, "ignore_extra": ignore_extra}
+    asked = replace(asked, budget=budget_of(asked.budget, fleet_budget, len(machines)))
     if len(machines) > 1:
         for name, given in (("--picture", picture), ("--html", html)):
             if given is not None:
                 raise ParameterError(f"{name} draws one machine. Got {len(machines)}; give one file.")
-        said = {name: value for name, value in asked.items() if value is not None}
-        job = JudgeEach(str(model), options, said, how or {})
-        judged = list(work_on(job, machines, engine=engine, jobs=jobs, address=address))
+        judged = list(where.each(JudgeEach(str(model), vars(taken), asked.given, how or {}), machines))
         _fleet([one.suppress(rules) for one in judged] if rules else judged, out=out, json=json)
         return
     series = machines[0].read(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        watch = open_watch(model_file(model, series.name), **asked)
-        found = watch.alarms(series, **options)
+        watch = open_watch(model_file(model, series.name), asked)
+        found = watch.alarms(series, **vars(taken))
         if rules:
             found = found.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))
     if out is not None:
@@ -106,7 +85,7 @@ def alarm(
     if html is not None:
         from tisat.report.alarms import alarm_page
 
-        checked = watch.detector.check_series(series, ignore_extra=ignore_extra)
+        checked = watch.detector.check_series(series, ignore_extra=taken.ignore_extra)
         command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
         page = alarm_page(found, checked, expected=watch.detector.expected(checked), command=command)
         html.write_text(page, encoding="utf-8")

@@ -8,13 +8,13 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._machines import Address, EngineName, FleetBudget, Jobs, budget_of, read_machines, work_on
+from tisat.cli._machines import FleetBudget, Where, budget_of, read_machines, refuse_failed
 from tisat.cli._options import Period, reads_files
-from tisat.cli._output import JsonFlag, print_json, print_table
+from tisat.cli._output import JsonFlag, print_json
 
 if TYPE_CHECKING:
     from tisat.many import FitEach, Machine
@@ -88,9 +88,7 @@ def fit(
             "with the columns machine and group, or a regular expression that finds the group in a machine's name."
         ),
     ] = None,
-    jobs: Jobs = 1,
-    engine: EngineName = "local",
-    address: Address = None,
+    where: Where = Where(),
     rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
     method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
     period: Period = None,
@@ -142,18 +140,17 @@ def fit(
         }
         job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how)
         _check_folder(known_machines, out)
-        where = Where(engine, jobs, address)
         if group_by is not None:
             job = replace(job, shared=_fit_groups(known_machines, job, out, group_by, where))
         _fit_each(known_machines, job, out, where, json=json)
         return
     if group_by is not None:
         raise ParameterError("--group-by is for a model of each machine: it must come with --each.")
-    if engine != "local" or address is not None:
+    if where.engine != "local" or where.address is not None:
         raise ParameterError(
             "--engine is for many models: it must come with --each. One model is fitted in this process."
         )
-    machines = read_machines(train, how, jobs=jobs)
+    machines = read_machines(train, how, jobs=where.jobs)
     series = list(machines.values())
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
@@ -192,14 +189,6 @@ def fit(
     typer.echo(f"budget {calibration.budget}{said}: {calibration}")
 
 
-class Where(NamedTuple):
-    """On what the work is done."""
-
-    engine: str
-    jobs: int
-    address: str | None
-
-
 def _check_folder(machines: list[Machine], out: Path) -> None:
     """Make the folder of models; refuse machines that cannot be files of it."""
     from tisat.errors import InputError
@@ -220,7 +209,7 @@ def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, wh
     from tisat.many import Describe, FitGroup, Machine, group_machines
 
     def looked_at() -> list[Any]:
-        found = {one.machine: one for one in work_on(Describe(job.how), machines, **where._asdict())}
+        found = {one.machine: one for one in where.each(Describe(job.how), machines)}
         return [found[machine.name] for machine in machines]
 
     groups = group_machines(asked, machines, looked_at)
@@ -234,7 +223,7 @@ def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, wh
     learn = FitGroup(
         job.detector, str(folder), {files[name]: tuple(many) for name, many in members.items()}, job.settings, job.how
     )
-    done = work_on(learn, [Machine(files[name], ()) for name in members], **where._asdict())
+    done = where.each(learn, [Machine(files[name], ()) for name in members])
     rows = {row["machine"]: row for row in done}
     for name, many in members.items():
         trouble = rows[files[name]]["trouble"]
@@ -261,18 +250,15 @@ def _fit_each(machines: list[Machine], job: FitEach, out: Path, where: Where, *,
             f"{len(done)} of {len(machines)} were fitted before in the same way, and are left as they are", err=True
         )
     fresh = []
-    for row in work_on(job, left, **where._asdict()):
+    for row in where.each(job, left):
         job.keep(row)
         fresh.append(row)
     found = sorted([*done.values(), *fresh], key=lambda row: str(row["machine"]))
     if json:
         print_json(found)
         return
-    failed = [one for one in found if one["trouble"]]
-    typer.echo(f"{len(found) - len(failed)} models of {len(found)} machines written to {out}")
+    good = sum(not one["trouble"] for one in found)
+    typer.echo(f"{good} models of {len(found)} machines written to {out}")
     for note, count in Counter(note for one in found for note in one.get("notes", ())).most_common(3):
         typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
-    if failed:
-        print_table("could not be fitted", ["machine", "why"], [[one["machine"], one["trouble"]] for one in failed])
-        typer.echo("The same command again repeats these alone.", err=True)
-        raise typer.Exit(1)
+    refuse_failed(found, "fitted", "The same command again repeats these alone.")

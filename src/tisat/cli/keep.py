@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._machines import Address, EngineName, Jobs, read_machines, reading_of, work_on
+from tisat.cli._machines import Where, read_machines, reading_of, refuse_failed
 from tisat.cli._options import Model, reads_files
-from tisat.cli._output import JsonFlag, print_json, print_table
+from tisat.cli._output import JsonFlag, print_json
 
 if TYPE_CHECKING:
     from tisat.watch import Watch
@@ -27,9 +27,7 @@ def update(
         typer.Option(help="Files, folders or patterns of nominal rows, the old ones too; give it again for more."),
     ],
     out: Out,
-    jobs: Jobs = 1,
-    engine: EngineName = "local",
-    address: Address = None,
+    where: Where = Where(),
     json: JsonFlag = False,
     how: dict[str, Any] | None = None,
 ) -> None:
@@ -41,7 +39,7 @@ def update(
     from tisat.watch import Watch
 
     if model.is_dir():
-        _update_each(model, train, out, how or {}, engine=engine, jobs=jobs, address=address, json=json)
+        _update_each(model, train, out, how or {}, where, json=json)
         return
     kept = Watch.load(model)
     reading = {**kept.reading, **(how or {})}
@@ -54,17 +52,7 @@ def update(
     _tell(kept, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
 
 
-def _update_each(
-    model: Path,
-    train: list[str],
-    out: Path,
-    how: dict[str, Any],
-    *,
-    engine: str,
-    jobs: int,
-    address: str | None,
-    json: bool,
-) -> None:
+def _update_each(model: Path, train: list[str], out: Path, how: dict[str, Any], where: Where, *, json: bool) -> None:
     """Every machine's model again, into a folder."""
     from tisat.errors import InputError
     from tisat.many import UpdateEach, find_machines
@@ -73,18 +61,13 @@ def _update_each(
         raise InputError(f"--out must be a folder for the models of a folder. Got the file {str(out)!r}.")
     out.mkdir(exist_ok=True)
     machines = find_machines(train, {**reading_of(model), **how})
-    rows = sorted(
-        work_on(UpdateEach(str(model), str(out), how), machines, engine=engine, jobs=jobs, address=address),
-        key=lambda row: str(row["machine"]),
-    )
+    rows = where.rows(UpdateEach(str(model), str(out), how), machines)
     if json:
         print_json(rows)
         return
-    failed = [row for row in rows if row["trouble"]]
-    typer.echo(f"{len(rows) - len(failed)} models of {len(rows)} machines fitted again, written to {out}")
-    if failed:
-        print_table("could not be fitted", ["machine", "why"], [[row["machine"], row["trouble"]] for row in failed])
-        raise typer.Exit(1)
+    good = sum(not row["trouble"] for row in rows)
+    typer.echo(f"{good} models of {len(rows)} machines fitted again, written to {out}")
+    refuse_failed(rows, "fitted")
 
 
 def recalibrate(

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tisat.cli._machines import Address, EngineName, Jobs, reading_of, work_on
+from tisat.cli._machines import Where, reading_of, refuse_failed
 from tisat.cli._options import IgnoreExtra, Model, reads_files
-from tisat.cli._output import JsonFlag, print_json, print_table
+from tisat.cli._output import JsonFlag, print_json
 
 
 @reads_files
@@ -25,9 +25,7 @@ def score(
         bool, typer.Option("--points", help="Write what the score is made of, too: one column a channel or point.")
     ] = False,
     ignore_extra: IgnoreExtra = False,
-    jobs: Jobs = 1,
-    engine: EngineName = "local",
-    address: Address = None,
+    where: Where = Where(),
     json: JsonFlag = False,
     how: dict[str, Any] | None = None,
 ) -> None:
@@ -46,13 +44,11 @@ def score(
     elif out.suffix not in (".csv", ".parquet"):
         raise DataFileError(f"The scores must go to a .parquet or .csv file. Got {str(out)!r} instead.")
     job = ScoreEach(str(model), str(out), whole=not many, points=points, ignore_extra=ignore_extra, how=how or {})
-    rows = list(work_on(job, machines, engine=engine if many else "inline", jobs=jobs, address=address))
-    found = sorted(rows, key=lambda row: str(row["machine"]))
+    found = (where if many else Where(engine="inline")).rows(job, machines)
     for note in dict.fromkeys(note for one in found for note in one.get("notes", ())):
         typer.echo(f"note: {note}", err=True)
-    failed = [one for one in found if one["trouble"]]
-    if failed and not many:
-        raise SeriesError(failed[0]["trouble"])
+    if found[0]["trouble"] and not many:
+        raise SeriesError(found[0]["trouble"])
     if json:
         print_json(found if many else found[0])
     else:
@@ -62,6 +58,4 @@ def score(
                     f"{one['rows']:,} rows, {one['scored']:,} scored, {one['over']:,} over the nominal level {one['nominal_level']:.4g} "
                     f"(99 in 100 nominal rows are below); written to {one['scores']}"
                 )
-    if failed:
-        print_table("could not be scored", ["machine", "why"], [[one["machine"], one["trouble"]] for one in failed])
-        raise typer.Exit(1)
+    refuse_failed(found, "scored")

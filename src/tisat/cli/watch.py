@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._options import AnyPeriod, Budget, IgnoreExtra, Method, Model, Period, Rule, open_watch, reads_files
+from tisat.cli._options import Asked, Model, Taken, open_watch, reads_files
 
 if TYPE_CHECKING:
     from tisat.watch import Monitor, Watch
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 @reads_files
 def watch(
     model: Model,
-    budget: Budget = None,
-    rule: Rule = None,
-    method: Method = None,
-    period: Period = None,
+    asked: Asked = Asked(),
     state: Annotated[Path | None, typer.Option(help="Keep the state here, and go on from it if it is there.")] = None,
     every: Annotated[int, typer.Option(help="Lines between two states.", min=1)] = 100,
     output: Annotated[
@@ -45,8 +42,7 @@ def watch(
     recalibrate: Annotated[
         bool, typer.Option("--recalibrate", help="Go on from a state that was kept at another threshold.")
     ] = False,
-    any_period: AnyPeriod = False,
-    ignore_extra: IgnoreExtra = False,
+    taken: Taken = Taken(),
     name: Annotated[str | None, typer.Option(help="The entity, as alarms call it.")] = None,
     how: dict[str, Any] | None = None,
 ) -> None:
@@ -61,7 +57,7 @@ def watch(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        kept = open_watch(model, budget=budget, rule=rule, method=method, period=period)
+        kept = open_watch(model, asked)
     for warning in caught:
         _say(f"note: {warning.message}")
     guard: Any = nullcontext()
@@ -81,7 +77,7 @@ def watch(
             kept.channels,
             header=note.header,
             how=told,
-            ignore_extra=ignore_extra or "channels" in kept.reading,
+            ignore_extra=taken.ignore_extra or "channels" in kept.reading,
         )
         with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
             lines: IO[bytes] = sys.stdin.buffer
@@ -95,7 +91,7 @@ def watch(
                     every=every,
                     note=note,
                     alarms_only=alarms_only,
-                    any_period=any_period,
+                    any_period=taken.any_period,
                     report=_say,
                     switch=switch,
                 )
