@@ -11,28 +11,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from tisat import registry
 from tisat._version import __version__
 from tisat.artefact import write_bytes
+from tisat.benchmark import figures as flat
 from tisat.benchmark.evaluation import Results
 from tisat.benchmark.experiment import Experiment, System
-from tisat.benchmark.figures import (
-    Adjusted,
-    Coin,
-    Difference,
-    EntityFigure,
-    Figure,
-    Floor,
-    adjusted_figures,
-    coin_figures,
-    differences,
-    entity_figures,
-    figures,
-    floor_figures,
-    rule_differences,
-)
 from tisat.benchmark.layout import csv_text
 from tisat.benchmark.sources import PLANTS
 from tisat.datasets import NAMES, labels
@@ -81,13 +67,13 @@ class Frozen:
     """The figures of one experiment."""
 
     about: dict[str, Any]
-    figures: list[Figure]
-    differences: list[Difference]
-    rule_differences: list[Difference]
-    entities: list[EntityFigure]
-    adjusted: list[Adjusted]
-    floors: list[Floor]
-    coins: list[Coin]
+    figures: list[flat.Figure]
+    differences: list[flat.Difference]
+    rule_differences: list[flat.Difference]
+    entities: list[flat.EntityFigure]
+    adjusted: list[flat.Adjusted]
+    floors: list[flat.Floor]
+    coins: list[flat.Coin]
 
     @property
     def titles(self) -> Titles:
@@ -95,14 +81,9 @@ class Frozen:
         return Titles({**TITLES, **self.about.get("titles", {})})
 
 
+# The kind of rows in each file: what the fields of Frozen are lists of.
 FILES: dict[str, type[Any]] = {
-    "figures": Figure,
-    "differences": Difference,
-    "rule_differences": Difference,
-    "entities": EntityFigure,
-    "adjusted": Adjusted,
-    "floors": Floor,
-    "coins": Coin,
+    name: get_args(kind)[0] for name, kind in get_type_hints(Frozen).items() if name != "about"
 }
 
 
@@ -183,17 +164,19 @@ def gather(evaluation: Results) -> Frozen:
     known = label_sets(plan) if kind in ("adjusted", "floors", "spd", "sweep") else {}
     return Frozen(
         about=about,
-        figures=figures(evaluation, rules=plan.rules, deltas=deltas) if has_systems else [],
-        differences=differences(evaluation, reference=plan.reference, rules=plan.rules, delta_max=plan.delta_max)
+        figures=flat.figures(evaluation, rules=plan.rules, deltas=deltas) if has_systems else [],
+        differences=flat.differences(evaluation, reference=plan.reference, rules=plan.rules, delta_max=plan.delta_max)
         if kind == "spd"
         else [],
-        rule_differences=rule_differences(evaluation, against="threshold", rules=plan.rules, delta_max=plan.delta_max)
+        rule_differences=flat.rule_differences(
+            evaluation, against="threshold", rules=plan.rules, delta_max=plan.delta_max
+        )
         if kind == "rules"
         else [],
-        entities=entity_figures(evaluation, rules=plan.rules, delta_max=plan.delta_max) if kind == "spd" else [],
-        adjusted=adjusted_figures(evaluation) if kind == "adjusted" else [],
-        floors=floor_figures(known, deltas=deltas, floors=evaluation.floors_on),
-        coins=coin_figures(known) if kind in ("adjusted", "floors") else [],
+        entities=flat.entity_figures(evaluation, rules=plan.rules, delta_max=plan.delta_max) if kind == "spd" else [],
+        adjusted=flat.adjusted_figures(evaluation) if kind == "adjusted" else [],
+        floors=flat.floor_figures(known, deltas=deltas, floors=evaluation.floors_on),
+        coins=flat.coin_figures(known) if kind in ("adjusted", "floors") else [],
     )
 
 

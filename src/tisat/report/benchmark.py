@@ -16,16 +16,8 @@ from tisat.benchmark.figures import floor_of
 from tisat.benchmark.frozen import Frozen
 from tisat.benchmark.layout import Layout
 from tisat.benchmark.tables import markdown_page, ranks_of, tables_of
+from tisat.report import benchmark_pictures as draw
 from tisat.report.benchmark_entity import entity_page
-from tisat.report.benchmark_pictures import (
-    cost_group,
-    curves_group,
-    interval_dots,
-    pooled_mean_group,
-    ranks_picture,
-    strongest,
-    sweep_group,
-)
 from tisat.report.charts import Group
 from tisat.report.page import Block, Item, Key, Picture, Section, Table, render_page
 from tisat.report.words import terms_of
@@ -60,7 +52,7 @@ def table_block(layout: Layout) -> Block:
 def curve_systems(frozen: Frozen, rule: str) -> list[str]:
     """The systems whose curves are drawn: the reference, the coin, and the strongest of the rest."""
     whole = [f for f in frozen.figures if f.rule == rule and f.entities == f.of]
-    return strongest(frozen, whole, SHOWN_CURVES)
+    return draw.strongest(frozen, whole, SHOWN_CURVES)
 
 
 def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
@@ -75,7 +67,7 @@ def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
         if lines:
             drawn[dataset] = lines
             floors[dataset] = floor_of(evaluation, dataset, everyone, rule, delta)[0]
-    return curves_group(frozen, drawn, floors) if drawn else None
+    return draw.curves_group(frozen, drawn, floors) if drawn else None
 
 
 def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
@@ -83,7 +75,7 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
     delta, rules = frozen.about["delta_max"], frozen.about["rules"]
     sections = []
     for rule in rules if frozen.figures else ():
-        dots = interval_dots(frozen, rule=rule, delta_max=delta)
+        dots = draw.interval_dots(frozen, rule=rule, delta_max=delta)
         how = (
             "Dot: pooled SPD, the best on top. Bar in its colour: the 95 % interval over entities. Small tick: the per-entity mean. Grey bar: the best fool under the "
             f"same rule. Hollow: fewer entities. Red: {frozen.about['reference']}, which the others are compared with; blue: marked as ours; grey: the others."
@@ -95,7 +87,7 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
         if ranks is not None:
             pictures.append(
                 Picture(
-                    ranks_picture(ranks, reference=frozen.about["reference"]),
+                    draw.ranks_picture(ranks, reference=frozen.about["reference"]),
                     f"{rule_title(rule)}: mean rank over {ranks.blocks} entities. 1, on the right, is best; systems under one bar are not told apart (Nemenyi, 5 %).",
                 )
             )
@@ -112,13 +104,15 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
     if len({f.delta_max for f in frozen.figures}) > 1:
         swept: list[Item] = ["The fool grows with delta_max, so a longer delay is no better result."]
         for rule in rules:
-            swept += [f"Alarm rule: {rule_title(rule)}.", sweep_group(frozen, rule=rule)]
+            swept += [f"Alarm rule: {rule_title(rule)}.", draw.sweep_group(frozen, rule=rule)]
         sections.append(Section("SPD against delta_max", swept))
     if frozen.figures:
         below = "Below the dotted line, one threshold for all entities costs more than a better model would bring."
-        sections.append(Section("Pooled against mean", [below, pooled_mean_group(frozen, delta_max=delta)]))
+        sections.append(Section("Pooled against mean", [below, draw.pooled_mean_group(frozen, delta_max=delta)]))
         seconds = f"Alarm rule: {rule_title(rules[-1])}; systems that have every entity. {frozen.about.get('said', {}).get('cost', '')}".strip()
-        sections.append(Section("Cost against quality", [seconds, cost_group(frozen, rule=rules[-1], delta_max=delta)]))
+        sections.append(
+            Section("Cost against quality", [seconds, draw.cost_group(frozen, rule=rules[-1], delta_max=delta)])
+        )
     return sections
 
 

@@ -12,23 +12,25 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from tisat import registry
 from tisat.errors import InputError, TisatError
 from tisat.reading.durations import seconds_of
 from tisat.serve.group import Group
 from tisat.serve.keeping import Limits
+from tisat.serve.security import Tokens
 from tisat.serve.service import Part, Service, Settings
+from tisat.serve.sinks.alertmanager import Alertmanager
+from tisat.serve.sinks.outbox import TOGETHER, Apprise, Outbox, Sink, Webhook
+from tisat.serve.sources.kafka import KafkaSink, KafkaSource
+from tisat.serve.sources.mqtt import Broker, MqttSink, MqttSource
+from tisat.serve.sources.nats import NatsSource
+from tisat.serve.sources.promql import PromQL
+from tisat.serve.sources.samples import Samples
 from tisat.watch import Watch
-
-if TYPE_CHECKING:
-    from tisat.serve.security import Tokens
-    from tisat.serve.sources.mqtt import Broker
-    from tisat.serve.sources.promql import PromQL
-    from tisat.serve.sources.samples import Samples
-
 
 LIVE = ("match", "lateness", "silent_after", "retention", "ignore_extra", "refit")  # of a group, changed as they are
 WARM = 300  # steps a query looks back at its first start, so that no detector has to wait for its window to fill
@@ -197,8 +199,6 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
 
 def promql_of(table: SourceTable) -> PromQL:
     """A PromQL source."""
-    from tisat.serve.sources.promql import PromQL
-
     step = _seconds(table.step or "15 s", "step")
     told = _fields(table, "name", "url", "queries", "entity", "channel", "group", "headers")
     backfill = WARM * step if table.backfill is None else _seconds(table.backfill, "backfill")
@@ -207,8 +207,6 @@ def promql_of(table: SourceTable) -> PromQL:
 
 def samples_of(table: SourceTable) -> Samples:
     """Samples that are pushed; the grid is the model's period unless told."""
-    from tisat.serve.sources.samples import Samples
-
     told = _fields(table, "name", "group", "entity", "match", "rename")
     return Samples(**told, **_durations(table, "step", "lateness"))
 
@@ -221,8 +219,6 @@ def _environment(variable: str, what: str) -> str:
 
 def _broker(table: SourceTable | SinkTable) -> Broker:
     """Where a broker of MQTT is, and who we are there."""
-    from tisat.serve.sources.mqtt import Broker
-
     password = _environment(table.password_env, f"password of {table.name!r}") if table.password_env else ""
     return Broker(**_fields(table, "host", "port", "user", "tls"), password=password)
 
@@ -249,8 +245,6 @@ def _group(config: Config, table: GroupTable, say: Any) -> Group:
 
 def fit_from_history(config: Config, table: GroupTable) -> Watch:
     """A watch fitted on what the group's PromQL source says of the past."""
-    from tisat import registry
-
     source = next((one for one in config.source if one.kind == "promql" and one.group in ("", table.name)), None)
     if source is None:
         raise InputError(
@@ -280,57 +274,42 @@ def _together(table: SinkTable, usual: float) -> float:
     return usual if table.together is None else _seconds(table.together, "together")
 
 
+def _kafka_of(table: SourceTable) -> KafkaSource:
+    told = _fields(table, "name", "brokers", "topic", "options")
+    every = _seconds(table.every, "every")
+    return KafkaSource(**told, group=table.consumers, shelf=table.handover, every=every)
+
+
+SINKS: dict[str, Callable[[SinkTable], Any]] = {
+    "alertmanager": lambda one: Alertmanager(one.name, one.url, every=_seconds(one.every, "every"), labels=one.labels),
+    "webhook": lambda one: Webhook(one.name, one.url, _secret(one), together=_together(one, 0.0)),
+    "apprise": lambda one: Apprise(one.name, one.urls or [one.url], together=_together(one, TOGETHER)),
+    "mqtt": lambda one: MqttSink(one.name, one.topic, _broker(one)),
+    "kafka": lambda one: KafkaSink(one.name, one.brokers, one.topic.replace("/", "."), options=one.options),
+}
+SOURCES: dict[str, Callable[[SourceTable], Part]] = {
+    "promql": promql_of,
+    "samples": samples_of,
+    "mqtt": lambda one: MqttSource(one.name, one.topic, samples_of(one), _broker(one)),
+    "kafka": _kafka_of,
+    "nats": lambda one: NatsSource(one.name, one.brokers, one.topic),
+}
+
+
+def _made(table: Any, kinds: dict[str, Callable[[Any], Any]], what: str) -> Any:
+    if table.kind not in kinds:
+        *first, last = kinds
+        raise InputError(f"The kind of a {what} must be {', '.join(first)} or {last}. Got {table.kind!r} instead.")
+    return kinds[table.kind](table)
+
+
 def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
     """Sources and sinks, and the names of those that are told through the outbox."""
-    from tisat.serve.sinks.alertmanager import Alertmanager
-    from tisat.serve.sinks.outbox import TOGETHER, Apprise, Outbox, Sink, Webhook
-
-    parts: list[Part] = []
-    outbox: list[Sink] = []
-    for table in config.sink:
-        if table.kind == "alertmanager":
-            parts.append(Alertmanager(table.name, table.url, every=_seconds(table.every, "every"), labels=table.labels))
-        elif table.kind == "webhook":
-            outbox.append(Webhook(table.name, table.url, _secret(table), together=_together(table, 0.0)))
-        elif table.kind == "apprise":
-            outbox.append(Apprise(table.name, table.urls or [table.url], together=_together(table, TOGETHER)))
-        elif table.kind == "mqtt":
-            from tisat.serve.sources.mqtt import MqttSink
-
-            outbox.append(MqttSink(table.name, table.topic, _broker(table)))
-        elif table.kind == "kafka":
-            from tisat.serve.sources.kafka import KafkaSink
-
-            outbox.append(KafkaSink(table.name, table.brokers, table.topic.replace("/", "."), options=table.options))
-        else:
-            raise InputError(
-                f"The kind of a sink must be alertmanager, webhook, apprise, mqtt or kafka. Got {table.kind!r} instead."
-            )
-    if outbox:
-        parts.append(Outbox(outbox))
-    for source in config.source:
-        if source.kind == "promql":
-            parts.append(promql_of(source))
-        elif source.kind == "samples":
-            parts.append(samples_of(source))
-        elif source.kind == "mqtt":
-            from tisat.serve.sources.mqtt import MqttSource
-
-            parts.append(MqttSource(source.name, source.topic, samples_of(source), _broker(source)))
-        elif source.kind == "kafka":
-            from tisat.serve.sources.kafka import KafkaSource
-
-            told = _fields(source, "name", "brokers", "topic", "options")
-            every = _seconds(source.every, "every")
-            parts.append(KafkaSource(**told, group=source.consumers, shelf=source.handover, every=every))
-        elif source.kind == "nats":
-            from tisat.serve.sources.nats import NatsSource
-
-            parts.append(NatsSource(source.name, source.brokers, source.topic))
-        else:
-            raise InputError(
-                f"The kind of a source must be promql, samples, mqtt, kafka or nats. Got {source.kind!r} instead."
-            )
+    sinks = [_made(table, SINKS, "sink") for table in config.sink]
+    outbox: list[Sink] = [sink for sink in sinks if not isinstance(sink, Alertmanager)]
+    parts: list[Part] = [sink for sink in sinks if isinstance(sink, Alertmanager)]
+    parts += [Outbox(outbox)] if outbox else []
+    parts += [_made(table, SOURCES, "source") for table in config.source]
     return parts, tuple(sink.name for sink in outbox)
 
 

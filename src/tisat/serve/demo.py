@@ -7,7 +7,9 @@ import warnings
 
 import numpy as np
 
+from tisat import registry
 from tisat._types import Array
+from tisat.errors import TisatError
 from tisat.series import Series
 from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
@@ -79,8 +81,6 @@ KINDS = ("level", "drift", "shaking", "stuck")
 
 def demo_watch(seed: int = 0) -> Watch:
     """A watch over pumps like these, fitted on rows without faults."""
-    from tisat import registry
-
     pumps = [Pump(1000 + k, seed) for k in range(4)]
     each = TRAINING // len(pumps)
     start = np.datetime64("2026-01-01T00:00:00")
@@ -125,7 +125,6 @@ class DemoSource(ThreadedPart):
         self._service.ingest(rows)
 
     def _run(self) -> None:
-        from tisat.errors import TisatError
 
         now = float(int(clocks.time()))
         moments = [now - self.past + k for k in range(self.past)]

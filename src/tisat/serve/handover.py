@@ -14,7 +14,7 @@ import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -22,11 +22,9 @@ from tisat._lock import locked
 from tisat.errors import InputError
 from tisat.sequential.calibration import Calibration
 from tisat.serve.cell import Cell
+from tisat.serve.engine import Engine
+from tisat.serve.group import Group
 from tisat.serve.packing import squeeze, unsqueeze
-
-if TYPE_CHECKING:
-    from tisat.serve.engine import Engine
-    from tisat.serve.group import Group
 
 VERSION = 1
 

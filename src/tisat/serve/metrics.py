@@ -7,7 +7,7 @@ import os
 import resource
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram, Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -15,9 +15,7 @@ from prometheus_client.registry import Collector
 
 from tisat._version import __version__
 from tisat.serve import packing
-
-if TYPE_CHECKING:
-    from tisat.serve.service import Service
+from tisat.serve.service import Service
 
 Figures = Iterable[tuple[tuple[str, ...], float]]  # values of the labels, and the figure
 WHO = ("entity", "group")

@@ -10,7 +10,7 @@ import contextlib
 import fnmatch
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,11 @@ from tisat.sequential.calibration import Calibration
 from tisat.sequential.record import Episode, EpisodeRecord, Proposal, propose
 from tisat.serve.archive import briefs_of
 from tisat.serve.booking import within
-from tisat.serve.engine import ADOPT, LABEL
+from tisat.serve.engine import ADOPT, LABEL, Engine
 from tisat.serve.packing import ACCEPTED
 from tisat.serve.refits import Refits
 from tisat.serve.structs import Label, Pause, ProposalInfo, RuleInfo
-
-if TYPE_CHECKING:
-    from tisat.serve.engine import Engine
-    from tisat.serve.view import View
+from tisat.serve.view import View
 
 WORDS = ("true", "false", "expected", "new normal", "unmarked")
 LONGEST_TEXT = 2000

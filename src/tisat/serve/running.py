@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from tisat.errors import InputError
+from tisat.serve import console
 from tisat.serve.engine import Engine
 from tisat.serve.group import Group
 from tisat.serve.keeping import Limits
 from tisat.serve.security import Tokens
 from tisat.serve.service import Part, Service, Settings
 from tisat.serve.shards import Shard
+from tisat.serve.sources import push
 from tisat.serve.store import Store
 
 
@@ -74,9 +76,6 @@ def running(
 
 def more_routes(service: Service) -> list[Any]:
     """The addresses others push samples to, and the console."""
-    from tisat.serve import console
-    from tisat.serve.sources import push
-
     return [*push.routes(service), *console.routes(service)]
 
 

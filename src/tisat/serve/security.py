@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tisat.errors import InputError
-
-if TYPE_CHECKING:
-    from tisat.serve.store import Store
+from tisat.serve.store import Store
 
 SCOPES = ("ingest", "read", "admin")  # admin may do everything
 COOKIE = "tisat_token"

@@ -10,15 +10,13 @@ import sqlite3
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tisat.errors import InputError
+from tisat.serve.engine import Engine
 from tisat.serve.store import Store, file_in
-
-if TYPE_CHECKING:
-    from tisat.serve.engine import Engine
 
 
 def shard_of(entity: str, shards: int) -> int:

@@ -10,7 +10,6 @@ import sqlite3
 import tempfile
 import time as clocks
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,12 @@ from tisat._lock import locked
 from tisat.errors import InputError
 from tisat.serve.archive import nanoseconds, taken_rows
 from tisat.serve.booking import within
-from tisat.serve.store import FILE, VERSION, file_in, opened
+from tisat.serve.engine import Engine
+from tisat.serve.group import Group
+from tisat.serve.metrics import resident_bytes
+from tisat.serve.store import FILE, VERSION, Store, file_in, opened
 from tisat.serve.structs import Row
-
-if TYPE_CHECKING:
-    from tisat.watch import Watch
+from tisat.watch import Watch
 
 
 def backup(folder: Path, target: Path) -> int:
@@ -108,11 +108,6 @@ def export(
 
 def estimate(watch: Watch, *, entities: int, days: float) -> dict[str, float]:
     """What a fleet will need, measured here: rows a second it brings and can be judged, memory and disk."""
-    from tisat.serve.engine import Engine
-    from tisat.serve.group import Group
-    from tisat.serve.metrics import resident_bytes
-    from tisat.serve.store import Store
-
     step = watch.period or 60.0
     median, spread = watch.detector.usual_
     rng = np.random.default_rng(0)

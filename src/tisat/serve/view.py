@@ -7,31 +7,17 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tisat.errors import InputError
 from tisat.sequential.alarms import say_time
-from tisat.serve import heat, ledger, stretch, whatif
+from tisat.serve import heat, ledger, stretch, structs, whatif
 from tisat.serve.archive import nanoseconds
-from tisat.serve.structs import (
-    AlarmInfo,
-    AlarmPage,
-    EntityInfo,
-    FurtherInfo,
-    Label,
-    Pause,
-    ProposalInfo,
-    ReasonInfo,
-    RuleInfo,
-)
+from tisat.serve.cell import Cell
+from tisat.serve.engine import Engine
 
-if TYPE_CHECKING:
-    from tisat.serve.cell import Cell
-    from tisat.serve.engine import Engine
-
-UNMARKED = "unmarked"
 _ALARMS = (
     "SELECT alarms.*, coalesce((SELECT word FROM labels WHERE labels.alarm = alarms.id ORDER BY labels.id DESC LIMIT 1), 'unmarked') "
     "AS label FROM alarms"
@@ -54,7 +40,7 @@ class View:
 
     # ------------------------------------------------------------------ entities
 
-    def entities(self, *, search: str = "", status: str = "") -> list[EntityInfo]:
+    def entities(self, *, search: str = "", status: str = "") -> list[structs.EntityInfo]:
         """All entities, the highest ratio first; those whose name holds ``search`` and that are in ``status``."""
         engine = self.engine
         open_alarms = dict(
@@ -67,7 +53,7 @@ class View:
         found = [one for one in found if not status or one.status == status]
         return sorted(found, key=lambda one: (-(one.ratio or 0.0), one.name))
 
-    def entity(self, name: str) -> EntityInfo:
+    def entity(self, name: str) -> structs.EntityInfo:
         """One entity."""
         cell = self.engine.cell_of(name)
         found = self.store.read(
@@ -76,12 +62,12 @@ class View:
         with self.engine.lock:
             return self._entity(cell, dict(found))
 
-    def _entity(self, cell: Cell, open_alarms: dict[str, str]) -> EntityInfo:
+    def _entity(self, cell: Cell, open_alarms: dict[str, str]) -> structs.EntityInfo:
         monitor = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name]
         tally = monitor.tally
         at = cell.newest if cell.newest > -(2**62) else None
         pause = self.engine.policy.pause(cell.name, at if at is not None else 0)
-        return EntityInfo(
+        return structs.EntityInfo(
             name=cell.name,
             group=cell.group,
             status="silent" if cell.quiet else cell.status,
@@ -130,7 +116,7 @@ class View:
         suppressed: bool | None = None,
         limit: int = 200,
         before: str = "",
-    ) -> list[AlarmInfo]:
+    ) -> list[structs.AlarmInfo]:
         """Alarms, the latest first. ``before`` is the id of the last one of the page before."""
         where = ["coalesce(cleared, raised) >= ?", "raised < ?"]
         values: list[Any] = [*nanoseconds(start, stop)]
@@ -148,7 +134,7 @@ class View:
         query = f"SELECT * FROM ({_ALARMS}) WHERE {' AND '.join(where)} ORDER BY raised DESC, id DESC LIMIT ?"
         return [self._alarm(record) for record in self.store.records(query, (*values, max(1, min(limit, 10_000))))]
 
-    def _alarm(self, record: dict[str, Any]) -> AlarmInfo:
+    def _alarm(self, record: dict[str, Any]) -> structs.AlarmInfo:
         document = json.loads(record["document"])
         ratio = record["ratio"]
         cell = self.engine.cells.get(record["entity"])
@@ -167,9 +153,9 @@ class View:
             "channels": list(document.get("channels", {}))[:5],
             **{at: record[at] and record[at] * NS for at in ("raised", "onset", "cleared")},
         }
-        return msgspec.convert(told, AlarmInfo)
+        return msgspec.convert(told, structs.AlarmInfo)
 
-    def alarm(self, number: str) -> AlarmPage:
+    def alarm(self, number: str) -> structs.AlarmPage:
         """One alarm with everything."""
         found = self.store.records(f"SELECT * FROM ({_ALARMS}) WHERE id = ?", (number,))
         if not found:
@@ -182,10 +168,10 @@ class View:
         reach = 10.0 * ((group.watch.period if group else None) or 60.0)
         around = self.alarms(start=alarm.onset - reach, stop=alarm.raised + reach, limit=50)
         threshold = float(document.get("threshold") or 0.0)
-        return AlarmPage(
+        return structs.AlarmPage(
             alarm=alarm,
-            reasons=[ReasonInfo(**one) for one in document.get("reasons", [])],
-            further=msgspec.convert(document.get("further", []), list[FurtherInfo]),
+            reasons=[structs.ReasonInfo(**one) for one in document.get("reasons", [])],
+            further=msgspec.convert(document.get("further", []), list[structs.FurtherInfo]),
             shares=document.get("channels", {}),
             threshold=threshold,
             statistic=alarm.ratio * threshold,
@@ -198,11 +184,11 @@ class View:
             sentences=_sentences(alarm, document),
         )
 
-    def labels(self, alarm: str = "") -> list[Label]:
+    def labels(self, alarm: str = "") -> list[structs.Label]:
         """Labels, the latest first; those of one alarm or all."""
         query = "SELECT id, alarm, word, author, reason, at FROM labels" + (" WHERE alarm = ?" if alarm else "")
         found = self.store.records(query + " ORDER BY id DESC LIMIT 1000", (alarm,) if alarm else ())
-        return msgspec.convert(found, list[Label])
+        return msgspec.convert(found, list[structs.Label])
 
     # ------------------------------------------------------------------ the budget
 
@@ -212,47 +198,47 @@ class View:
 
     # ------------------------------------------------------------------ people
 
-    def proposals(self, *, state: str = "") -> list[ProposalInfo]:
+    def proposals(self, *, state: str = "") -> list[structs.ProposalInfo]:
         """Proposals, the latest first."""
         query = "SELECT * FROM proposals" + (" WHERE state = ?" if state else "") + " ORDER BY id DESC LIMIT 200"
         return [_proposal(record) for record in self.store.records(query, (state,) if state else ())]
 
-    def proposal(self, number: int) -> ProposalInfo:
+    def proposal(self, number: int) -> structs.ProposalInfo:
         """One proposal."""
         found = self.store.records("SELECT * FROM proposals WHERE id = ?", (number,))
         if not found:
             raise InputError(f"The proposal must be there. Got number {number}, which is not.")
         return _proposal(found[0])
 
-    def pauses(self, *, ended: bool = False) -> list[Pause]:
+    def pauses(self, *, ended: bool = False) -> list[structs.Pause]:
         """Maintenance windows; those that were ended by hand too where asked."""
         query = "SELECT * FROM pauses" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY start DESC LIMIT 1000"
         return [_pause(record) for record in self.store.records(query)]
 
-    def rules(self, *, ended: bool = False) -> list[RuleInfo]:
+    def rules(self, *, ended: bool = False) -> list[structs.RuleInfo]:
         """Suppression rules."""
         query = "SELECT * FROM rules" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY id"
-        return msgspec.convert(self.store.records(query), list[RuleInfo])
+        return msgspec.convert(self.store.records(query), list[structs.RuleInfo])
 
     def journal(self, *, limit: int = 200) -> list[dict[str, Any]]:
         """Who changed what, the latest first."""
         return self.store.records("SELECT * FROM journal ORDER BY id DESC LIMIT ?", (limit,))
 
 
-def _pause(record: dict[str, Any]) -> Pause:
+def _pause(record: dict[str, Any]) -> structs.Pause:
     times = {at: record[at] * NS for at in ("start", "stop")}
     switches = {name: bool(record[name]) for name in ("silent", "unlearned")}
-    return msgspec.convert({**record, **times, **switches}, Pause)
+    return msgspec.convert({**record, **times, **switches}, structs.Pause)
 
 
-def _proposal(record: dict[str, Any]) -> ProposalInfo:
+def _proposal(record: dict[str, Any]) -> structs.ProposalInfo:
     document = json.loads(record["document"])
     counts = {name: document[name] for name in COUNTS}
     more = {"group": record["grp"], "loses_true": document["missed"] > 0, "document": counts}
-    return msgspec.convert({**document, **record, **more}, ProposalInfo)
+    return msgspec.convert({**document, **record, **more}, structs.ProposalInfo)
 
 
-def _sentences(alarm: AlarmInfo, document: dict[str, Any]) -> list[str]:
+def _sentences(alarm: structs.AlarmInfo, document: dict[str, Any]) -> list[str]:
     """The alarm in words."""
     if alarm.sort != "statistic":
         return [f"{alarm.entity}: {alarm.why}."]

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -258,8 +259,6 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
 
     async def left(_: Request, error: Exception) -> Response:
         return answer({"error": "The client left."}, 400)
-
-    from starlette.exceptions import HTTPException
 
     return Starlette(
         routes=routes,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from tisat._version import __version__
+from tisat.errors import InputError
 from tisat.serve import structs
-
-if TYPE_CHECKING:
-    from tisat.serve.service import Service
+from tisat.serve.service import Service
 
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 Pattern = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -170,8 +170,6 @@ class Endpoint:
 
 def about(service: Service) -> About:
     """How the service does."""
-    from tisat._version import __version__
-
     groups = service.engine.groups
     return About(
         version=__version__,
@@ -199,7 +197,6 @@ def _author(body: Said, author: str) -> str:
 
 
 def _number(path: dict[str, str]) -> int:
-    from tisat.errors import InputError
 
     if not path["number"].isdigit() or len(path["number"]) > 15:
         raise InputError(f"The number in the address must be a whole number. Got {path['number'][:40]!r} instead.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -86,7 +87,7 @@ class Console:
             for key, value in changed.items():
                 if value is None:
                     merged.pop(key, None)
-            return str(request.url.replace(query="").path) + ("?" + _encoded(merged) if merged else "")
+            return str(request.url.replace(query="").path) + ("?" + urlencode(merged) if merged else "")
 
         author = request.scope.get("tisat.author") or ""
         content = template.render(
@@ -322,12 +323,6 @@ def _only(heat: HeatMap, names: list[str]) -> HeatMap:
         heat, entities=[heat.entities[k] for k in rows], groups=[heat.groups[k] for k in rows],
         status=[heat.status[k] for k in rows], ratio=[heat.ratio[k] for k in rows], state=[heat.state[k] for k in rows],
     )  # fmt: skip
-
-
-def _encoded(query: dict[str, str]) -> str:
-    from urllib.parse import urlencode
-
-    return urlencode(query)
 
 
 def _whole(request: Request, name: str, default: int) -> int:

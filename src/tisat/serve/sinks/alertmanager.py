@@ -7,16 +7,14 @@ what is on.
 from __future__ import annotations
 
 import time as clocks
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
 from tisat.serve.asking import ask, check_address
 from tisat.serve.part import ListeningPart
 from tisat.serve.sinks.message import say_moment
-
-if TYPE_CHECKING:
-    from tisat.serve.structs import AlarmInfo
+from tisat.serve.structs import AlarmInfo
 
 TIMEOUT = 10.0
 OLD = 30 * 86400.0  # a start further back than this is told as when it was noticed

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-if TYPE_CHECKING:
-    from tisat.serve.structs import AlarmPage
-    from tisat.serve.view import View
+from tisat.serve.structs import AlarmPage
+from tisat.serve.view import View
 
 
 class Message(msgspec.Struct):

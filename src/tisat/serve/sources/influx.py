@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
 
 from tisat.errors import InputError
-from tisat.serve.sources.samples import Sample
-
-if TYPE_CHECKING:
-    from tisat.serve.sources.samples import Samples
+from tisat.serve.sources.samples import Sample, Samples
 
 PRECISIONS = {"ns": 1, "n": 1, "us": 10**3, "u": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _SPACE = re.compile(r"(?<!\\) ")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time as clocks
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -19,11 +19,9 @@ from tisat._extras import require
 from tisat.errors import InputError, TisatError
 from tisat.serve.handover import Shelf, pack, release, unpack
 from tisat.serve.part import ThreadedPart
+from tisat.serve.sinks.message import Message
 from tisat.serve.store import Mark
 from tisat.serve.structs import Row
-
-if TYPE_CHECKING:
-    from tisat.serve.sinks.message import Message
 
 TOGETHER = 1000  # messages judged in one transaction
 EVERY = 30.0  # seconds between two parcels of a partition

@@ -11,19 +11,17 @@ import math
 import re
 import time as clocks
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tisat._extras import require
 from tisat.errors import InputError, TisatError
 from tisat.reading.clock import Moment, read_time
+from tisat.serve.service import Service
 from tisat.serve.sinks.message import Message
 from tisat.serve.sources.samples import Sample, Samples
 from tisat.serve.structs import Row
-
-if TYPE_CHECKING:
-    from tisat.serve.service import Service
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ Several services read the same stream, each with its ``--shard`` of the entities
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -17,9 +17,7 @@ from tisat.errors import InputError
 from tisat.serve.part import ThreadedPart
 from tisat.serve.sources.kafka import row_of
 from tisat.serve.store import Mark
-
-if TYPE_CHECKING:
-    from tisat.serve.structs import Row
+from tisat.serve.structs import Row
 
 TOGETHER = 500  # messages judged in one transaction
 WAIT = 0.5  # seconds to wait for messages

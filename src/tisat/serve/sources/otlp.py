@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tisat.errors import InputError
-from tisat.serve.sources.samples import Sample
+from tisat.serve.sources.samples import Sample, Samples
 from tisat.serve.sources.wire import BYTES, FIXED64, VARINT, double, fields, text
-
-if TYPE_CHECKING:
-    from tisat.serve.sources.samples import Samples
 
 DELTA = 1  # aggregation temporality
 Point = tuple[dict[str, str], int, float]  # attributes, nanoseconds, value

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -22,10 +22,8 @@ from tisat.errors import InputError, TisatError
 from tisat.series import Series
 from tisat.serve import asking as http
 from tisat.serve.part import ThreadedPart
+from tisat.serve.service import Service
 from tisat.serve.structs import Row
-
-if TYPE_CHECKING:
-    from tisat.serve.service import Service
 
 TIMEOUT = 30.0
 STEPS = 2000  # steps asked for at once; Prometheus gives 11,000 at most

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time as clocks
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,36 +11,24 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tisat.errors import InputError, TisatError
+from tisat.serve.api.app import answer, body_of, packed_body_of, refusal
+from tisat.serve.api.bodies import BodyError
+from tisat.serve.service import Service
 from tisat.serve.sources import influx, otlp, remote_write
-
-if TYPE_CHECKING:
-    from tisat.serve.service import Service
-    from tisat.serve.sources.samples import Sample, Samples
+from tisat.serve.sources.samples import Sample, Samples
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def sources_of(service: Service) -> list[Samples]:
-    """Those that take pushed samples now."""
-    from tisat.serve.sources.samples import Samples
-
-    return [part for part in service.parts if isinstance(part, Samples)]
-
-
-def _nobody() -> InputError:
-    return InputError(
-        "The configuration must have a source of kind 'samples' to take these: [[source]] kind = 'samples'. It has none."
-    )
-
-
 def _guarded(service: Service, work: Callable[[Request, bytes, Sequence[Samples]], Awaitable[Response]]) -> Handler:
-    from tisat.serve.api.app import body_of, packed_body_of, refusal
 
     async def handle(request: Request) -> Response:
         try:
-            found = sources_of(service)
+            found = [part for part in service.parts if isinstance(part, Samples)]
             if not found:
-                raise _nobody()
+                raise InputError(
+                    "The configuration must have a source of kind 'samples' to take these: [[source]] kind = 'samples'. It has none."
+                )
             snappy = request.headers.get("content-encoding", "").lower() == "snappy"
             read = packed_body_of if snappy else body_of
             return await work(request, await read(request, service.settings.body_bytes), found)
@@ -68,8 +55,6 @@ async def _taken(
 
 def routes(service: Service) -> list[Route]:
     """``/api/v1/write``, ``/write``, ``/api/v2/write`` and ``/v1/metrics``."""
-    from tisat.serve.api.app import answer
-    from tisat.serve.api.bodies import BodyError
 
     async def prometheus(request: Request, body: bytes, found: Sequence[Samples]) -> Response:
         kind = request.headers.get("content-type", "")

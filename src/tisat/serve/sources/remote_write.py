@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from tisat._extras import require
 from tisat.errors import InputError
-from tisat.serve.sources.samples import Sample
+from tisat.serve.sources.samples import Sample, Samples
 from tisat.serve.sources.wire import BYTES, FIXED64, VARINT, double, fields, signed, text, varint
-
-if TYPE_CHECKING:
-    from tisat.serve.sources.samples import Samples
 
 
 def unpacked(body: bytes, most: int) -> bytes:

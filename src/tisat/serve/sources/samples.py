@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tisat.reading.clock import say
 from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
 
@@ -214,6 +215,4 @@ class Samples(ThreadedPart):
 
 def _date(at: int) -> str:
     """A time that is read as a date, however early."""
-    from tisat.reading.clock import say
-
     return str(say(at, 0, dates=True))
