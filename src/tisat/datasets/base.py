@@ -6,9 +6,9 @@ first asked for. Neither class knows where the files lie or how they are laid ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from tisat.datasets.cards import Card
@@ -58,6 +58,11 @@ class Entity:
 
     def __repr__(self) -> str:
         return f"Entity({self.name!r})"
+
+
+def entities_of(card: Card, names: Iterable[str], read: Callable[[str, str], Series]) -> tuple[Entity, ...]:
+    """The entities of some names; ``read(name, split)`` reads them."""
+    return tuple(Entity(name, card.period, partial(read, name, "train"), partial(read, name, "test")) for name in names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from tisat._progress import progress
 from tisat._types import AnyFloats, Flags
 from tisat._version import __version__
-from tisat.datasets.base import Blame, Dataset, Entity
+from tisat.datasets.base import Blame, Dataset, entities_of
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import series_of
 from tisat.errors import DataFileError
@@ -153,20 +154,14 @@ def _values(folder: Path, entity: str, split: str, shape: tuple[int, int]) -> An
         return np.asarray(values)
 
 
-def _series(
-    folder: Path,
-    entity: str,
-    split: str,
-    rows: int,
-    channels: tuple[str, ...],
-    labels: Mapping[str, Any] | None,
-    only: int | None,
-) -> Series:
+def _series(folder: Path, document: Mapping[str, Any], only: int | None, entity: str, split: str) -> Series:
     import pyarrow as pa
 
-    values = _values(folder, entity, split, (rows, len(channels)))
+    channels = tuple(document["channels"])
+    values = _values(folder, entity, split, (document["entities"][entity][split]["rows"], len(channels)))
     if only is not None:
         values, channels = np.array(values[:, :only]), channels[:only]
+    labels = document["labels"][entity] if split == "test" else None
     file = folder / f"{entity}.{split}.parquet"
     batches = list(parquet_batches(file, columns=[TIME]))
     times = pa.chunked_array([batch.column(0) for batch in batches]).to_numpy()
@@ -193,21 +188,11 @@ def labels(root: Path, card: Card) -> dict[str, Flags]:
 
 def dataset(root: Path, card: Card, document: Mapping[str, Any], *, only: int | None) -> Dataset:
     """The converted data set; ``only`` keeps that many channels from the left."""
-    folder = converted_folder(root, card.name)
-    channels = tuple(document["channels"])
+    names = document["entities"]
+    blame = {name: partial(_blames, parts["interpretation"]) for name, parts in names.items()}
+    entities = entities_of(card, names, partial(_series, converted_folder(root, card.name), document, only))
     return Dataset(
         card=card,
-        entities=tuple(
-            Entity(
-                name=name,
-                period=card.period,
-                read_train=partial(_series, folder, name, "train", parts["train"]["rows"], channels, None, only),
-                read_test=partial(
-                    _series, folder, name, "test", parts["test"]["rows"], channels, document["labels"][name], only
-                ),
-                read_interpretation=partial(_blames, parts["interpretation"]),
-            )
-            for name, parts in document["entities"].items()
-        ),
+        entities=tuple(replace(one, read_interpretation=blame[one.name]) for one in entities),
         missing=tuple(document["missing"]),
     )

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tisat._types import Flags
 from tisat._validation import check_choice, check_flag
@@ -20,6 +21,8 @@ from tisat.datasets.cards import card as read_card
 from tisat.errors import DataFileError, ParameterError
 
 ENVIRONMENT = "TISAT_DATA"
+# The module that reads each: labels(folder, card, strict=...) and dataset(folder, card, strict=..., and what is its own).
+LOADERS: dict[str, Any] = {"smd": smd, "msl": telemanom, "smap": telemanom, "swat": swat, "psm": psm}
 
 
 def data_root(data: str | Path | None = None) -> Path:
@@ -59,8 +62,10 @@ def labels(name: str, data: str | Path | None = None, *, strict: bool = True) ->
     root = data_root(data)
     if not (root / card.folder).is_dir() and converted.is_converted(root, name):
         return converted.labels(root, card)
-    reader = {"smd": smd.labels, "swat": swat.labels, "psm": psm.labels}.get(name, telemanom.labels)
-    return reader(_folder(card, data), card, strict=check_flag(strict, "strict", "labels"))
+    found: dict[str, Flags] = LOADERS[name].labels(
+        _folder(card, data), card, strict=check_flag(strict, "strict", "labels")
+    )
+    return found
 
 
 def _choose(dataset: Dataset, entities: Iterable[str] | str | None) -> Dataset:
@@ -90,14 +95,10 @@ def published(
     card: Card, data: str | Path | None, *, telemetry_only: bool, version: str | None, strict: bool
 ) -> Dataset:
     """The data set from the publisher's own files."""
-    folder = _folder(card, data)
-    if card.name == "smd":
-        return smd.dataset(folder, card, strict=strict)
-    if card.name == "psm":
-        return psm.dataset(folder, card, strict=strict)
-    if card.name == "swat":
-        return swat.dataset(folder, card, version=version, strict=strict)
-    return telemanom.dataset(folder, card, telemetry_only=telemetry_only, strict=strict)
+    reader = LOADERS[card.name]
+    own: dict[Any, dict[str, Any]] = {swat: {"version": version}, telemanom: {"telemetry_only": telemetry_only}}
+    found: Dataset = reader.dataset(_folder(card, data), card, strict=strict, **own.get(reader, {}))
+    return found
 
 
 def load(

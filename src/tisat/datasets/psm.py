@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tisat._types import Array, Flags
-from tisat.datasets.base import Dataset, Entity
+from tisat.datasets.base import Dataset, entities_of
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
 from tisat.reading.packing import problem
@@ -42,10 +42,10 @@ def _read(file: Path, columns: tuple[str, ...]) -> tuple[Array | None, Array]:
     return np.ascontiguousarray(table[:, 0]), table[:, 1:]
 
 
-def _series(folder: Path, card: Card, split: str, *, strict: bool) -> Series:
+def _series(folder: Path, card: Card, name: str, split: str, *, strict: bool) -> Series:
     file = folder / f"{split}.csv"
     minutes, values = _read(file, card.channel_names)
-    check_rows(file, len(values), card, NAME, split, strict=strict)
+    check_rows(file, len(values), card, name, split, strict=strict)
     labels = None
     if split == "test":
         label_file = folder / "test_label.csv"
@@ -65,7 +65,7 @@ def _series(folder: Path, card: Card, split: str, *, strict: bool) -> Series:
         timestamps=regular_clock(len(values), card) if minutes is None else minutes * MINUTE,
         channels=card.channel_names,
         labels=labels,
-        name=NAME,
+        name=name,
     )
 
 
@@ -81,10 +81,4 @@ def dataset(folder: Path, card: Card, *, strict: bool) -> Dataset:
     """The one entity, where its files are there."""
     if not all((folder / file).is_file() for file in ("train.csv", "test.csv", "test_label.csv")):
         return Dataset(card=card, entities=(), missing=(NAME,))
-    entity = Entity(
-        name=NAME,
-        period=card.period,
-        read_train=partial(_series, folder, card, "train", strict=strict),
-        read_test=partial(_series, folder, card, "test", strict=strict),
-    )
-    return Dataset(card=card, entities=(entity,))
+    return Dataset(card=card, entities=entities_of(card, [NAME], partial(_series, folder, card, strict=strict)))

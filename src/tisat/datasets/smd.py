@@ -7,11 +7,12 @@ problems are on the card. This module does not know where the folder lies, and d
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from tisat._types import Array, Flags
-from tisat.datasets.base import Blame, Dataset, Entity
+from tisat.datasets.base import Blame, Dataset, entities_of
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
 from tisat.reading.packing import problem
@@ -84,17 +85,10 @@ def dataset(folder: Path, card: Card, *, strict: bool) -> Dataset:
     labelled, train, test = (_machines(folder / part) for part in ("test_label", "train", "test"))
     whole = [machine for machine in labelled if machine in train and machine in test]
     known = list(dict.fromkeys([*card.rows, *labelled, *train, *test]))
+    blame = {name: partial(read_interpretation, folder, card, name) for name in whole}
+    entities = entities_of(card, whole, partial(_series, folder, card, strict=strict))
     return Dataset(
         card=card,
-        entities=tuple(
-            Entity(
-                name=machine,
-                period=card.period,
-                read_train=partial(_series, folder, card, machine, "train", strict=strict),
-                read_test=partial(_series, folder, card, machine, "test", strict=strict),
-                read_interpretation=partial(read_interpretation, folder, card, machine),
-            )
-            for machine in whole
-        ),
+        entities=tuple(replace(one, read_interpretation=blame[one.name]) for one in entities),
         missing=tuple(machine for machine in known if machine not in whole),
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tisat._types import AnyFloats, Flags
-from tisat.datasets.base import Dataset, Entity
+from tisat.datasets.base import Dataset, entities_of
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_rows, regular_clock
 from tisat.events import labels_from_events
@@ -127,17 +127,6 @@ def dataset(folder: Path, card: Card, *, telemetry_only: bool, strict: bool) -> 
     labelled = list(labels(folder, card, strict=strict))
     arrays = {name: [folder / split / f"{name}.npy" for split in ("train", "test")] for name in labelled}
     whole = [name for name in labelled if all(file.is_file() for file in arrays[name])]
-    options = {"telemetry_only": telemetry_only, "strict": strict}
-    return Dataset(
-        card=card,
-        entities=tuple(
-            Entity(
-                name=name,
-                period=card.period,
-                read_train=partial(_series, folder, card, name, "train", **options),
-                read_test=partial(_series, folder, card, name, "test", **options),
-            )
-            for name in whole
-        ),
-        missing=tuple(name for name in dict.fromkeys([*card.rows, *labelled]) if name not in whole),
-    )
+    read = partial(_series, folder, card, telemetry_only=telemetry_only, strict=strict)
+    missing = tuple(name for name in dict.fromkeys([*card.rows, *labelled]) if name not in whole)
+    return Dataset(card=card, entities=entities_of(card, whole, read), missing=missing)
