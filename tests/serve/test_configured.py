@@ -15,13 +15,14 @@ from tisat.serve.config import (
     Config,
     GroupTable,
     SinkTable,
+    apply,
     fit_from_history,
     groups_of,
+    on_hangup,
     parts_of,
     read_config,
     settings_of,
 )
-from tisat.serve.reload import apply, on_hangup
 from tisat.serve.running import check_listening, is_loopback, more_routes
 from tisat.serve.security import Tokens, end_token, make_token, token_of
 from tisat.serve.service import BusyError, Service

@@ -167,6 +167,10 @@ def draw_study(curves: Sequence[Curve], *, columns: int = 3) -> Any:
     return figure
 
 
+def _named(one: far.Promise) -> str:
+    return f"{one.entity}, {one.rule}" + f":{one.form}" * (one.form not in ("", "power"))
+
+
 def draw_promises(found: Sequence[far.Promise]) -> Any:
     """A panel for each entity and rule, a row for each method: the realised period over the one asked for. Right of 1 a promise was kept."""
     figure_module = require("matplotlib.figure", whose="The false-alarm figure")
