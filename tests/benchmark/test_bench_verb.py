@@ -57,8 +57,8 @@ def test_a_run_does_what_is_missing_and_nothing_twice(tmp_path):
     [
         ((), "must be an experiment file"),
         (("--task", "nonsense"), "must be the JSON of a task"),
-        ((SMOKE, "--engine", "steam"), "must be one of local, ray, inline. Got 'steam'"),
-        ((SMOKE, "--engine", "ray", "--jobs", "0"), "'jobs' parameter of RayEngine must be an integer >= 1"),
+        ((SMOKE, "--engine", "steam"), "must be one of local, inline, ray. Got 'steam'"),
+        ((SMOKE, "--engine", "ray", "--jobs", "0"), "'jobs' parameter of Cluster must be an integer >= 1"),
     ],
 )
 def test_what_cannot_be_run_is_one_sentence(tmp_path, words, must):

@@ -11,7 +11,7 @@ from serve.conftest import START, plant_rows
 from tisat.errors import InputError
 from tisat.serve.service import BusyError, Service
 from tisat.serve.sinks.message import Message
-from tisat.serve.sources.mqtt import MqttSink, MqttSource
+from tisat.serve.sources.mqtt import Broker, MqttSink, MqttSource
 from tisat.serve.sources.nats import NatsSource
 from tisat.serve.sources.samples import Samples
 from tisat.serve.structs import Row
@@ -55,7 +55,7 @@ def mqtt(monkeypatch):
     def make(topic, **how):
         taken = []
         samples = SimpleNamespace(rename={"t": "temp"}, take=taken.extend, start=lambda _: None, stop=lambda: taken.append("stopped"))  # fmt: skip
-        source = MqttSource("m", topic, samples, host="h", port=1883, **how)
+        source = MqttSource("m", topic, samples, Broker("h", 1883, **how))
         source.start(Taking(busy=2))
         return source, taken
 
@@ -103,7 +103,7 @@ def test_samples_by_topic_are_taken_and_no_message_ends_the_source(mqtt):
 
 def test_alarms_go_out_as_retained_messages_and_are_kept_where_none_takes_them(monkeypatch):
     monkeypatch.setattr("paho.mqtt.client.Client", Client)
-    sink = MqttSink("m", "alarms/", host="h", port=1)
+    sink = MqttSink("m", "alarms/", Broker("h", 1))
     message = Message("raised", "k", "a1", "plant/p#1", "main", "statistic", "spike", "now", "now", None, 2.0, 1.0, "1/day", "", [], {}, "", "", "")  # fmt: skip
     sink.send(message)
     name, topic, content, how = sink._client.done[-1]
@@ -192,7 +192,7 @@ def test_a_busy_service_is_asked_again_and_nothing_is_marked_until_it_takes_the_
         if len(tries) < 3:
             raise BusyError("busy", 1)
 
-    source._service = SimpleNamespace(engine=SimpleNamespace(cells={}, accepts=None), ingest=ingest)
+    source._service = SimpleNamespace(engine=SimpleNamespace(cells={}, accepts=None), ingest=ingest, say=lambda _: None)
     source._end.wait = lambda _: False
     source._take(messages([("e1", b'{"values": [1.0]}')]))
     assert [count for count, _ in tries] == [1, 1, 1]
@@ -208,7 +208,7 @@ def test_a_busy_service_is_asked_again_and_nothing_is_marked_until_it_takes_the_
 def test_samples_are_asked_for_by_their_real_part(engine_in, tmp_path, monkeypatch):
     monkeypatch.setattr("paho.mqtt.client.Client", Client)
     service = Service(engine_in(tmp_path)).start()
-    source = MqttSource("m", "{entity}/{channel}", Samples(name="m", group="main", lateness=0.0), host="h", port=1)
+    source = MqttSource("m", "{entity}/{channel}", Samples(name="m", group="main", lateness=0.0), Broker("h", 1))
     source.start(service)
     for k, row in enumerate(plant_rows(3).tolist()):
         for channel, value in zip(("temp", "flow", "power"), row, strict=True):

@@ -36,7 +36,7 @@ def told(model, tmp_path, *, sources=(), sinks=(), **group):
 
 
 def test_every_kind_of_source_and_sink_becomes_its_part(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("tisat.serve.sources.mqtt.connect", lambda name, *_, **how: SimpleNamespace(name=name, how=how, loop_start=lambda: None))  # fmt: skip
+    monkeypatch.setattr("tisat.serve.sources.mqtt.Broker.connect", lambda self, name, **_: SimpleNamespace(name=name, broker=self, loop_start=lambda: None))  # fmt: skip
     monkeypatch.setenv("MQTT_PASSWORD", "hush")
     sources = [
         {"kind": "promql", "name": "p", "url": "http://127.0.0.1:1", "queries": {"temp": "t"}, "step": "1 min"},
@@ -55,7 +55,7 @@ def test_every_kind_of_source_and_sink_becomes_its_part(model, tmp_path, monkeyp
     assert routes == ("w", "o", "q"), "these are told through the outbox"
     assert [part.name for part in parts if part.name in "amknps"] == ["a", "p", "s", "m", "k", "n"]
     mqtt = next(part for part in parts if part.name == "m")
-    assert mqtt._client.how["password"] == "hush"
+    assert mqtt._client.broker.password == "hush"
     with pytest.raises(InputError, match="kind of a source must be promql"):
         parts_of(told(model, tmp_path, sources=[{"kind": "pigeon"}]))
     monkeypatch.delenv("MQTT_PASSWORD")

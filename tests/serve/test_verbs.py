@@ -6,11 +6,10 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from serve.conftest import START, requests_of
+from serve.conftest import START, requests_of, verdict_lines
 from tisat.cli import app
 from tisat.serve import demo, running, upkeep
-from tisat.serve.archive import verdict_lines
-from tisat.serve.store import Store, open_beside
+from tisat.serve.store import Store
 
 
 def tisat(*words):
@@ -32,14 +31,17 @@ def listening(monkeypatch):
     return seen
 
 
+WHERE = ("--model", "m.tisat", "--data", "d")
+
+
 @pytest.mark.parametrize(
     ("words", "must"),
     [
         (("--lateness", "1 s"), "must be given --model and --data"),
-        (("--query", "a=b"), "must come with --prometheus"),
-        (("--prometheus", "http://x"), "must be channel=query"),
-        (("--prometheus", "http://x", "--query", "cpu"), "must be channel=query"),
-        (("--source", "pigeon"), "--source must be kafka or nats"),
+        ((*WHERE, "--query", "a=b"), "must come with --prometheus"),
+        ((*WHERE, "--prometheus", "http://x"), "must be channel=query"),
+        ((*WHERE, "--prometheus", "http://x", "--query", "cpu"), "must be channel=query"),
+        ((*WHERE, "--source", "pigeon"), "--source must be kafka or nats"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(words, must):
@@ -102,8 +104,8 @@ def test_a_dry_run_says_what_a_fleet_needs_and_starts_nothing(model, tmp_path, l
 
 
 def test_needs_grow_with_the_fleet(watch):
-    small, large = (upkeep.estimate(watch, entities=count, period=30.0, days=2.0) for count in (1, 4))
-    assert large["rows_per_second_needed"] == 4 * small["rows_per_second_needed"] == 4 / 30
+    small, large = (upkeep.estimate(watch, entities=count, days=2.0) for count in (1, 4))
+    assert large["rows_per_second_needed"] == 4 * small["rows_per_second_needed"] == 4 / 60
     assert large["disk_bytes"] > 2 * small["disk_bytes"] > 0
 
 
@@ -124,7 +126,7 @@ def test_a_token_is_shown_once_and_can_be_ended(tmp_path):
     again = tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna")
     assert "in use" in again.error
     assert "is ended" in tisat("serve", "token", "--data", tmp_path / "w", "--name", "anna", "--end").out
-    with open_beside(tmp_path / "w") as store:
+    with Store(tmp_path / "w", beside=True) as store:
         assert store.read("SELECT name, scopes, ended IS NULL FROM tokens") == [("anna", "read", 0)]
 
 
