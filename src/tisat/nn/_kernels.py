@@ -1,8 +1,8 @@
 """Compiled loops of the transformer, forwards and backwards: attention of heads that are 8 wide, dropout, the pool of distilling.
 
 **Attention.** Torch's fused attention hands a few rows at a time to a general matrix product, whose own cost outweighs eight products a place.
-Here 16 queries (backwards: 16 keys) are side by side, and loops over these lanes become vector instructions. Keys come two at a
-time, so that sums are read and written half as often. The softmax has base 2: ``2^x`` is a polynomial around the nearest whole
+Here 16 queries (backwards: 16 keys) are side by side, and loops over these lanes become vector instructions. Keys come four at a
+time (backwards: queries two at a time), so that sums are read and written less often. The softmax has base 2: ``2^x`` is a polynomial around the nearest whole
 number, which goes into the bits of the exponent.
 
 **Dropout.** Whether a value is dropped follows from its place and a key: nothing is kept for the way back.
@@ -101,7 +101,7 @@ def attend(query: Singles, rows: Singles, maps: int, causal: bool, out: Singles,
     """
     keys, queries, heads = rows.shape[1], query.shape[1], query.shape[3]
     asking = np.empty((queries, WIDTH), np.float32)
-    key, value = np.zeros((keys + 1, WIDTH), np.float32), np.zeros((keys + 1, WIDTH), np.float32)
+    key, value = np.zeros((keys + 3, WIDTH), np.float32), np.zeros((keys + 3, WIDTH), np.float32)
     asked, mixed = np.empty((WIDTH, LANES), np.float32), np.empty((WIDTH, LANES), np.float32)
     total, shift, last = np.empty(LANES, np.float32), np.empty(LANES, np.float32), np.empty(LANES, np.int32)
     for b in range(query.shape[0]):
@@ -125,18 +125,23 @@ def attend(query: Singles, rows: Singles, maps: int, causal: bool, out: Singles,
                                 product += asked[c, lane] * key[j, c]
                             highest = max(highest, product)
                         shift[lane] = highest
-                for j in range(0, last[LANES - 1] + 1, 2):
+                for j in range(0, last[LANES - 1] + 1, 4):
                     for lane in range(LANES):
-                        one, two = -shift[lane], -shift[lane]
+                        one = two = three = four = -shift[lane]
                         for c in range(WIDTH):
                             one += asked[c, lane] * key[j, c]
                             two += asked[c, lane] * key[j + 1, c]
-                        one, two = _power(one), _power(two)
+                            three += asked[c, lane] * key[j + 2, c]
+                            four += asked[c, lane] * key[j + 3, c]
+                        one, two, three, four = _power(one), _power(two), _power(three), _power(four)
                         one = one if j <= last[lane] else ZERO
                         two = two if j < last[lane] else ZERO
-                        total[lane] += one + two
+                        three = three if j + 1 < last[lane] else ZERO
+                        four = four if j + 2 < last[lane] else ZERO
+                        total[lane] += (one + two) + (three + four)
                         for c in range(WIDTH):
-                            mixed[c, lane] += one * value[j, c] + two * value[j + 1, c]
+                            first_two = one * value[j, c] + two * value[j + 1, c]
+                            mixed[c, lane] += first_two + (three * value[j + 2, c] + four * value[j + 3, c])
                 for lane in range(min(LANES, queries - first)):
                     for c in range(WIDTH):
                         out[b, first + lane, h, c] = mixed[c, lane] / total[lane]

@@ -221,7 +221,7 @@ class MultiHeadAttention(nn.Module):
             rows = self._rows(self.key_value(x if memory is None else memory))
             # The choice of queries needs all of them.
             asking = self._rows(self.query(x if last is None or sparse else x[:, -last:]))
-        if not sparse and is_narrow(rows):
+        if not sparse and is_narrow(rows) and (asking is None or asking.shape[1] > 1):
             attended = narrow_attention(rows, asking, causal=self.causal)
         else:
             *own, key, value = self._heads(rows)

@@ -17,14 +17,13 @@ from torch import Tensor, nn
 
 from tisat.nn._kernels import pool, unpool
 from tisat.nn.embedding import TimeConvolution
-from tisat.nn.plain import is_plain
+from tisat.nn.plain import applied, is_plain
 
 
 def halve(x: Tensor) -> Tensor:
     """The maximum over rows ``2 i - 1, 2 i, 2 i + 1``: ``(b, t, D)`` to ``(b, ceil(t / 2), D)``."""
     if is_plain(x):
-        pooled: Tensor = _Pooled.apply(x)  # type: ignore[no-untyped-call]  # torch has none
-        return pooled
+        return applied(_Pooled, x)
     middle = x[:, 0::2]  # rows 2 i
     right = x[:, 1::2]  # rows 2 i + 1: one fewer where t is odd
     left = nn.functional.pad(right[:, : middle.shape[1] - 1], (0, 0, 1, 0), value=-math.inf)  # rows 2 i - 1

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tisat.nn._kernels import drop
-from tisat.nn.plain import is_plain
+from tisat.nn.plain import applied, is_plain
 
 
 def _dropped(x: Tensor, key: int, rate: float) -> Tensor:
@@ -46,8 +46,7 @@ class Dropout(nn.Module):
             return x
         if not is_plain(x):
             return nn.functional.dropout(x, self.rate)
-        dropped: Tensor = _Dropped.apply(x, self.rate)  # type: ignore[no-untyped-call]  # torch has none
-        return dropped
+        return applied(_Dropped, x, self.rate)
 
     def extra_repr(self) -> str:
         """What ``repr`` shows."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tisat.nn.plain import is_plain
+from tisat.nn.plain import applied, is_plain
 
 FEW = 1000  # rows below which the usual product is as quick
 PRODUCT: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # None: torch was built without oneDNN
@@ -41,8 +41,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """``x @ weight.T + bias``."""
     if not _by_onednn(x):
         return functional.linear(x, weight, bias)
-    mapped: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]  # torch has none
-    return mapped
+    if not torch.is_grad_enabled():
+        plain: Tensor = PRODUCT(x, weight, bias, "none", [], None)
+        return plain
+    return applied(_Linear, x, weight, bias)
 
 
 class Linear(nn.Linear):

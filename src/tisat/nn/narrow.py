@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tisat.nn._kernels import WIDTH, attend, gradients
-from tisat.nn.plain import is_plain
+from tisat.nn.plain import applied, is_plain
 
 
 def is_narrow(rows: Tensor) -> bool:
@@ -33,8 +33,7 @@ def narrow_attention(rows: Tensor, query: Tensor | None = None, *, causal: bool 
     causal : bool
         Position i sees positions ``<= i``.
     """
-    attended: Tensor = _Narrow.apply(rows, query, causal)  # type: ignore[no-untyped-call]  # torch has none
-    return attended
+    return applied(_Narrow, rows, query, causal)
 
 
 class _Narrow(torch.autograd.Function):
