@@ -16,7 +16,7 @@ def test_there_are_eight():
     assert len(EXAMPLES) == 8
 
 
-@pytest.mark.filterwarnings("default")  # as where a user starts it: what is said is said, and it goes on
+@pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")  # said, and it goes on
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_it_runs(file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
