@@ -7,7 +7,6 @@ from typing import TypeAlias
 import numpy as np
 
 from tisat._validation import check_integer
-from tisat.errors import ParameterError
 
 Seed: TypeAlias = int | np.random.Generator | None
 
@@ -22,9 +21,5 @@ def generator(seed: Seed, *, whose: str = "tisat") -> np.random.Generator:
     """
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
-    if not isinstance(seed, int | np.integer):
-        raise ParameterError(
-            f"The 'random_state' parameter of {whose} must be an integer >= 0, a numpy Generator or None. "
-            f"Got {seed!r} instead."
-        )
-    return np.random.default_rng(check_integer(seed, "random_state", whose, minimum=0))
+    also = ", a numpy Generator or None"
+    return np.random.default_rng(check_integer(seed, "random_state", whose, minimum=0, also=also))
