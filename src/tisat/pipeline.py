@@ -7,6 +7,7 @@ have no file: transformers of scikit-learn can only be pickled. This module know
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import sklearn.pipeline
 
+from tisat._types import AnyFloats
 from tisat.base import NOMINAL_QUANTILE, Array, Detector
 from tisat.errors import ParameterError, SeriesError
+from tisat.reading.columns import are_names
 from tisat.series import Series, as_many, as_series
 from tisat.watch.short import AlarmsInOneStep
 
@@ -56,9 +59,9 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
         if wrong:
             raise ParameterError(f"A fit parameter of Pipeline must begin with {prefix!r}. Got {wrong[0]!r} instead.")
         many = as_many(series, whose="Pipeline.fit")
+        many = [one.in_order(many[0].channels, whose="Pipeline.fit") for one in many]
         for _, step in self._transformers():
-            tables = [_table(one) for one in many]
-            step.fit(tables[0] if len(tables) == 1 else _stacked(tables), None)
+            step.fit(_table(np.concatenate([one.values for one in many]), many[0].channels), None)
             many = [_through(step, one) for one in many]
         detector.fit(many, **{key.removeprefix(prefix): value for key, value in params.items()})
         return self
@@ -99,28 +102,20 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
         return self.detector, self.prepare(series)  # reasons speak of the channels as the detector sees them
 
 
-def _table(series: Series) -> Any:
+def _table(values: AnyFloats, channels: Sequence[str]) -> Any:
     """A table with names where pandas is there and the channels have some, else the values."""
-    if series.channels == tuple(map(str, range(series.n_channels))):
-        return series.values
+    if not are_names(channels):
+        return values
     try:
         import pandas as pd
     except ImportError:
-        return series.values
-    return pd.DataFrame(series.values, columns=list(series.channels))
-
-
-def _stacked(tables: list[Any]) -> Any:
-    if isinstance(tables[0], np.ndarray):
-        return np.concatenate(tables)
-    import pandas as pd
-
-    return pd.concat(tables, ignore_index=True)
+        return values
+    return pd.DataFrame(values, columns=list(channels))
 
 
 def _through(step: Any, series: Series) -> Series:
     """A series after one transformer."""
-    found = step.transform(_table(series))
+    found = step.transform(_table(series.values, series.channels))
     values = np.asarray(found.toarray() if hasattr(found, "toarray") else found)
     if values.ndim != 2 or len(values) != len(series):
         raise SeriesError(
