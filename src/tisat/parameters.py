@@ -58,48 +58,31 @@ class _Declared:
         vars(instance)[self.parameter.name] = value
 
 
-def _declare(
-    kind: str, default: Any, presets: dict[str, Any], *, none: str | None, doc: str | None, **bounds: Any
-) -> Any:
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    return Parameter(kind, default, presets or None, given or None, none=none, doc=doc)
+BOUNDS = ("above", "at_least", "below", "at_most")
+
+
+def _declare(kind: str, default: Any, *, none: str | None = None, doc: str | None = None, **said: Any) -> Any:
+    """What is no bound among the rest of what was said is a preset with its value."""
+    bounds = {name: said.pop(name) for name in BOUNDS if name in said}
+    return Parameter(kind, default, said or None, bounds or None, none=none, doc=doc)
 
 
 @overload
 def integer(default: int = ..., *, at_least: int | None = ..., at_most: int | None = ..., none: None = ..., doc: str | None = ..., **presets: int) -> int: ...  # fmt: skip
 @overload
 def integer(default: int | None = ..., *, at_least: int | None = ..., at_most: int | None = ..., none: str, doc: str | None = ..., **presets: int | None) -> int | None: ...  # fmt: skip
-def integer(
-    default: Any = NOT_SAID,
-    *,
-    at_least: int | None = None,
-    at_most: int | None = None,
-    none: str | None = None,
-    doc: str | None = None,
-    **presets: Any,
-) -> Any:
+def integer(default: Any = NOT_SAID, **said: Any) -> Any:
     """A whole number; ``none`` says what None means, where it is allowed."""
-    return _declare("integer", default, presets, none=none, doc=doc, at_least=at_least, at_most=at_most)
+    return _declare("integer", default, **said)
 
 
 @overload
 def real(default: float = ..., *, above: float | None = ..., at_least: float | None = ..., below: float | None = ..., at_most: float | None = ..., none: None = ..., doc: str | None = ..., **presets: float) -> float: ...  # fmt: skip
 @overload
 def real(default: float | None = ..., *, above: float | None = ..., at_least: float | None = ..., below: float | None = ..., at_most: float | None = ..., none: str, doc: str | None = ..., **presets: float | None) -> float | None: ...  # fmt: skip
-def real(
-    default: Any = NOT_SAID,
-    *,
-    above: float | None = None,
-    at_least: float | None = None,
-    below: float | None = None,
-    at_most: float | None = None,
-    none: str | None = None,
-    doc: str | None = None,
-    **presets: Any,
-) -> Any:
+def real(default: Any = NOT_SAID, **said: Any) -> Any:
     """A finite number."""
-    bounds = {"above": above, "at_least": at_least, "below": below, "at_most": at_most}
-    return _declare("real", default, presets, none=none, doc=doc, **bounds)
+    return _declare("real", default, **said)
 
 
 def choice(
@@ -115,26 +98,19 @@ def presets(**meanings: str) -> Any:
     return choice(next(iter(meanings)), of=meanings, doc=f"Where the numbers come from. {doc}.")
 
 
-def flag(default: Any = NOT_SAID, *, doc: str | None = None, **presets: bool) -> Any:
+def flag(default: Any = NOT_SAID, **said: Any) -> Any:
     """True or False."""
-    return _declare("flag", default, presets, none=None, doc=doc)
+    return _declare("flag", default, **said)
 
 
-def integers(
-    default: Any = NOT_SAID,
-    *,
-    at_least: int | None = None,
-    at_most: int | None = None,
-    doc: str | None = None,
-    **presets: tuple[int, ...],
-) -> Any:
+def integers(default: Any = NOT_SAID, **said: Any) -> Any:
     """At least one whole number, in a tuple."""
-    return _declare("integers", default, presets, none=None, doc=doc, at_least=at_least, at_most=at_most)
+    return _declare("integers", default, **said)
 
 
-def value(default: Any = NOT_SAID, *, none: str | None = None, doc: str | None = None) -> Any:
+def value(default: Any = NOT_SAID, **said: Any) -> Any:
     """Anything; the class checks it in ``_check_parameters``."""
-    return _declare("value", default, {}, none=none, doc=doc)
+    return _declare("value", default, **said)
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(learned,))
@@ -160,11 +136,10 @@ class Parametrized:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         inherited: dict[str, Parameter] = {}
-        for base in reversed(cls.__mro__[1:]):
-            inherited.update(vars(base).get("parameters", {}) if "parameters" in vars(base) else {})
         own: dict[str, Parameter] = {}
         learns: dict[str, Learned] = {}
         for base in reversed(cls.__mro__[1:]):
+            inherited.update(vars(base).get("parameters", {}))
             learns.update(vars(base).get("learns", {}))
         for name, found in list(vars(cls).items()):
             if isinstance(found, Learned):
@@ -239,16 +214,8 @@ def rebuild(cls: type[P], said: Mapping[str, Any], presets: Mapping[str, Any]) -
 
     A number that the preset has changed since is set explicitly, so that an old file means what it meant.
     """
-    # Files of version 0.1 say None where the preset decides.
-    known = {
-        name: given
-        for name, given in said.items()
-        if not (
-            given is None and name in cls.parameters and cls.parameters[name].presets and not cls.parameters[name].none
-        )
-    }
-    made = cls(**known)
-    then = {name: given for name, given in presets.items() if name not in known}
+    made = cls(**said)
+    then = {name: given for name, given in presets.items() if name not in said}
     made.set_params(**{name: given for name, given in then.items() if getattr(made, name, None) != given})
     made._check_parameters()
     return made
