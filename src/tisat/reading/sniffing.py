@@ -62,6 +62,10 @@ class Format:
         """Whether arrow can read the bytes as they are."""
         return self.encoding == "utf-8" and not self.comment and self.text is None
 
+    def is_number(self, cell: str) -> bool:
+        """Whether a cell holds a number as they are written here, or says that it is missing."""
+        return is_number(number_text(cell, self.decimal, self.thousands), decimal=self.decimal)
+
     def said(self) -> dict[str, str]:
         """What is worth remembering for lines that come one by one."""
         usual = {"delimiter": ",", "decimal": ".", "thousands": "", "comment": ""}

@@ -19,8 +19,8 @@ import numpy as np
 from tisat._types import Array
 from tisat.errors import DataFileError, SeriesError
 from tisat.reading.packing import JSON, SHEETS, inner_suffix, open_bytes, problem
-from tisat.reading.sniffing import Format, number_text, open_text, sniff
-from tisat.reading.words import is_missing, is_number, spellings
+from tisat.reading.sniffing import Format, open_text, sniff
+from tisat.reading.words import is_missing, spellings
 
 BLOCK = 1 << 18  # bytes of text parsed at a time; as quick as 1 MiB, and arrow holds up to 32 blocks at once
 GROUPED = "grouped"  # the kind of a column of numbers such as 1,234.5
@@ -76,9 +76,7 @@ def explain(path: Path, *, names: Sequence[str], numeric: Collection[str], form:
             if len(cells) != len(names):
                 return problem(path, cells_expected, f"{len(cells)}", row=row, line=number)
             for name, cell in zip(names, cells, strict=True):
-                if name not in numeric:
-                    continue
-                if not is_number(number_text(cell, form.decimal, form.thousands), decimal=form.decimal):
+                if name in numeric and not form.is_number(cell):
                     return problem(path, f"hold a number in column {name!r}", f"{cell[:40]!r}", row=row, line=number)
             row += 1
     return None
@@ -93,10 +91,7 @@ def stray_cell(path: Path, form: Format, text: Collection[str]) -> DataFileError
     for name in text:
         cells = [row[form.header.index(name)].strip() for row in rows]
         known = [cell for cell in cells if not is_missing(cell)]
-        numbers = sum(
-            is_number(number_text(cell, form.decimal, form.thousands), decimal=form.decimal) for cell in known
-        )
-        if known and numbers > 0.5 * len(known):
+        if known and sum(map(form.is_number, known)) > 0.5 * len(known):
             good.append(name)
     return explain(path, names=form.header, numeric=frozenset(good), form=form) if good else None
 
@@ -214,10 +209,7 @@ def _kind(field: Any, first: Any, form: Format) -> Any:
     if first is None or not pa.types.is_string(field.type):
         return field.type
     cells = [cell for cell in first.column(field.name).to_pylist() if cell is not None]
-    whole = cells and all(
-        is_number(number_text(cell, form.decimal, form.thousands), decimal=form.decimal) for cell in cells
-    )
-    return GROUPED if whole else field.type
+    return GROUPED if cells and all(map(form.is_number, cells)) else field.type
 
 
 @contextmanager
