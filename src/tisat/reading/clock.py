@@ -26,6 +26,7 @@ EPOCHS = (
     (1e14, "microseconds", 10**3),
     (1e17, "nanoseconds", 1),
 )
+MINUTE = 60 * 10**9  # nanoseconds
 EARLIEST, LATEST = np.datetime64("1678-01-01"), np.datetime64("2262-01-01")  # what 64 bits of nanoseconds can hold
 OFFSET = r"(?:Z|z|[+-]\d{2}(?::?\d{2})?)"  # as a pattern of re and of arrow
 _OFFSET = re.compile(OFFSET + "$")
@@ -38,6 +39,11 @@ class Moment(NamedTuple):
     dates: bool  # a date, not a count of seconds from somewhere
     value: float | int  # nanoseconds since 1970 in UTC, or seconds
     offset: int | None = None  # minutes east of UTC the date was written with
+
+    @classmethod
+    def written(cls, local: int, offset: int | None) -> Moment:
+        """A date from nanoseconds on the clock it was written by."""
+        return cls(dates=True, value=local - (offset or 0) * MINUTE, offset=offset)
 
 
 @dataclass(frozen=True)
@@ -57,11 +63,7 @@ def epoch_unit(number: float) -> tuple[str, int] | None:
     >>> epoch_unit(1.77e9), epoch_unit(1_770_000_000_000), epoch_unit(86_400.0)
     (('seconds', 1000000000), ('milliseconds', 1000000), None)
     """
-    found = None
-    for least, name, count in EPOCHS:
-        if number >= least:
-            found = (name, count)
-    return found
+    return next(((name, count) for least, name, count in reversed(EPOCHS) if number >= least), None)
 
 
 def _wrong(time: object) -> SeriesError:
@@ -102,11 +104,8 @@ def read_time(time: object, *, plain: bool = False) -> Moment:
             raise _beyond(time)
         nanoseconds = getattr(time, "nanosecond", 0)  # pandas counts them beyond the microseconds
         naive = np.datetime64(time.replace(tzinfo=None), "us").astype("datetime64[ns]")
-        value = int(naive.astype(np.int64)) + int(nanoseconds)
-        if offset is None:
-            return Moment(dates=True, value=value)
-        minutes = round(offset.total_seconds() / 60)
-        return Moment(dates=True, value=value - minutes * 60 * 10**9, offset=minutes)
+        minutes = None if offset is None else round(offset.total_seconds() / 60)
+        return Moment.written(int(naive.astype(np.int64)) + int(nanoseconds), minutes)
     if isinstance(time, np.datetime64 | datetime.date):
         date: Any = time
         day = np.datetime64(date, "D")
@@ -139,18 +138,13 @@ def _read_text(text: str) -> Moment:
         raise _wrong(text)
     written = _OFFSET.search(text, 10)
     try:
-        if not EARLIEST < np.datetime64(text[:10], "D") < LATEST:
-            raise _beyond(text)
+        day = np.datetime64(text[:10], "D")
         naive = np.datetime64(text[: written.start()].rstrip() if written else text, "ns")
-    except SeriesError:
-        raise
     except (ValueError, OverflowError):
         raise _wrong(text) from None
-    value = int(naive.astype(np.int64))
-    if written is None:
-        return Moment(dates=True, value=value)
-    minutes = offset_minutes(written[0])
-    return Moment(dates=True, value=value - minutes * 60 * 10**9, offset=minutes)
+    if not EARLIEST < day < LATEST:
+        raise _beyond(text)
+    return Moment.written(int(naive.astype(np.int64)), None if written is None else offset_minutes(written[0]))
 
 
 def offset_minutes(text: str) -> int:
@@ -178,7 +172,7 @@ def say(value: float | int, offset: int | None, *, dates: bool) -> str | float:
     """
     if not dates:
         return float(value)
-    local = int(value) + (offset or 0) * 60 * 10**9
+    local = int(value) + (offset or 0) * MINUTE
     unit = next(unit for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if local % size == 0)
     text = str(np.datetime64(local, "ns").astype(f"datetime64[{unit}]"))
     if offset is None:
@@ -217,16 +211,15 @@ def read_times(column: Any, *, name: str = "time") -> Times:
         raise SeriesError(
             f"The timestamps of a series must be dates or numbers. Got {array.dtype} in {name!r} instead."
         )
-    return _mixed(array)
+    return times_of(array.tolist(), read_time)
 
 
 def _nanoseconds(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     known = array[~np.isnat(array)]
-    if len(known):
-        first, last = known.min().astype("datetime64[D]"), known.max().astype("datetime64[D]")
-        for day in (first, last):
-            if not EARLIEST < day < LATEST:
-                raise _beyond(day)
+    for edge in (known.min(), known.max()) if len(known) else ():
+        day = edge.astype("datetime64[D]")
+        if not EARLIEST < day < LATEST:
+            raise _beyond(day)
     return array.astype("datetime64[ns]")
 
 
@@ -247,11 +240,6 @@ def _epochs(array: npt.NDArray[Any], name: str) -> Times:
     else:
         dates = (array.astype(np.int64) * count).view("datetime64[ns]")
     return Times(dates, np.zeros(len(array), dtype=np.int16), f"the column {name!r} counts {word} since 1970")
-
-
-def _mixed(array: npt.NDArray[Any]) -> Times:
-    """Text or objects, each read as a row's time would be."""
-    return times_of(array.tolist(), read_time)
 
 
 def times_of(cells: Sequence[Any], read: Callable[[Any], Moment]) -> Times:

@@ -156,10 +156,7 @@ def _moment(parts: dict[str, str], form: str) -> Moment:
         moment += datetime.timedelta(days=int(parts["j"]) - 1)
     seconds = (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(seconds=1)
     value = seconds * 10**9 + int(parts.get("f", "0").ljust(9, "0"))
-    if "z" not in parts:
-        return Moment(dates=True, value=value)
-    minutes = offset_minutes(parts["z"])
-    return Moment(dates=True, value=value - minutes * 60 * 10**9, offset=minutes)
+    return Moment.written(value, offset_minutes(parts["z"]) if "z" in parts else None)
 
 
 def guess_format(texts: Sequence[str], *, name: str, seen: str | None = None) -> str:

@@ -103,13 +103,12 @@ class Writing:
             return cell
         moment = self._read(cell)
         if self._zone is not None and moment.dates and moment.offset is None:
-            first, second = offsets_of_local(int(moment.value), self._zone)
-            value = int(moment.value) - first * 60 * 10**9
-            offset = first
-            if first > second and value <= self._last:  # the hour that comes twice, for the second time
-                value, offset = int(moment.value) - second * 60 * 10**9, second
-            self._last = max(self._last, value)
-            moment = Moment(dates=True, value=value, offset=offset)
+            local = int(moment.value)
+            first, second = offsets_of_local(local, self._zone)
+            moment = Moment.written(local, first)
+            if first > second and moment.value <= self._last:  # the hour that comes twice, for the second time
+                moment = Moment.written(local, second)
+            self._last = max(self._last, int(moment.value))
         return say(moment.value, moment.offset, dates=moment.dates)
 
 

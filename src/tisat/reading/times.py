@@ -78,10 +78,8 @@ def read_time_columns(
         guessed = guess_format(column.to_pylist(), name=named, seen=seen)
         found = None if guessed == ISO else guessed
     form = time_format or found
-    if form is None:
+    if form is None or pa.types.is_temporal(column.type):  # a date already, whatever was said of text
         times = arrow_times(column, name=named)
-    elif pa.types.is_temporal(column.type):
-        times = arrow_times(column, name=named)  # a date already, whatever was said of text
     else:
         times = times_of(column.to_pylist(), DateReader(form))
     if timezone is not None:
