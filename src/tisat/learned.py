@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -95,15 +95,20 @@ def check_arrays(
     tisat.errors.ArtefactError: The 'w_' of Linear must have shape (window, C) = (3, 2). Got (4, 2) instead.
     """
     wanted = {name: one for name, one in table.items() if one.shape is not None}
-    for name in arrays:
-        if name not in wanted:
-            raise ArtefactError(f"The state of {whose} must hold what it learns. Got {str(name)[:40]!r} besides.")
+    _check_names(arrays, wanted, whose)
     for name, one in wanted.items():
-        if name not in arrays:
-            raise ArtefactError(f"The state of {whose} must hold {name!r}. There is none.")
         _check_shape(name, one, arrays[name], sizes, whose)
     for name, one in wanted.items():  # when every size is known
         _check_range(name, one, arrays[name], sizes, whose)
+
+
+def _check_names(found: Collection[str], wanted: Collection[str], whose: str) -> None:
+    for name in found:
+        if name not in wanted:
+            raise ArtefactError(f"The state of {whose} must hold what it learns. Got {str(name)[:40]!r} besides.")
+    for name in wanted:
+        if name not in found:
+            raise ArtefactError(f"The state of {whose} must hold {name!r}. There is none.")
 
 
 def _check_shape(name: str, one: Learned, array: npt.NDArray[Any], sizes: dict[str, int], whose: str) -> None:
@@ -142,12 +147,8 @@ def check_values(
 ) -> None:
     """Refuse plain values that are not as declared, by their annotations."""
     wanted = [name for name, one in table.items() if one.shape is None]
-    for name in plain:
-        if name not in wanted:
-            raise ArtefactError(f"The state of {whose} must hold what it learns. Got {str(name)[:40]!r} besides.")
+    _check_names(plain, wanted, whose)
     for name in wanted:
-        if name not in plain:
-            raise ArtefactError(f"The state of {whose} must hold {name!r}. There is none.")
         allowed = TYPES.get(hints.get(name, ""))
         value = plain[name]
         wrong = allowed is not None and (

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat._types import Array, Flags
+from tisat.events import events_from_labels
 from tisat.series import Series
 
 Stamp: TypeAlias = str | float | None
@@ -131,9 +132,7 @@ def silences(series: Series) -> list[Silence]:
     """The channels that were missing for longer than they may be carried, in the order in which that was noticed."""
     found = []
     for c, channel in enumerate(series.channels):
-        missing = np.isnan(series.values[:, c])
-        edges = np.flatnonzero(np.diff(missing.view(np.int8), prepend=np.int8(0), append=np.int8(0)))
-        for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        for start, stop in events_from_labels(np.isnan(series.values[:, c])).tolist():
             if stop - start > MAX_GAP:
                 until = stop if stop < len(series) else None
                 noticed = start + MAX_GAP
@@ -172,10 +171,6 @@ class CarryForward:
     def __call__(self, row: Array) -> Array:
         """The row ``(C,)`` with what is missing filled in as far as it may be; NaN stays where it may not."""
         missing = np.isnan(row)
-        if not self._since and not missing.any():
-            self._last = row
-            self._age[:] = 0
-            return row
         self._age[missing] += 1
         self._age[~missing] = 0
         self._last = np.where(missing, self._last, row)
