@@ -79,6 +79,12 @@ def _look_outside() -> None:
         add(target)
 
 
+def _knows(name: str) -> bool:
+    if name not in DETECTORS:
+        _look_outside()
+    return name in DETECTORS
+
+
 def add(target: str) -> str:
     """Register the class that ``"module:Class"`` or ``"name=module:Class"`` means, and give back its name.
 
@@ -119,9 +125,7 @@ def resolve(name: str) -> type[Any]:
     >>> resolve("random-guess").__name__
     'RandomGuess'
     """
-    if name not in DETECTORS:
-        _look_outside()
-    if name not in DETECTORS:
+    if not _knows(name):
         raise ParameterError(f"The detector must be one of {', '.join(DETECTORS)}. Got {name!r} instead.")
     module, _, attribute = DETECTORS[name].partition(":")
     found: type[Any] = getattr(import_module(module), attribute)
@@ -158,9 +162,7 @@ def register(name: str, cls: type[Any]) -> None:
 def from_document(document: Mapping[str, Any], tensors: Mapping[str, Any], *, path: object) -> Any:
     """The fitted detector whose file holds these; only registered classes are made."""
     name = document.get("detector")
-    if isinstance(name, str) and name not in DETECTORS:
-        _look_outside()
-    if not isinstance(name, str) or name not in DETECTORS:
+    if not isinstance(name, str) or not _knows(name):
         raise ArtefactError(
             f"The model file {str(path)!r} must hold a registered detector. Got {name!r} instead; a detector of your own is told with --import module:Class."
         )
