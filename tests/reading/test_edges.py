@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tisat import Series
 from tisat.errors import InputError
 from tisat.reading.clock import Times, read_time, read_times, say
-from tisat.reading.columns import clock_like, order_of
+from tisat.reading.columns import clock_like, order_of, time_columns
 from tisat.reading.dates import DateReader, check_format, guess_format
 from tisat.reading.durations import nanoseconds_of
 from tisat.reading.files import Reading, check_file
-from tisat.reading.lines import Writing, time_columns
+from tisat.reading.lines import Writing
 from tisat.reading.sniffing import sniff
 from tisat.reading.times import arrow_times, in_time_order, is_time_of_day
 from tisat.reading.words import is_number
@@ -213,8 +213,11 @@ def test_channels_go_by_name_or_by_number():
                          (("a", "flow", "z"), "Missing: none; not known to it: z. Extra columns can be left out")):  # fmt: skip
         with pytest.raises(InputError, match=said):
             order_of(given_, ("a", "flow"), whose="m")
-    assert time_columns(["Date", "Time", "a"], "Date+Time", ["a"]) == ("Date", "Time")
-    assert time_columns(["when", "a"], "when", ["a"]) == ("when",)
+    names = ["Date", "Time", "ts"]
+    assert time_columns(names, "Date+Time", []) == time_columns(names, None, names) == ("Date", "Time")
+    assert time_columns([*names, "Date+Time"], "Date+Time", names) == ("Date+Time",)
+    assert time_columns(names, None, ["ts"]) == ("Date",), "the first that is called like a time"
+    assert time_columns(["when"], "when", []) == ("when",)
     assert time_columns(["a"], None, ["a"]) == ()
 
 

@@ -152,7 +152,9 @@ def test_a_fleet_without_a_roll_call_goes_on_without_one(watch, tmp_path):
 def test_lines_of_a_fleet_are_refused_and_counted(watch, tmp_path):
     fleet = FleetLines(watch)
     fleet.update(("a", [0.1, 0.2]), 60.0)
-    assert fleet.refuse("because").to_json() == {**fleet.refuse("because").to_json(), "entity": "", "status": "refused", "reason": "because"}  # fmt: skip
+    assert fleet.refuse("because").reason == "because"
+    answer = judge_line(fleet, LineReader(CHANNELS, how=Reading(entity="machine")), b"1,2", 7)
+    assert (answer["line"], answer["entity"], answer["status"]) == (7, "", "refused")
     assert (fleet.rows, fleet.tally.refused, fleet.alarm, fleet.silent) == (3, 2, [], ())
     assert fleet.calibration == watch.calibration
     fleet.snapshot(tmp_path / "s", note={"lines": 3})

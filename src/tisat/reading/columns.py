@@ -177,7 +177,9 @@ class Roles:
             choose(columns, wanted, ())  # refuses a column that is not there
         left = {*drop, entity}
         free = [column for column in columns if column not in left]
-        self.times = _time_columns(free, time, numeric or {})
+        self.times = time_columns(free, time, [column for column in free if (numeric or {}).get(column) is False])
+        for name in self.times:
+            choose(free, name, ())
         self.time = self.times[0] if len(self.times) == 1 else None
         self.label = choose(free, label, LABEL_NAMES)
         others = {*self.times, self.label}
@@ -186,15 +188,13 @@ class Roles:
             raise SeriesError(f"A table must have at least one column of values. Got only {list(columns)!r}.")
 
 
-def _time_columns(columns: Sequence[str], time: str | None, numeric: Mapping[str, bool]) -> tuple[str, ...]:
-    """The column of the time, or those of a date and a time of the day; none where there is none."""
-    if time is not None and time not in columns and "+" in time:
-        pair = tuple(part.strip() for part in time.split("+", 1))
-        return tuple(found for part in pair if (found := choose(columns, part, ())) is not None)
-    if time is None:
-        words = [column for column in columns if numeric.get(column) is False]
-        day, clock = choose(words, None, DATE_NAMES), choose(words, None, CLOCK_NAMES)
-        if day is not None and clock is not None:
-            return (day, clock)
-    found = choose(columns, time, TIME_NAMES)
+def time_columns(columns: Sequence[str], told: str | None, words: Sequence[str]) -> tuple[str, ...]:
+    """The column of the time, or of the ``words`` a date and a time of the day; none where there is none. What was told is not looked for."""
+    if told is not None:
+        two = "+" in told and told not in columns
+        return tuple(part.strip() for part in told.split("+", 1)) if two else (told,)
+    day, clock = choose(words, None, DATE_NAMES), choose(words, None, CLOCK_NAMES)
+    if day is not None and clock is not None:
+        return (day, clock)
+    found = choose(columns, None, TIME_NAMES)
     return () if found is None else (found,)

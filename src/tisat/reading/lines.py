@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tisat.errors import SeriesError
 from tisat.reading.clock import Moment, read_time, say
-from tisat.reading.columns import CLOCK_NAMES, DATE_NAMES, TIME_NAMES, choose
 from tisat.reading.dates import ISO, DateReader
 from tisat.reading.files import Reading
 from tisat.reading.sniffing import COMMENTS, DELIMITERS, is_unit, number_text, sign
@@ -110,23 +109,3 @@ class Writing:
                 moment = Moment.written(local, second)
             self._last = max(self._last, int(moment.value))
         return say(moment.value, moment.offset, dates=moment.dates)
-
-
-def time_columns(names: Iterable[str], told: str | None, channels: Sequence[str]) -> tuple[str, ...]:
-    """The column of the time among the names of a row, or those of a date and a time of the day; none where there is none.
-
-    Examples
-    --------
-    >>> time_columns(["Date", "Time", "flow"], None, ["flow"]), time_columns(["ts", "flow"], None, ["flow"])
-    (('Date', 'Time'), ('ts',))
-    """
-    free = [name for name in names if name not in channels]
-    if told is not None:
-        if told in free or "+" not in told:
-            return (told,)
-        return tuple(part.strip() for part in told.split("+", 1))
-    day, clock = choose(free, None, DATE_NAMES), choose(free, None, CLOCK_NAMES)
-    if day is not None and clock is not None:
-        return (day, clock)
-    found = choose(free, None, TIME_NAMES)
-    return () if found is None else (found,)

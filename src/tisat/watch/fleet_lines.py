@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,6 @@ from tisat.watch.verdict import Verdict
 from tisat.watch.watch import Watch
 
 
-@dataclass(frozen=True)
-class NamedVerdict:
-    """A verdict that says whose it is."""
-
-    verdict: Verdict
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"entity": self.verdict.entity, **self.verdict.to_json()}
-
-
 class FleetLines:
     """A fleet, row by row, as :func:`tisat.watch.lines.watch_lines` takes a monitor: machines enrol with their first row.
 
@@ -34,7 +23,7 @@ class FleetLines:
     >>> import numpy as np
     >>> watch = Watch("random-guess", budget="1/250 instants", rule="threshold").fit(np.zeros((5000, 1)))
     >>> fleet = FleetLines(watch)
-    >>> [fleet.update((name, [0.0])).to_json()["entity"] for name in ("a", "b", "a")], len(fleet.fleet)
+    >>> [fleet.update((name, [0.0])).entity for name in ("a", "b", "a")], len(fleet.fleet)
     (['a', 'b', 'a'], 2)
     """
 
@@ -54,15 +43,15 @@ class FleetLines:
         found._refused = int(note.pop("refused", 0))
         return found, note
 
-    def update(self, row: tuple[str, Any], time: object = None) -> NamedVerdict:
+    def update(self, row: tuple[str, Any], time: object = None) -> Verdict:
         """The verdict on ``(machine, row)``."""
         entity, values = row
-        return NamedVerdict(self.fleet.judge([(entity, values, time)])[0])
+        return self.fleet.judge([(entity, values, time)])[0]
 
-    def refuse(self, reason: str, time: object = None) -> NamedVerdict:
+    def refuse(self, reason: str, time: object = None) -> Verdict:
         """The verdict on a line that could not be read."""
         self._refused += 1
-        return NamedVerdict(Verdict(row=-1, status="refused", time=time, reason=reason))
+        return Verdict(row=-1, status="refused", time=time, reason=reason)
 
     def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
         """Keep the state of every machine in one file."""

@@ -26,9 +26,9 @@ from typing import IO, Any
 from tisat._validation import check_integer
 from tisat.errors import InputError, SeriesError
 from tisat.missing import Silence
-from tisat.reading.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of
+from tisat.reading.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of, time_columns
 from tisat.reading.files import Reading
-from tisat.reading.lines import SHOWN, Writing, time_columns
+from tisat.reading.lines import SHOWN, Writing
 from tisat.watch.fleet_lines import FleetLines
 from tisat.watch.monitor import Monitor
 
@@ -75,7 +75,7 @@ class LineReader:
         self._writing = Writing(how or Reading())
         self._time = self._writing.how.time
         self._entity = self._writing.how.entity
-        self._times = () if header is None else time_columns(header, self._time, self.channels)
+        self._times = () if header is None else self._time_columns(header)
         self._ignore = frozenset(self._writing.how.drop)
         self._ignore_extra = ignore_extra
         self._begun = header is not None
@@ -112,6 +112,10 @@ class LineReader:
         """What the lines are encoded in."""
         return self._writing.encoding
 
+    def _time_columns(self, names: Iterable[str]) -> tuple[str, ...]:
+        free = [name for name in names if name not in self.channels]
+        return time_columns(free, self._time, free)
+
     def _is_other(self, name: str, times: Sequence[str]) -> bool:
         """Whether a name is the time's, the labels' or one to leave out, and not a channel's."""
         if name in self.channels:
@@ -122,7 +126,7 @@ class LineReader:
 
     def _check_names(self, header: list[str]) -> list[str]:
         try:
-            self._times = time_columns(header, self._time, self.channels)
+            self._times = self._time_columns(header)
             for name in (*self._times, *(() if self._entity is None else (self._entity,))):
                 choose(header, name, ())
             names = [name for name in header if not self._is_other(name, self._times)]
@@ -178,7 +182,7 @@ class LineReader:
             ) from None
         if isinstance(row, list):
             return row, None
-        times = time_columns(row, self._time, self.channels)  # this line's: the next may be csv again
+        times = self._time_columns(row)  # this line's: the next may be csv again
         values = {name: value for name, value in row.items() if not self._is_other(name, times)}
         unknown = [name for name in values if name not in self.channels]
         if self._ignore_extra:
@@ -208,13 +212,13 @@ def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, n
         read = reader(text)
         if read is None:
             return None
-        verdict: Any = monitor.update(*read)
-        answer = verdict.to_json()
+        verdict = monitor.update(*read)
     except HeaderError:
         raise
     except InputError as error:
-        answer = monitor.refuse(str(error)).to_json()
-    return {"line": number, **answer}
+        verdict = monitor.refuse(str(error))
+    named = {"entity": verdict.entity} if isinstance(monitor, FleetLines) else {}
+    return {"line": number, **named, **verdict.to_json()}
 
 
 @dataclass
