@@ -2,18 +2,21 @@
 
 import asyncio
 import datetime
+import http.client
 import json
 from types import SimpleNamespace
 
 import pytest
 
 from serve.conftest import START, plant_rows
+from tisat.cli.serve_people import ask
 from tisat.errors import InputError
 from tisat.serve.service import BusyError, Service
 from tisat.serve.sinks.message import Message
 from tisat.serve.sources.mqtt import Broker, MqttSink, MqttSource
 from tisat.serve.sources.nats import NatsSource
-from tisat.serve.sources.samples import Samples
+from tisat.serve.sources.promql import PromQL
+from tisat.serve.sources.samples import Sample, Samples
 from tisat.serve.structs import Row
 
 
@@ -217,3 +220,44 @@ def test_samples_are_asked_for_by_their_real_part(engine_in, tmp_path, monkeypat
     service.stop()
     assert source.refused == 0
     assert service.engine.cells["p1"].at == (START + 120) * 10**9
+
+
+def test_rows_that_a_busy_service_turns_away_are_kept_and_go_first(engine_in, tmp_path):
+    service = Service(engine_in(tmp_path)).start()
+    samples = Samples(name="s", group="main", lateness=0.0)
+    samples._service = service
+    samples._begin()
+    ingest = service.ingest
+    rows = [
+        [Sample("p1", channel, (START + 60 * k) * 10**9, value) for channel, value in zip(("temp", "flow", "power"), row, strict=True)]
+        for k, row in enumerate(plant_rows(3).tolist())
+    ]  # fmt: skip
+    assert samples.take(rows[0]) == 1
+
+    def busy(_):
+        raise BusyError("No room.", 1)
+
+    service.ingest = busy
+    for call in (lambda: samples.take(rows[1]), samples.tidy):
+        with pytest.raises(BusyError):
+            call()
+    assert service.engine.store.read("SELECT count(*) FROM samples WHERE newest >= ?", ((START + 60) * 10**9,)) == [(1,)], "not forgotten"  # fmt: skip
+    service.ingest = ingest
+    assert samples.take(rows[1]) == 1, "sent again: its samples are late, its row was kept"
+    assert samples.take(rows[2]) == 1
+    samples.tidy()
+    assert service.engine.store.read("SELECT count(*) FROM samples") == [(0,)]
+    service.stop()
+    assert service.engine.counts["ok"] + service.engine.counts["warming up"] == 3
+    assert service.engine.cells["p1"].at == (START + 120) * 10**9
+
+
+def test_a_server_that_speaks_no_http_is_one_sentence(monkeypatch):
+    def nonsense(*_, **__):
+        raise http.client.BadStatusLine("SSH-2.0")
+
+    monkeypatch.setattr("urllib.request.urlopen", nonsense)
+    with pytest.raises(InputError, match=r"must answer. It does not: BadStatusLine: SSH-2.0"):
+        PromQL(name="p", url="http://127.0.0.1:22", queries={"a": "b"}).ask("b", 0.0, 1.0)
+    with pytest.raises(InputError, match=r"Nothing answers at http://127.0.0.1:22"):
+        ask("http://127.0.0.1:22", "/api/v1/proposals")

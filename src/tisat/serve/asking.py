@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Mapping
+from http.client import HTTPException
 
 from tisat.errors import InputError
 
@@ -16,8 +17,11 @@ def check_address(url: str, what: str) -> str:
 
 
 def ask(url: str, headers: Mapping[str, str], body: bytes | None = None, *, timeout: float, most: int = 1) -> bytes:
-    """At most ``most`` bytes of the answer; a body is posted."""
+    """At most ``most`` bytes of the answer; a body is posted. Whatever goes wrong on the way is an OSError."""
     request = urllib.request.Request(url, body, {"User-Agent": "tisat", **headers})  # noqa: S310 - the scheme was checked
-    with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
-        content: bytes = answer.read(most)
-        return content
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
+            content: bytes = answer.read(most)
+            return content
+    except HTTPException as error:  # what answers speaks no HTTP, or leaves in the middle of it
+        raise OSError(f"{type(error).__name__}: {error}") from None

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tisat.errors import TisatError
 from tisat.reading.clock import say
 from tisat.serve.part import ThreadedPart
 from tisat.serve.structs import Row
@@ -129,6 +130,7 @@ class Samples(ThreadedPart):
         super().__init__()
         self._lock = threading.Lock()
         self._routes: dict[object, tuple[str, str] | None] = {}
+        self._unsent: list[tuple[str, int, dict[str, float]]] = []  # rows that were closed and not taken yet
         self.batches = self.counters = 0
 
     def _begin(self) -> None:
@@ -197,20 +199,32 @@ class Samples(ThreadedPart):
             return self._send(self.assembler.add(samples))
 
     def _send(self, rows: list[tuple[str, int, dict[str, float]]]) -> int:
-        if rows:
-            self._service.ingest([Row(entity, dict(values), _date(at), self._home.name) for entity, at, values in rows])
-        return len(rows)
+        """Judge rows; those that are not taken now (busy, or the disk is full) are kept and go first next time."""
+        self._unsent += rows
+        if self._unsent:
+            home = self._home.name
+            self._service.ingest([Row(entity, dict(values), _date(at), home) for entity, at, values in self._unsent])
+        sent, self._unsent = len(self._unsent), []
+        return sent
 
     def _run(self) -> None:
         while not self._end.wait(1.0):
-            with self._lock:
-                self._send(self.assembler.idle(self._patience))
-                oldest = self.assembler.oldest
-                floor = 2**63 - 1 if oldest is None else oldest
-                if self.batches:
-                    with self._service.engine.store.writing() as write:
-                        write.execute("DELETE FROM samples WHERE source = ? AND newest < ?", (self.name, floor))
-                    self.batches = 0 if oldest is None else self.batches
+            try:
+                self.tidy()
+                self.error = ""
+            except TisatError as error:  # in a moment again
+                self._trouble(str(error))
+
+    def tidy(self) -> None:
+        """Judge the rows of entities that have fallen silent, and forget samples whose rows were judged."""
+        with self._lock:
+            self._send(self.assembler.idle(self._patience))
+            oldest = self.assembler.oldest
+            floor = 2**63 - 1 if oldest is None else oldest
+            if self.batches:
+                with self._service.engine.store.writing() as write:
+                    write.execute("DELETE FROM samples WHERE source = ? AND newest < ?", (self.name, floor))
+                self.batches = 0 if oldest is None else self.batches
 
 
 def _date(at: int) -> str:
