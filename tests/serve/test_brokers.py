@@ -6,6 +6,7 @@ import http.client
 import json
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from serve.conftest import START, plant_rows
@@ -13,6 +14,7 @@ from tisat.cli.serve_people import ask
 from tisat.errors import InputError
 from tisat.serve.service import BusyError, Service
 from tisat.serve.sinks.message import Message
+from tisat.serve.sources.kafka import row_of
 from tisat.serve.sources.mqtt import Broker, MqttSink, MqttSource
 from tisat.serve.sources.nats import NatsSource
 from tisat.serve.sources.promql import PromQL
@@ -77,7 +79,7 @@ def test_rows_by_topic_are_taken_and_what_is_none_is_counted(mqtt):
     assert ("subscribe", "plant/+", 1) in source._client.done
     say(source, "plant/p1", b'{"temp": 1.5, "time": 1770000000}')
     say(source, "elsewhere/p1", b'{"temp": 1.5}')
-    for bad in (b"1.5", b"{", b'{"temp": "hot"}', b'{"temp": [1]}', b'{"time": {}}'):
+    for bad in (b"1.5", b"{", b'{"temp": "hot"}', b'{"temp": [1]}', b"[" * 100_000):
         say(source, "plant/p1", bad)
     assert source._service.rows == [Row("p1", {"temp": 1.5}, 1770000000)]
     assert source.report() == {"messages": 1, "refused": 5, "connected": 1.0}
@@ -158,7 +160,8 @@ class Jet:
 def test_a_stream_is_read_once_from_where_it_was_left(engine_in, tmp_path, monkeypatch):
     monkeypatch.setattr("tisat.serve.sources.nats.AGAIN", 0.0)
     values = [json.dumps({"values": row, "time": START + 60 * k}).encode() for k, row in enumerate(plant_rows(4).tolist())]  # fmt: skip
-    mine = [("e1", values[0]), ("other", values[0]), ("e1", b"\xff"), ("e1", values[1]), ("e1", values[2])]
+    deep = b'{"x": ' + b"[" * 100_000
+    mine = [("e1", values[0]), ("other", values[0]), ("e1", deep), ("e1", values[1]), ("e1", values[2])]
     engine = engine_in(tmp_path)
     engine.accepts = lambda name: "not here" if name == "other" else ""
     service = Service(engine)
@@ -261,3 +264,11 @@ def test_a_server_that_speaks_no_http_is_one_sentence(monkeypatch):
         PromQL(name="p", url="http://127.0.0.1:22", queries={"a": "b"}).ask("b", 0.0, 1.0)
     with pytest.raises(InputError, match=r"Nothing answers at http://127.0.0.1:22"):
         ask("http://127.0.0.1:22", "/api/v1/proposals")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff", b"[]", b'{"values": "x"}', b'{"values": [1]}', b'{"x": ' + b"[" * 100_000]
+)
+def test_a_message_that_is_no_row_is_a_value_error(content):
+    with pytest.raises((ValueError, msgspec.DecodeError)):
+        row_of(content, "", None)

@@ -46,7 +46,10 @@ def row_of(content: bytes, entity: str, stamp: int | None) -> Row:
     >>> row_of(b'{"values": [1.5], "time": 1770000000}', "pump-1", None)
     Row(entity='pump-1', values=[1.5], time=1770000000, group='')
     """
-    value = _decode(content)
+    try:
+        value = _decode(content)
+    except RecursionError:
+        raise ValueError("a row must not be nested") from None
     name = value.entity or entity
     if not name:
         raise ValueError("a row must say its entity, or its message must have it as key")

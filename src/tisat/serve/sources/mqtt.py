@@ -111,7 +111,7 @@ class MqttSource:
                 self._take(found.groupdict(), bytes(message.payload))
                 self.messages += 1
                 return
-            except (msgspec.DecodeError, InputError, ValueError, TypeError, OverflowError):
+            except (msgspec.DecodeError, InputError, ValueError, TypeError, OverflowError, RecursionError):
                 self.refused += 1
                 return
             except TisatError:
