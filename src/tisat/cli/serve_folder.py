@@ -109,7 +109,6 @@ def replay(
 
     from tisat.errors import InputError
     from tisat.many import find_machines
-    from tisat.reading.clock import read_time
     from tisat.serve.replay import of_series, replay, stored
     from tisat.watch import Watch
 
@@ -119,11 +118,7 @@ def replay(
         )
     watch = Watch.load(model, budget=budget)
     if data is not None:
-        span = {
-            name: None if text is None else float(read_time(text).value) * 1e-9
-            for name, text in (("start", start), ("stop", stop))
-        }
-        rows: Any = stored(data, match=match, **span)
+        rows: Any = stored(data, match=match, start=_seconds(start), stop=_seconds(stop))
     else:
         told = {**watch.reading, "entity": entity}
         rows = of_series(machine.read(told) for machine in find_machines(files or [], told))
@@ -140,3 +135,13 @@ def replay(
         )
     known = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()) if word not in ("saves", "enrolled"))
     typer.echo(f"{len(alarms)} alarm{'s' * (len(alarms) != 1)} at {watch.calibration.budget}; rows: {known or 'none'}")
+
+
+def _seconds(text: str | None) -> float | None:
+    """A time as typed, in seconds since 1970 or on the entities' own clock."""
+    from tisat.reading.clock import read_time
+
+    if text is None:
+        return None
+    moment = read_time(text)
+    return float(moment.value) * (1e-9 if moment.dates else 1.0)

@@ -324,15 +324,16 @@ def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:
     groups = groups_of(config)
     said = []
     engine = service.engine
+    with engine.lock:
+        for group in groups:
+            if group.name not in engine.groups:  # it may be refused: nothing has changed yet
+                engine.add_group(group)
+                said.append(f"group {group.name} is new")
     for part in service.parts:
         part.stop()
     with engine.lock:
         for group in groups:
-            known = engine.groups.get(group.name)
-            if known is None:
-                engine.add_group(group)
-                said.append(f"group {group.name} is new")
-                continue
+            known = engine.groups[group.name]
             for name in LIVE:
                 if getattr(known, name) != getattr(group, name):
                     setattr(known, name, getattr(group, name))
