@@ -186,3 +186,65 @@ def test_detectors_are_listed_with_what_they_need():
     found = json.loads(tisat("detectors", "--json").out)
     assert "prism" in json.dumps(found)
     assert "prism" in tisat("detectors").out
+
+
+def test_fitting_says_what_does_not_fit_together(plant, tmp_path):
+    fit = ("fit", plant / "week.csv", "--detector", "last-value", "--out")
+    for words, must in (
+        ((tmp_path / "no" / "m.tisat",), "folder of --out must exist"),
+        ((tmp_path / "m", "--checkpoint", tmp_path / "c"), "must be a neural one to keep checkpoints"),
+        ((tmp_path / "m", "--engine", "inline"), "--engine is for many models"),
+        ((tmp_path / "m", "--group-by", "columns"), "--group-by is for a model of each machine"),
+        ((plant / "week.csv", "--each"), "--out must be a folder with --each"),
+    ):
+        assert must in tisat(*fit, *words).error
+    odd = tmp_path / "odd.csv"
+    odd.write_text("unique_id,flow\n.hidden,1\n.hidden,2\n")
+    assert "must do as the name of a file with --each. Got '.hidden'" in tisat("fit", odd, "--each", "--detector", "last-value", "--out", tmp_path / "models").error  # fmt: skip
+    found = json.loads(tisat(*fit, tmp_path / "m.tisat", "--json").out)
+    assert found["budget"] == Watch.load(tmp_path / "m.tisat").calibration.budget
+
+
+def test_a_machine_that_cannot_be_fitted_is_told_and_the_others_are_kept(plant, tmp_path):
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "a.csv").write_text(rows(300, 1))
+    (tmp_path / "some" / "b.csv").write_text(rows(2, 1))
+    words = ("fit", tmp_path / "some", "--each", "--detector", "last-value", "--out", tmp_path / "models")
+    told = tisat(*words)
+    assert told.code == 1
+    assert "1 models of 2 machines written" in told.out
+    assert "The same command again repeats these alone" in told.err
+    assert {row["machine"]: bool(row["trouble"]) for row in json.loads(tisat(*words, "--json").out)} == {"a": False, "b": True}  # fmt: skip
+    assert sorted(file.name for file in (tmp_path / "models").glob("*.tisat")) == ["a.tisat"]
+
+
+def test_alarms_and_lines_say_what_does_not_fit_together(plant, tmp_path):
+    model = ("--model", plant / "m.tisat")
+    assert "--picture must end in .png" in tisat("alarm", *model, plant / "new.csv", "--picture", "a.txt").error
+    assert "--html draws one machine. Got 2" in tisat("alarm", *model, plant / "many", "--html", tmp_path / "a.html").error  # fmt: skip
+    watching = CliRunner().invoke(app, ["watch", *map(str, model)], input="time,flow,heat\n60,x,y\n")
+    assert "Not one row could be judged" in str(watching.exception)
+    many = CliRunner().invoke(app, ["watch", *map(str, model), "--entity", "m", "--name", "a"], input="m,flow,heat\n")
+    assert "--name is for one machine" in str(many.exception)
+
+
+def test_scores_in_files_must_be_vectors_of_numbers(tmp_path):
+    from tisat.cli._score_files import _archive, _numpy, _vector
+
+    np.savez(tmp_path / "a.npz", scores=np.arange(3.0)[:, None], other=np.zeros((2, 2)))
+    (found,) = _archive(tmp_path / "a.npz", None, ("scores",), "scores").values()
+    assert found.values.tolist() == [0.0, 1.0, 2.0]
+    np.savez(tmp_path / "none.npz")
+    (tmp_path / "bad.npy").write_bytes(b"nonsense")
+    for call, must in (
+        (lambda: _archive(tmp_path / "a.npz", "third", (), "scores"), "have an array 'third'. Got scores, other"),
+        (
+            lambda: _archive(tmp_path / "a.npz", "other", (), "scores"),
+            "hold one-dimensional scores in 'other'. Got shape",
+        ),
+        (lambda: _archive(tmp_path / "none.npz", None, (), "scores"), "hold scores. Got no array"),
+        (lambda: _vector(tmp_path / "x", np.array(["a"]), "labels"), "hold one-dimensional labels. Got shape"),
+        (lambda: _numpy(tmp_path / "bad.npy").__enter__(), "be a numpy array of numbers"),
+    ):
+        with pytest.raises(InputError, match=must):
+            call()
