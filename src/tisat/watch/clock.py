@@ -92,14 +92,7 @@ class RowClock:
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on after a restart, as plain values."""
-        return {
-            "dates": self.dates,
-            "last": self.last,
-            "candidate": self.candidate,
-            "confirmed": self.confirmed,
-            "late": self.late,
-            "steps": list(self.steps),
-        }
+        return {name: value for name, value in vars(self).items() if name != "period"} | {"steps": list(self.steps)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from ``state``."""
