@@ -44,8 +44,9 @@ WHERE = ("--model", "m.tisat", "--data", "d")
         ((*WHERE, "--source", "pigeon"), "--source must be kafka or nats"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(words, must):
-    assert must in tisat("serve", *words).error
+def test_what_does_not_fit_together_is_refused(tmp_path, words, must):
+    model = () if "given" in must else ("--model", tmp_path / "m.tisat", "--data", tmp_path / "w")
+    assert must in tisat("serve", *model, *words).error
 
 
 def test_options_become_a_service_that_listens(model, tmp_path, listening, monkeypatch):
