@@ -16,6 +16,7 @@ from tisat.datasets.base import Dataset, entities_of
 from tisat.datasets.cards import Card
 from tisat.datasets.rows import check_binary, check_rows, regular_clock, series_of
 from tisat.reading.packing import problem
+from tisat.reading.sniffing import Format
 from tisat.reading.tables import count_lines, first_lines, gather, text_batches
 from tisat.series import Series
 
@@ -34,7 +35,7 @@ def _read(file: Path, columns: tuple[str, ...]) -> tuple[Array | None, Array]:
             file, f"begin with the columns {TIME}, {columns[0]} to {columns[-1]}", f"{','.join(header)[:60]!r}", line=1
         )
     rows = count_lines(file)
-    table, _ = gather(text_batches(file, names=header, numeric=header, skip=1), rows=rows, numeric=header)
+    table, _ = gather(text_batches(file, Format(tuple(header)), numeric=header), rows=rows, numeric=header)
     if not len(table):
         raise problem(file, "have rows below its header", "none")
     if header[0] != TIME:

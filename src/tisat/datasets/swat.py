@@ -71,16 +71,17 @@ def _find_header(file: Path, lines: list[list[str]], card: Card) -> tuple[int, l
 def _open_log(file: Path, card: Card, *, only: Sequence[str] | None = None) -> tuple[Iterator[Any], int, int]:
     """Batches with these columns (or all), a bound on the rows, and the lines above the first row; a workbook is read as text."""
     written = Format((), text=sheet_text(file)[0] if file.suffix == ".xlsx" else None)
-    lines = first_lines(file, count=HEADER_WITHIN, form=written)
+    lines = first_lines(file, written, count=HEADER_WITHIN)
     if not any(TIME in cells for cells in lines):
-        semicolon = first_lines(file, count=HEADER_WITHIN, delimiter=";", form=written)
+        divided = replace(written, delimiter=";")
+        semicolon = first_lines(file, divided, count=HEADER_WITHIN)
         if any(TIME in cells for cells in semicolon):
-            written, lines = replace(written, delimiter=";"), semicolon
+            written, lines = divided, semicolon
     above, names = _find_header(file, lines, card)
     commas = any(re.fullmatch(r"-?\d+,\d+", cell) for cells in lines[above + 1 :] for cell in cells)
     decimal = "," if written.delimiter == ";" and commas else "."
     form = replace(written, header=tuple(names), skip=above + 1, decimal=decimal)
-    batches = text_batches(file, names=names, numeric=card.channel_names, only=only, form=form)
+    batches = text_batches(file, form, numeric=card.channel_names, only=only)
     return batches, count_lines(file, form), above + 1
 
 

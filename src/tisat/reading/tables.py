@@ -25,13 +25,14 @@ from tisat.reading.words import is_missing, spellings
 BLOCK = 1 << 18  # bytes of text parsed at a time; as quick as 1 MiB, and arrow holds up to 32 blocks at once
 GROUPED = "grouped"  # the kind of a column of numbers such as 1,234.5
 WIDE = 500  # columns beyond which their types are looked at before arrow is asked
+PLAIN = Format(())  # a file of which nothing is known yet
 ROWS = 16_384  # rows of parquet decoded at a time: 51 columns of them are 7 MB
 
 
-def count_lines(path: Path, form: Format | None = None) -> int:
+def count_lines(path: Path, form: Format = PLAIN) -> int:
     """How many lines a text file has; one without a final newline counts too. A bound on its rows."""
     lines, last = 0, b"\n"
-    with open_bytes(path) if form is None else open_text(path, form) as file:
+    with open_text(path, form) as file:
         while block := file.read(BLOCK):
             lines += block.count(b"\n") + block.count(b"\r")  # arrow takes a lone \r for the end of a line too
             last = block[-1:]
@@ -52,22 +53,22 @@ def _cells(path: Path, raw: bytes, *, delimiter: str, row: int | None, line: int
         raise problem(path, "be a table of cells", f"{str(error)[:60]!r}", row=row, line=line) from None
 
 
-def first_lines(path: Path, *, count: int, delimiter: str = ",", form: Format | None = None) -> list[list[str]]:
+def first_lines(path: Path, form: Format = PLAIN, *, count: int) -> list[list[str]]:
     """The cells of the first ``count`` lines, without surrounding spaces."""
     found: list[list[str]] = []
-    with open_bytes(path) if form is None else open_text(path, form) as file:
+    with open_text(path, form) as file:
         for line in range(1, count + 1):
             raw = file.readline(BLOCK)
             if not raw:
                 break
-            found.append([cell.strip() for cell in _cells(path, raw, delimiter=delimiter, row=None, line=line)])
+            found.append([cell.strip() for cell in _cells(path, raw, delimiter=form.delimiter, row=None, line=line)])
     return found
 
 
-def explain(path: Path, *, names: Sequence[str], numeric: Collection[str], form: Format) -> DataFileError | None:
+def explain(path: Path, form: Format, *, numeric: Collection[str]) -> DataFileError | None:
     """Walk through a text file that could not be parsed and find the first row that breaks the rules."""
+    names, row = form.header, 0
     cells_expected = f"have {len(names)} cell{'s' * (len(names) != 1)} in each row"
-    row = 0
     with open_text(path, form) as file:
         for number, raw in enumerate(file, start=1):
             if number <= form.skip or not raw.strip():
@@ -93,17 +94,17 @@ def stray_cell(path: Path, form: Format, text: Collection[str]) -> DataFileError
         known = [cell for cell in cells if not is_missing(cell)]
         if known and sum(map(form.is_number, known)) > 0.5 * len(known):
             good.append(name)
-    return explain(path, names=form.header, numeric=frozenset(good), form=form) if good else None
+    return explain(path, form, numeric=frozenset(good)) if good else None
 
 
 @contextmanager
-def _open_csv(path: Path, form: Format, names: Sequence[str], **convert: Any) -> Iterator[Any]:
+def _open_csv(path: Path, form: Format, **convert: Any) -> Iterator[Any]:
     """Arrow's reader of a text file, batch by batch; ``convert`` says more of what cells become."""
     from pyarrow import csv as arrow_csv
 
     # One thread: with more the reader parses ahead of us, and memory follows the file again.
     read = arrow_csv.ReadOptions(
-        column_names=list(names), skip_rows=form.skip, block_size=form.block, use_threads=False
+        column_names=list(form.header), skip_rows=form.skip, block_size=form.block, use_threads=False
     )
     parse = arrow_csv.ParseOptions(delimiter=form.delimiter)
     become = arrow_csv.ConvertOptions(
@@ -119,38 +120,30 @@ def _open_csv(path: Path, form: Format, names: Sequence[str], **convert: Any) ->
 
 def text_batches(
     path: Path,
+    form: Format,
     *,
-    names: Sequence[str],
     numeric: Collection[str],
     types: dict[str, Any] | None = None,
-    skip: int = 0,
-    delimiter: str = ",",
-    decimal: str = ".",
     only: Sequence[str] | None = None,
-    form: Format | None = None,
 ) -> Iterator[Any]:
     """Record batches of a text file: ``numeric`` columns as float64, the rest as ``types`` says or as text.
 
-    ``only`` leaves out all other columns, though their number is still checked. ``form`` says all of how the file is
-    written, where more is known than ``skip``, ``delimiter`` and ``decimal``.
+    ``only`` leaves out all other columns, though their number is still checked.
     """
     import pyarrow as pa
 
-    form = Format(tuple(names), skip=skip, delimiter=delimiter, decimal=decimal) if form is None else form
     numbers = frozenset(numeric)
     grouped = {name for name, kind in (types or {}).items() if name in numbers and kind == pa.string()}
     plain = numbers - grouped
-    kinds = {name: pa.float64() if name in plain else (types or {}).get(name, pa.string()) for name in names}
+    kinds = {name: pa.float64() if name in plain else (types or {}).get(name, pa.string()) for name in form.header}
     try:
         columns = None if only is None else list(only)
-        with _open_csv(path, form, names, column_types=kinds, include_columns=columns) as reader:
+        with _open_csv(path, form, column_types=kinds, include_columns=columns) as reader:
             for batch in reader:
                 yield _ungroup(batch, grouped, form) if grouped else batch
     except (pa.ArrowInvalid, OSError) as error:
-        found = explain(path, names=names, numeric=numbers, form=form)
-        if found is None:
-            found = problem(path, f"be a table of {len(names)} columns", f"{str(error)[:200]!r}")
-        raise found from None
+        found = explain(path, form, numeric=numbers)
+        raise found or problem(path, f"be a table of {len(form.header)} columns", f"{str(error)[:200]!r}") from None
 
 
 def _ungroup(batch: Any, grouped: Collection[str], form: Format) -> Any:
@@ -179,13 +172,13 @@ def text_schema(path: Path, form: Format) -> dict[str, Any]:
     if len(form.header) > WIDE and _all_plain_numbers(path, form):
         return dict.fromkeys(form.header, pa.float64())
     try:
-        with _open_csv(path, form, form.header) as reader:
+        with _open_csv(path, form) as reader:
             first = next(iter(reader), None) if form.thousands else None
             return {field.name: _kind(field, first, form) for field in reader.schema}
     except (pa.ArrowInvalid, OSError) as error:
         if "Empty CSV file" in str(error):
             raise SeriesError("A table must have at least one row below its header. Got none.") from None
-        found = explain(path, names=form.header, numeric=(), form=form)
+        found = explain(path, form, numeric=())
         raise found or problem(path, "be a table with a header", f"{str(error)[:200]!r}") from None
 
 
@@ -277,7 +270,7 @@ def open_table(file: Path, **how: Any) -> Table:
     text = {name for name, kind in kinds.items() if kind in as_text}
     plain = {name for name in numeric if name not in text}
     types = {name: pa.string() if name in text else kind for name, kind in kinds.items() if name not in plain}
-    batches = text_batches(file, names=form.header, numeric=numeric, types=types, form=form)
+    batches = text_batches(file, form, numeric=numeric, types=types)
     return Table({name: holds[kind] for name, kind in kinds.items()}, batches, count_lines(file, form), form)
 
 
@@ -357,7 +350,8 @@ def read_numbers(path: Path, *, names: Sequence[str], skip: int = 0) -> Array:
     rows = count_lines(path)
     if rows == skip:
         raise problem(path, f"hold rows of {len(names)} numbers", "an empty file")
-    values, _ = gather(text_batches(path, names=names, numeric=names, skip=skip), rows=rows, numeric=names)
+    form = Format(tuple(names), skip=skip)
+    values, _ = gather(text_batches(path, form, numeric=names), rows=rows, numeric=names)
     for start in range(0, len(values), ROWS):
         missing = np.isnan(values[start : start + ROWS])
         if missing.any():
