@@ -21,7 +21,7 @@ from tisat.learned import Learned, check_arrays, check_layout, check_sizes, chec
 from tisat.nominal import MAX_POINTS, spread_stretches
 from tisat.parameters import Parametrized, choice, integer, integers, presets, real
 from tisat.pipeline import Pipeline
-from tisat.suggestions import _rhythm, _span, suggest
+from tisat.suggestions import _rhythm, suggest
 from tisat.watch import Watch
 
 # ------------------------------------------------------------------ files
@@ -295,7 +295,6 @@ def test_rhythms_and_what_has_none():
     for length in (22, 25, 30):
         for _ in range(50):
             assert _rhythm(np.cumsum(rng.normal(size=length)))[0] >= 0.0, "few rows are no reason to fall over"
-    assert [_span(one) for one in (5.0, 90.0, 7200.0, 200_000.0)] == ["5 s", "1.5 min", "2 h", "2.31 d"]
     labelled = tisat.Series(np.sin(t)[:, None], labels=(t > 590))
     assert "It has 1 labelled events" in str(suggest(labelled))
     many = suggest(np.random.default_rng(0).normal(size=(20_000, 1)))

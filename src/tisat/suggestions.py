@@ -16,6 +16,7 @@ from tisat._html import table
 from tisat._types import Array
 from tisat.datasets.looking import Look, look
 from tisat.missing import carry_forward
+from tisat.reading.durations import spelt
 from tisat.series import Series, as_series
 
 FEW_ROWS, MANY_ROWS = 500, 20_000
@@ -131,7 +132,7 @@ def _rhythm(column: Array) -> tuple[float, int]:
 
 def _facts(one: _Traits) -> list[str]:
     found = one.look
-    clock = "no clock, so budgets are in rows" if found.period is None else f"a row every {_span(found.period)}"
+    clock = "no clock, so budgets are in rows" if found.period is None else f"a row every {spelt(found.period)}"
     facts = [f"{found.rows:,} rows of {len(found.channels)} channels, {clock}."]
     lacking = [channel for channel in found.channels if channel.missing > 0.01]
     if lacking:
@@ -151,18 +152,11 @@ def _facts(one: _Traits) -> list[str]:
     if one.tied >= TIED:
         facts.append(f"{one.pair[0]} and {one.pair[1]} move together (correlation {one.tied:.2f}).")
     if one.rhythm >= RHYTHM:
-        every = f"{one.lag} rows" if found.period is None else _span(one.lag * found.period, digits=2)
+        every = f"{one.lag} rows" if found.period is None else spelt(one.lag * found.period, digits=2)
         facts.append(f"There is a rhythm of about {every} (autocorrelation {one.rhythm:.2f}).")
     if found.events:
         facts.append(f"It has {found.events} labelled events: detectors must be fitted on rows without them.")
     return facts
-
-
-def _span(seconds: float, *, digits: int = 3) -> str:
-    for size, name in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.{digits}g} {name}"
-    return f"{seconds:.{digits}g} s"
 
 
 def suggest(data: object) -> Suggestions:

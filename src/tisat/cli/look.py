@@ -10,6 +10,7 @@ import typer
 from tisat.cli._machines import read_machines
 from tisat.cli._options import reads_files, typed
 from tisat.cli._output import JsonFlag, print_json, print_table
+from tisat.reading.durations import spelt
 
 if TYPE_CHECKING:
     from tisat.datasets.looking import Look
@@ -60,17 +61,10 @@ def look(
     )  # fmt: skip
 
 
-def _span(seconds: float) -> str:
-    for size, name in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {name}"
-    return f"{seconds:.3g} s"
-
-
 def _clock(one: Look) -> str:
     if one.first is None or one.period is None:
         return ", no clock"
-    return f", {one.first} to {one.last}, one every {_span(one.period)}".replace("T", " ")
+    return f", {one.first} to {one.last}, one every {spelt(one.period)}".replace("T", " ")
 
 
 def _remarks(one: Look) -> list[str]:
@@ -82,7 +76,7 @@ def _remarks(one: Look) -> list[str]:
     if one.gaps:
         rows = f"{one.rows_missing} rows are missing" if one.rows_missing else "rows are missing"
         found.append(
-            f"{one.gaps} gaps in time, the longest of {_span(one.longest_gap)}; {rows}. Nothing is made up for them."
+            f"{one.gaps} gaps in time, the longest of {spelt(one.longest_gap)}; {rows}. Nothing is made up for them."
         )
     if one.duplicated_rows > 0.01 * one.rows:
         found.append(f"{one.duplicated_rows} rows repeat the row before them in every channel: was the logger stuck?")

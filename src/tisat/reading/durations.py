@@ -82,3 +82,15 @@ def seconds_of(duration: Any, *, name: str = "period", whose: str = "tisat") -> 
     (300.0, 3600.0, 0.25)
     """
     return nanoseconds_of(duration, name=name, whose=whose) / _SECOND
+
+
+def spelt(seconds: float, *, digits: int = 3) -> str:
+    """Seconds for people, in the largest unit up to days that they fill.
+
+    Examples
+    --------
+    >>> spelt(5), spelt(90), spelt(7200), spelt(200_000, digits=2)
+    ('5 s', '1.5 min', '2 h', '2.3 d')
+    """
+    unit = next((name for name in ("d", "h", "min") if seconds >= SECONDS[name]), "s")
+    return f"{seconds / SECONDS[unit]:.{digits}g} {unit}"
