@@ -66,7 +66,7 @@ def change(node: ast.AST) -> ast.AST | None:
             return ast.Return(ast.Constant(None))
         case ast.Constant(value=bool() as value):
             return ast.Constant(not value)
-        case ast.Constant(value=int() | float() as value):
+        case ast.Constant(value=int() | float() as value) if value + 1 != value:
             return ast.Constant(value + 1)
     return None
 

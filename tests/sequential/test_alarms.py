@@ -138,6 +138,19 @@ class TestTables:
         assert alarms.to_pandas()["raised_time"].tolist() == dates
         assert alarms.to_polars()["raised_time"].to_list() == [date.astype("datetime64[us]").item() for date in dates]
 
+    @pytest.mark.parametrize(
+        ("times", "read"),
+        [
+            (["2026-01-01T08:20:00Z", None], "datetime64[ns, UTC]"),
+            (["2026-01-01T08:20:00+01:00", None], "datetime64[ns, UTC]"),
+            (["2026-01-01T08:20:00", None], "datetime64[ns]"),
+            ([7.5, None], "float64"),
+        ],
+    )
+    def test_a_time_with_an_offset_is_a_date_in_utc(self, alarms, times, read):
+        timed = replace(alarms, alarms=tuple(replace(alarms[0], raised_time=time) for time in times))
+        assert str(timed.to_pandas()["raised_time"].dtype) == read
+
     def test_no_cell_is_a_formula(self, alarms):
         evil = replace(alarms, alarms=(replace(alarms[0], series="=HYPERLINK(1)", channels={"=1+1": 1.0}),))
         (row,) = csv.DictReader(io.StringIO(evil.to_csv()))

@@ -165,6 +165,10 @@ def test_the_theorems_threshold_and_what_it_takes_for_granted(method):
     assert by_formula(rule, method, [], 300.0)[0] == pytest.approx(math.log(300.0) / decay)
     assert found.threshold >= math.log(300.0) / decay * (1 - 1e-9)  # raised where the data break it
     assert "intensity 1" not in " ".join(by_formula(rule, method, [], 300.0)[1])
+    assert by_formula(rule, method, [], 1.5)[0] == pytest.approx(math.log(1.5) / decay)  # however low
+    knn.largest_ = 0.5
+    decay, _ = paper_decay(log_ball=knn.log_ball, largest=0.5, printed=method == "printed")
+    assert by_formula(rule, method, [], 300.0)[0] == pytest.approx(math.log(300.0) / decay)
     rule.fit(10.0 * points)
     assert "intensity 1; here v_m mean(d^m)" in " ".join(by_formula(rule, method, [], 300.0)[1])
 
@@ -245,3 +249,12 @@ def test_the_picture_of_a_calibration_goes_from_edge_to_edge():
     assert (periods[0], periods[-1]) == pytest.approx(axes.get_xlim())
     assert periods[0] < min(calibration.target, calibration.vouched)
     assert periods[-1] > max(calibration.target, calibration.vouched)
+
+
+def test_the_picture_has_the_title_it_is_given_or_the_name_of_the_series():
+    series = Series([[1.0], [2.0]], name="pump")
+    titles = [
+        draw(no_alarms(2), one, title=title).get_suptitle()
+        for one, title in ((series, ""), (series, "mill"), (None, ""))
+    ]
+    assert [title.partition(" ")[0] for title in titles] == ["pump:", "mill:", "0"]

@@ -127,6 +127,8 @@ def test_levels_are_kept_on_a_scale_whose_unit_is_the_rules_own():
 def test_a_table_that_is_not_one_is_refused():
     good = Episodes.of([np.array([0.0, 2.0, 0.0, 1.0])], common=1.0, floor=0.0)
     assert Episodes.from_json(good.to_json()) == good
+    unknown = good.joined([], 0)  # a stretch may be empty
+    assert Episodes.from_json(unknown.to_json()) == unknown
     for change in (
         {"levels": [[1.0, 2.0]]},
         {"lengths": []},

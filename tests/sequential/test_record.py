@@ -75,6 +75,23 @@ def test_silence_changes_nothing_upwards(calibration):
     assert loud.after.threshold <= calibration.threshold  # ten alarms without a word do not deafen it
     assert quiet.after.vouched > 3 * calibration.vouched
     assert loud.before is calibration
+    assert not loud.new_normal
+
+
+def test_episodes_below_the_threshold_are_nominal_unless_somebody_says_otherwise(calibration):
+    record = operation(calibration, [0.8, 0.9, 0.95])
+    assert len(record.episodes) == 3
+    for label, rows, levels in (("unlabelled", 20_000, 3), ("false", 20_000, 3), ("true", 19_960, 2)):
+        record.label(1010, label)
+        proposal = propose(calibration, record)
+        assert (proposal.rows, len(proposal.after.nominal.levels[-1])) == (rows, levels)
+
+
+def test_where_nominal_data_is_silent_the_mark_is_half_the_least_threshold():
+    for name, floor in (("excess", 1.0), ("threshold", 0.7)):
+        silent = calibrate(make_rule(name), np.zeros(600), "1/100 instants")
+        assert silent.nominal.floor == floor
+        assert EpisodeRecord.beside(silent).mark == expanded(0.5 * floor, silent.compression)
 
 
 def test_false_alarms_raise_the_threshold_and_true_ones_do_not(calibration):

@@ -1,5 +1,7 @@
 """The rules: one interface, the same answers offline and online, and the excess rule against its definition."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -112,6 +114,34 @@ def test_the_nominal_level_is_back_where_one_score_in_twenty_is_above_it(above, 
     assert (found[-1] > 0) is np.bool_(back)
 
 
+def test_the_excess_is_its_definition_while_levels_change_and_come_back():
+    rng = np.random.default_rng(0)
+    for lag, gap, high in itertools.product(range(3), range(2, 6), (2.0, 9.0)):
+        options = {"window": 12, "lag": lag, "clip": 3.0, "quantile": 0.7, "warm": 6, "enter": 1, "lasting": 20}
+        rule = ExcessRule(**options, length=gap, hold=1).fit(np.linspace(0.0, 1.0, 60))
+        nominal = 0.2 + 0.4 * rng.random(20)
+        nominal[rng.integers(15, 20)] = high  # one of twenty is above: the level is back all the same
+        scores = np.concatenate([5.0 + rng.random(20), nominal, rng.choice([0.6, 2.0, 3.0], 30)])
+        expected = naive.excess(scores, level=rule.level_[0], centre=rule.centre_[0], gap=gap, **options)
+        found = rule.evidence(scores)
+        np.testing.assert_array_equal(found, expected)
+        assert (found[40:] > 0).any()
+
+
+def test_views_measured_from_their_own_level_keep_it_and_a_score_of_its_own_is_measured():
+    own = np.linspace(-2.0, 3.0, 60)
+    rule = ExcessRule().fit(own, views=np.column_stack([own, own + 2.0]))
+    assert (rule.centre_.tolist(), rule.level_[0]) == ([-1.0, np.median(own + 2.0)], 0.0)
+    alone = ExcessRule().fit(own)
+    assert (alone.centre_[0], alone.level_[0]) == (np.median(own), np.quantile(own, alone.quantile))
+    assert [alone.tail(views) for views in (1, 3)] == [(1.3, 1.0), (2.8, 1.0)]
+
+
+def test_the_score_of_a_point_is_itself_or_the_mean_of_its_squares():
+    assert Scored.of([-1.0, 2.0]).scores.tolist() == [-1.0, 2.0]
+    assert Scored.of([[1.0, -2.0], [3.0, 4.0]]).scores.tolist() == [2.5, 12.5]
+
+
 def test_the_level_of_a_change_for_good_is_the_lowest_of_its_thirds():
     for raw, lowest in (([9.0], 9.0), ([5.0, 1.0, 9.0], 1.0), ([8.0, 9.0, 4.0, 7.0, 6.0, 5.0], 6.0)):
         assert _kernels._new_level(np.array(raw), len(raw), 1.0) == lowest
@@ -174,6 +204,9 @@ def test_bad_arguments_are_refused_in_a_sentence():
         make_rule("threshold", length=3)
     with pytest.raises(ParameterError, match="'clip' parameter of ExcessRule"):
         make_rule("excess", clip=0.5).fit([1.0, 2.0])
+    with pytest.raises(ParameterError, match="'cooldown' parameter of PaperRule must be an integer >= 1"):
+        make_rule("paper", cooldown=0).fit(np.arange(9.0))
+    assert make_rule("paper", cooldown=1).fit(np.arange(9.0)).cooldown == 1
     with pytest.raises(InputError, match="at least 2"):
         make_rule("threshold").fit([1.0, np.nan])
     with pytest.raises(InputError, match="one entry a point"):

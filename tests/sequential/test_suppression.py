@@ -51,6 +51,8 @@ def test_one_reason_is_covered_or_not():
     rules = [Suppression.parse(text) for text in ("heat", "flow", "flow:up", "flow:down", "flow:3")]
     assert [rule.covers(FLOW_UP) for rule in rules] == [False, True, True, False, False]
     assert [rule.covers(missing) for rule in rules] == [False, True, False, False, False]
+    little = Reason("flow", 1.0, 50.5, 50.0, 0.5)
+    assert [rule.covers(little) for rule in rules] == [False, True, True, False, True]
 
 
 def test_it_is_said_and_read_back():
