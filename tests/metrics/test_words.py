@@ -17,7 +17,7 @@ Y = np.array([0, 0, 0, 1, 1, 0, 0, 0, 1, 0])
 S = np.array([3, 1, 4, 1, 5, 9, 2, 6, 4, np.nan])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def account():
     return metrics.audit(Y, S, delta_max=2, threshold=4.0, n_simulations=1)
 

@@ -15,7 +15,7 @@ from tisat.events import events_from_labels
 from tisat.explanation import Reason
 from tisat.sequential import PaperRule, calibrate, make_rule, raise_alarms
 from tisat.sequential.alarm_files import read_active
-from tisat.sequential.alarms import COLUMNS, alarms_of
+from tisat.sequential.alarms import COLUMNS, alarms_of, shares_of
 from tisat.sequential.rules import Scored
 
 
@@ -85,6 +85,11 @@ def test_shares_name_the_channel_that_moved_and_add_up_to_one():
         assert next(iter(hit.channels)) == "b"
         assert sum(hit.channels.values()) == pytest.approx(1.0)
         assert list(hit.channels.values()) == sorted(hit.channels.values(), reverse=True)
+
+
+def test_where_nothing_was_added_every_channel_has_the_same_share():
+    assert shares_of(np.array([3.0, 0.0, 1.0])).tolist() == [0.75, 0.0, 0.25]
+    assert shares_of(np.zeros(4)).tolist() == [0.25] * 4
 
 
 class TestTables:

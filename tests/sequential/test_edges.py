@@ -76,6 +76,7 @@ def test_a_threshold_is_read_off_the_curve_and_beyond_it_along_the_line():
     assert curve(slope=0.0).threshold(math.exp(7.0)) == 2.0  # a line that does not rise says nothing
     assert curve(intercept=8.0).threshold(math.exp(7.0)) == 2.0  # never below what was reached
     assert curve(trusted=0.1).threshold(math.exp(7.0)) == 7.0
+    assert curve(periods=np.exp([0.0, 1.0, 2.0]), trusted=1.0, intercept=-5.0).threshold(1.0) == 1.0  # trusted itself
 
 
 def test_a_line_through_too_little_is_flat():

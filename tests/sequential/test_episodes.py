@@ -140,6 +140,11 @@ def test_a_table_that_is_not_one_is_refused():
             Episodes.from_json({**good.to_json(), **change})
 
 
+def test_a_break_is_an_unknown_row_between_two_rows():
+    found = with_breaks(Scored.of(np.arange(4.0)), [0, 3, 1, 1, 4, 9])
+    np.testing.assert_array_equal(found.scores, [0.0, np.nan, 1.0, 2.0, np.nan, 3.0])
+
+
 def test_nobody_sums_across_a_join():
     scores = np.tile(np.append(np.zeros(99), 5.0), 4)
     joined = with_breaks(Scored.of(scores), [100, 200, 300])

@@ -87,6 +87,10 @@ def test_episodes_below_the_threshold_are_nominal_unless_somebody_says_otherwise
         assert (proposal.rows, len(proposal.after.nominal.levels[-1])) == (rows, levels)
 
 
+def test_an_episode_that_reaches_the_threshold_is_an_alarm(calibration):
+    assert propose(calibration, operation(calibration, [1.0, 0.99])).unlabelled == 1
+
+
 def test_where_nominal_data_is_silent_the_mark_is_half_the_least_threshold():
     for name, floor in (("excess", 1.0), ("threshold", 0.7)):
         silent = calibrate(make_rule(name), np.zeros(600), "1/100 instants")

@@ -189,6 +189,15 @@ def test_contributions_add_up_to_what_the_evidence_is_made_of():
     )
 
 
+def test_what_is_not_said_is_what_published_figures_were_made_with():
+    assert [repr(make_rule(name)) for name in ("paper", "threshold", "drift", "excess")] == [
+        "PaperRule(form='power', k=1, alpha=0.05, end='restart', cooldown=50, method='auto', max_points=10000, random_state=0)",
+        "ThresholdRule(hold=1)",
+        "DriftRule(drift=0.4, end='endless', cooldown=50)",
+        "ExcessRule(quantile=0.98, window=3000, lag=20, clip=10.0, warm=3000, length=20, hold=30, enter=5, lasting=200, unit=0.2)",
+    ]
+
+
 def test_the_repr_is_the_constructor_call():
     for name in RULES:
         rule = make_rule(name)
