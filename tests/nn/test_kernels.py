@@ -75,7 +75,10 @@ def test_what_is_not_a_number_stays_so():
     assert torch.isnan(narrow_attention(rows)).all()
 
 
-def test_the_loops_are_taken_for_heads_of_their_width_alone():
+def test_the_loops_are_taken_for_heads_of_their_width_alone(monkeypatch):
+    monkeypatch.setattr("tisat.nn.narrow.WIDE_VECTORS", False)
+    assert not is_narrow(torch.zeros(1, 4, 3, 2, WIDTH))
+    monkeypatch.setattr("tisat.nn.narrow.WIDE_VECTORS", True)
     assert is_narrow(torch.zeros(1, 4, 3, 2, WIDTH))
     assert not is_narrow(torch.zeros(1, 4, 3, 2, WIDTH + 8))
     assert not is_narrow(torch.zeros(1, 4, 3, 2, WIDTH, dtype=torch.float64))
@@ -83,7 +86,8 @@ def test_the_loops_are_taken_for_heads_of_their_width_alone():
 
 
 @pytest.mark.parametrize(("causal", "last", "cross"), [(False, None, False), (True, None, False), (True, 2, False), (False, None, True)])  # fmt: skip
-def test_a_layer_says_the_same_with_and_without_the_loops(causal, last, cross):
+def test_a_layer_says_the_same_with_and_without_the_loops(monkeypatch, causal, last, cross):
+    monkeypatch.setattr("tisat.nn.narrow.WIDE_VECTORS", True)
     torch.manual_seed(0)
     layer = MultiHeadAttention(2 * WIDTH, 2, causal=causal).eval()
     x, memory = torch.randn(3, 20, 2 * WIDTH), torch.randn(3, 9, 2 * WIDTH) if cross else None

@@ -1,7 +1,7 @@
 """Dense attention for narrow heads on a CPU: the compiled loops of :mod:`tisat.nn._kernels`, with their gradient.
 
 About half the cost of torch's fused attention, and the rows are taken as the linear maps leave them: nothing is copied into heads
-and back. The result is the same up to rounding. Elsewhere (other widths, other devices, a graph being traced) torch's is used.
+and back. The result is the same up to rounding. Elsewhere (other widths, other devices, a processor without wide vectors, a graph being traced) torch's is used.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from torch.autograd.function import once_differentiable
 from tisat.nn._kernels import WIDTH, attend, gradients
 from tisat.nn.plain import applied, is_plain
 
+WIDE_VECTORS = torch.backends.cpu.get_cpu_capability().startswith("AVX")  # with narrower ones torch's own is as quick
+
 
 def is_narrow(rows: Tensor) -> bool:
     """Whether the loops are made for rows ``(b, s, n, h, d)``."""
-    return rows.shape[-1] == WIDTH and is_plain(rows)
+    return WIDE_VECTORS and rows.shape[-1] == WIDTH and is_plain(rows)
 
 
 def narrow_attention(rows: Tensor, query: Tensor | None = None, *, causal: bool = False) -> Tensor:
