@@ -89,7 +89,7 @@ def raise_to_data(rule: AlarmRule, segments: Sequence[Array], threshold: float, 
         return threshold
     statistics = [rule.accumulate(segment, threshold=1e300).statistic for segment in segments]
     levels = np.unique(np.concatenate([s[~np.isnan(s)] for s in statistics]))
-    levels = np.append(levels[levels > threshold], np.nextafter(levels[-1], np.inf) if len(levels) else threshold)
+    levels = np.append(levels[levels >= threshold], np.nextafter(levels[-1], np.inf) if len(levels) else threshold)
     low, high = 0, len(levels) - 1  # the highest is above everything ever reached: no alarm
     while low < high:
         middle = (low + high) // 2
