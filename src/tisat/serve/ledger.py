@@ -104,16 +104,8 @@ def ledger(view: View, *, start: float | None = None, stop: float | None = None)
         sums[cell.group].append(item)
 
     def total(name: str, items: list[tuple[int, float, Counter[str], int]]) -> LedgerLine:
-        counted: Counter[str] = Counter()
-        for item in items:
-            counted.update(item[2])
-        return _line(
-            name,
-            sum(item[0] for item in items),
-            sum(item[1] for item in items),
-            counted,
-            sum(item[3] for item in items),
-        )
+        rows, allowed, words, held = zip(*items, strict=True) if items else ((), (), (), ())
+        return _line(name, sum(rows), sum(allowed, 0.0), sum(words, Counter()), sum(held))
 
     return Ledger(
         start=start,

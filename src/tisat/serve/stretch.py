@@ -66,19 +66,14 @@ def stretch(
     for one in names:
         c = group.watch.channels.index(one)
         column = values[inside][:, c]
-        low, mean, high = _summary(column, left[shown], right[shown])
+        low, mean, high = _summary(column, left[shown])
         lines.append(
             ChannelHistory(
                 one, blame.get(one, 0.0), *(_plain(a) for a in (mean, low, high, expected[:, c], spread[:, c]))
             )
         )
-    peak = [_largest(seen.statistic[left[k] : right[k]]) for k in shown]
-    threshold = cell.threshold
-    used = (
-        _thresholds(view, cell.id, seen.times, threshold)[np.maximum(right[shown] - 1, 0)]
-        if len(shown)
-        else np.empty(0)
-    )
+    _, _, peak = _summary(seen.statistic, left[shown])
+    used = _thresholds(view, cell.id, seen.times, cell.threshold)[right[shown] - 1]
     words = [_worst(seen.status[left[k] : right[k]], seen.active[left[k] : right[k]]) for k in shown]
     pauses = [
         one
@@ -93,8 +88,8 @@ def stretch(
         step=width * 1e-9,
         rows=int(inside.sum()),
         times=[(first + width * int(k)) * 1e-9 for k in shown],
-        ratio=_plain(np.array(peak) / used if len(peak) else np.empty(0)),
-        statistic=_plain(np.array(peak)),
+        ratio=_plain(peak / used),
+        statistic=_plain(peak),
         threshold=_plain(used),
         status=words,
         channels=lines,
@@ -141,20 +136,13 @@ def _expectations(group: Group, values: Array, stamps: Any, rows: Integers) -> t
     return expected, spread
 
 
-def _summary(column: Array, left: Integers, right: Integers) -> tuple[Array, Array, Array]:
-    """Least, mean and largest known value of each step."""
-    low, mean, high = (np.full(len(left), np.nan) for _ in range(3))
-    for k, (a, b) in enumerate(zip(left, right, strict=True)):
-        known = column[a:b]
-        known = known[~np.isnan(known)]
-        if len(known):
-            low[k], mean[k], high[k] = known.min(), known.mean(), known.max()
-    return low, mean, high
-
-
-def _largest(values: Array) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.max()) if len(known) else float("nan")
+def _summary(column: Array, left: Integers) -> tuple[Array, Array, Array]:
+    """Least, mean and largest known value of each step, which begins at a row of ``left``; NaN where none is known."""
+    known = ~np.isnan(column)
+    count = np.add.reduceat(known, left, dtype=np.int64)
+    total = np.add.reduceat(np.where(known, column, 0.0), left)
+    mean = np.divide(total, count, out=np.full(len(left), np.nan), where=count > 0)
+    return np.fmin.reduceat(column, left), mean, np.fmax.reduceat(column, left)
 
 
 def _worst(status: npt.NDArray[np.uint8], active: npt.NDArray[np.uint8]) -> str:
