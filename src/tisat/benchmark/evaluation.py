@@ -12,7 +12,7 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,6 @@ class Results:
         self.store = store
         (store.folder / "counts").mkdir(exist_ok=True)
         self.resampled: dict[Any, Any] = {}  # bootstrap draws that several tables share
-        self._labels = lru_cache(maxsize=None)(self._read_labels)
 
     @cached_property
     def rows(self) -> dict[str, dict[str, Any]]:
@@ -148,9 +147,6 @@ class Results:
 
     def labels(self, dataset: str, entity: str) -> Flags:
         """The test labels of an entity."""
-        return self._labels(dataset, entity)
-
-    def _read_labels(self, dataset: str, entity: str) -> Flags:
         labels = self.experiment.labels_of(dataset, entity)
         assert labels is not None, "a benchmark's test series carries labels"
         return labels

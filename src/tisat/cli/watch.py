@@ -132,25 +132,20 @@ def _begin(
     from tisat.watch.fleet_lines import FleetLines
     from tisat.watch.lines import Note
 
-    if many:
-        if name is not None:
-            raise InputError("--name is for one machine; --entity says which column names each of them.")
-        if state is None or not state.is_file():
-            return FleetLines(kept), Note()
-        fleet, document = FleetLines.restore_with_note(kept, state, recalibrate=recalibrate)
-        found = Note.of(document)
-        _say(f"going on after line {found.lines} ({fleet.rows} rows of {len(fleet.fleet)} machines)")
-        return fleet, found
+    if many and name is not None:
+        raise InputError("--name is for one machine; --entity says which column names each of them.")
+    kind: Any = FleetLines if many else Monitor
     if state is None or not state.is_file():
-        return kept.monitor(name=name or ""), Note()
-    monitor, document = Monitor.restore_with_note(kept, state, recalibrate=recalibrate)
-    if name is not None and name != monitor.name:
-        raise InputError(
-            f"The state {str(state)!r} must be that of {name!r}. It is that of {monitor.name!r}; give another --state, or leave --name out."
-        )
+        return FleetLines(kept) if many else kept.monitor(name=name or ""), Note()
+    found, document = kind.restore_with_note(kept, state, recalibrate=recalibrate)
     note = Note.of(document)
-    _say(f"going on after line {note.lines} ({monitor.rows} rows)")
-    return monitor, note
+    if name is not None and name != found.name:
+        raise InputError(
+            f"The state {str(state)!r} must be that of {name!r}. It is that of {found.name!r}; give another --state, or leave --name out."
+        )
+    machines = f" of {len(found.fleet)} machines" if many else ""
+    _say(f"going on after line {note.lines} ({found.rows} rows{machines})")
+    return found, note
 
 
 def _cut(output: Path, note: Note) -> None:

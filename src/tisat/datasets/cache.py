@@ -20,6 +20,7 @@ from typing import Any
 from tisat._progress import Bar, progress
 from tisat._validation import check_choice, check_integer, check_real
 from tisat._version import __version__
+from tisat.artefact import write_bytes
 from tisat.datasets.cards import NAMES, Card, FileCard, Origin
 from tisat.datasets.cards import card as read_card
 from tisat.datasets.loading import data_root
@@ -100,21 +101,17 @@ def fetch(url: str, target: Path, *, published: FileCard | None, attempts: int, 
                 raise
             fresh_starts -= 1  # too large: what was there may have been left over from another version
             continue
-        except HTTPError as error:
-            error.close()
-            if error.code < 500 or attempt >= attempts:
-                raise DataFileError(
-                    f"The address {url} must give the file {target.name!r}. It answered {error.code} {error.reason}."
-                ) from None
-            time.sleep(pause * attempt)
-            continue
         except (OSError, HTTPException) as error:
-            if attempt >= attempts:
-                reason = getattr(error, "reason", None) or error
-                raise DataFileError(
-                    f"The transfer of {url} must reach its end. It broke off {attempt} times, last with {str(reason)!r}; "
-                    f"what has arrived is kept and will be continued."
-                ) from None
+            reason = getattr(error, "reason", None) or error
+            why = (
+                f"The transfer of {url} must reach its end. It broke off {attempt} times, last with {str(reason)!r}; "
+                f"what has arrived is kept and will be continued."
+            )
+            if isinstance(error, HTTPError):
+                error.close()
+                why = f"The address {url} must give the file {target.name!r}. It answered {error.code} {reason}."
+            if attempt >= attempts or (isinstance(error, HTTPError) and error.code < 500):
+                raise DataFileError(why) from None
             time.sleep(pause * attempt)
             continue
         found = None if published is None else published.digest(part)
@@ -208,11 +205,8 @@ def fetch_set(card: Card, folder: Path, *, attempts: int, pause: float, url: str
                 archive.unlink()
     manifest = {"name": card.name, "tisat": __version__, "source": url or card.source}
     target = folder / f".tisat-{card.name}.json"
-    part = folder / f"{target.name}.part"
-    part.write_text(
-        json.dumps(manifest | {"files": [file.path for file in card.files]}, indent=1) + "\n", encoding="utf-8"
-    )
-    os.replace(part, target)
+    paths = [file.path for file in card.files]
+    write_bytes(target, (json.dumps(manifest | {"files": paths}, indent=1) + "\n").encode())
 
 
 def download(

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from tisat._types import Flags
 from tisat._validation import check_choice, check_flag
@@ -22,7 +22,7 @@ from tisat.errors import DataFileError, ParameterError
 
 ENVIRONMENT = "TISAT_DATA"
 # The module that reads each: labels(folder, card, strict=...) and dataset(folder, card, strict=..., and what is its own).
-LOADERS: dict[str, Any] = {"smd": smd, "msl": telemanom, "smap": telemanom, "swat": swat, "psm": psm}
+LOADERS: dict[str, ModuleType] = {"smd": smd, "msl": telemanom, "smap": telemanom, "swat": swat, "psm": psm}
 
 
 def data_root(data: str | Path | None = None) -> Path:
@@ -96,7 +96,10 @@ def published(
 ) -> Dataset:
     """The data set from the publisher's own files."""
     reader = LOADERS[card.name]
-    own: dict[Any, dict[str, Any]] = {swat: {"version": version}, telemanom: {"telemetry_only": telemetry_only}}
+    own: dict[ModuleType, dict[str, object]] = {
+        swat: {"version": version},
+        telemanom: {"telemetry_only": telemetry_only},
+    }
     found: Dataset = reader.dataset(_folder(card, data), card, strict=strict, **own.get(reader, {}))
     return found
 

@@ -12,7 +12,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -34,6 +34,9 @@ from tisat.watch import Watch
 
 LIVE = ("match", "lateness", "silent_after", "retention", "ignore_extra", "refit")  # of a group, changed as they are
 WARM = 300  # steps a query looks back at its first start, so that no detector has to wait for its window to fill
+
+
+T = TypeVar("T")
 
 
 class Listen(msgspec.Struct, forbid_unknown_fields=True):
@@ -280,7 +283,7 @@ def _kafka_of(table: SourceTable) -> KafkaSource:
     return KafkaSource(**told, group=table.consumers, shelf=table.handover, every=every)
 
 
-SINKS: dict[str, Callable[[SinkTable], Any]] = {
+SINKS: dict[str, Callable[[SinkTable], Alertmanager | Sink]] = {
     "alertmanager": lambda one: Alertmanager(one.name, one.url, every=_seconds(one.every, "every"), labels=one.labels),
     "webhook": lambda one: Webhook(one.name, one.url, _secret(one), together=_together(one, 0.0)),
     "apprise": lambda one: Apprise(one.name, one.urls or [one.url], together=_together(one, TOGETHER)),
@@ -296,20 +299,20 @@ SOURCES: dict[str, Callable[[SourceTable], Part]] = {
 }
 
 
-def _made(table: Any, kinds: dict[str, Callable[[Any], Any]], what: str) -> Any:
-    if table.kind not in kinds:
+def _maker(kind: str, kinds: dict[str, T], what: str) -> T:
+    if kind not in kinds:
         *first, last = kinds
-        raise InputError(f"The kind of a {what} must be {', '.join(first)} or {last}. Got {table.kind!r} instead.")
-    return kinds[table.kind](table)
+        raise InputError(f"The kind of a {what} must be {', '.join(first)} or {last}. Got {kind!r} instead.")
+    return kinds[kind]
 
 
 def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
     """Sources and sinks, and the names of those that are told through the outbox."""
-    sinks = [_made(table, SINKS, "sink") for table in config.sink]
+    sinks = [_maker(table.kind, SINKS, "sink")(table) for table in config.sink]
     outbox: list[Sink] = [sink for sink in sinks if not isinstance(sink, Alertmanager)]
     parts: list[Part] = [sink for sink in sinks if isinstance(sink, Alertmanager)]
     parts += [Outbox(outbox)] if outbox else []
-    parts += [_made(table, SOURCES, "source") for table in config.source]
+    parts += [_maker(table.kind, SOURCES, "source")(table) for table in config.source]
     return parts, tuple(sink.name for sink in outbox)
 
 

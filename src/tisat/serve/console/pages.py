@@ -83,10 +83,7 @@ class Console:
 
         def here(**changed: Any) -> str:
             """The present address with other parameters."""
-            merged = {**query, **{key: str(value) for key, value in changed.items() if value is not None}}
-            for key, value in changed.items():
-                if value is None:
-                    merged.pop(key, None)
+            merged = {key: value for key, value in {**query, **changed}.items() if value is not None}
             return str(request.url.replace(query="").path) + ("?" + urlencode(merged) if merged else "")
 
         author = request.scope.get("tisat.author") or ""
