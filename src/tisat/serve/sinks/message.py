@@ -53,28 +53,19 @@ def message_of(view: View, alarm: str, event: str, base: str) -> Message:
     page: AlarmPage = view.alarm(alarm)
     one = page.alarm
     ending = {"cleared": "is over", "joined": "alarm, joined by further channels"}.get(event, "alarm")
-    title = f"{one.entity}: {one.kind or one.sort} {ending}"
-    return Message(
-        event=event,
-        key=f"{alarm}:{event}" + (f":{len(page.further)}" if event == "joined" else ""),
-        id=alarm,
-        entity=one.entity,
-        group=one.group,
-        sort=one.sort,
-        kind=one.kind,
-        raised=say_moment(one.raised),
-        onset=say_moment(one.onset),
-        cleared=None if one.cleared is None else say_moment(one.cleared),
-        ratio=one.ratio,
-        threshold=page.threshold,
-        budget=one.budget,
-        why=one.why,
-        reasons=[msgspec.to_builtins(reason) for reason in page.reasons],
-        shares=dict(list(page.shares.items())[:10]),
-        url=f"{base}/alarm/{alarm}",
-        title=title,
-        text=" ".join(page.sentences),
-    )
+    moments = {at: getattr(one, at) for at in ("raised", "onset", "cleared")}
+    told = {
+        **{at: None if moment is None else say_moment(moment) for at, moment in moments.items()},
+        "event": event,
+        "key": f"{alarm}:{event}" + (f":{len(page.further)}" if event == "joined" else ""),
+        "threshold": page.threshold,
+        "reasons": msgspec.to_builtins(page.reasons),
+        "shares": dict(list(page.shares.items())[:10]),
+        "url": f"{base}/alarm/{alarm}",
+        "title": f"{one.entity}: {one.kind or one.sort} {ending}",
+        "text": " ".join(page.sentences),
+    }
+    return msgspec.convert({**msgspec.structs.asdict(one), **told}, Message)
 
 
 NAMED = 4  # entities that a title names
