@@ -15,7 +15,7 @@ import numpy as np
 
 from tisat._types import Array, Flags
 from tisat.benchmark.evaluation import Results, Run, nominal_unit
-from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
+from tisat.benchmark.statistics import Interval, interval_of, resampled_means, resampling_weights
 from tisat.metrics import Floors, best_adjusted_f1, best_random_guess, chance_corrected, floors, random_guess
 
 Seeds = tuple[list[float], Array, list[float], Array]  # pooled SPD of each seed, resampled; the same of the mean
@@ -138,6 +138,12 @@ def _spread(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
 
 
+def _fields(name: str, found: Interval, each: Sequence[float]) -> dict[str, float]:
+    """The fields of a figure about one score: its value, its interval over entities, its spread over seeds."""
+    ends = {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return {**ends, f"{name}_spread": _spread(each)}
+
+
 def _seeds(evaluation: Results, runs: Sequence[Run], entities: Sequence[str], rule: str, delta_max: int) -> Seeds:
     """Pooled and mean SPD of each seed, and of each resample averaged over seeds; kept, for figures and differences share them."""
     key = (tuple(run.done[entity] for run in runs for entity in entities), rule, delta_max)
@@ -194,14 +200,8 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
                         entities=len(entities),
                         of=len(everyone),
                         seeds=0 if runs[0].seed is None else len(runs),
-                        pooled=whole.value,
-                        pooled_low=whole.low,
-                        pooled_high=whole.high,
-                        pooled_spread=_spread(pooled),
-                        mean=mean.value,
-                        mean_low=mean.low,
-                        mean_high=mean.high,
-                        mean_spread=_spread(means),
+                        **_fields("pooled", whole, pooled),
+                        **_fields("mean", mean, means),
                         floor=floor,
                         floor_mean=floor_mean,
                         corrected=chance_corrected(whole.value, floor),

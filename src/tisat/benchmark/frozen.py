@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -67,13 +67,13 @@ class Frozen:
     """The figures of one experiment."""
 
     about: dict[str, Any]
-    figures: list[flat.Figure]
-    differences: list[flat.Difference]
-    rule_differences: list[flat.Difference]
-    entities: list[flat.EntityFigure]
-    adjusted: list[flat.Adjusted]
-    floors: list[flat.Floor]
-    coins: list[flat.Coin]
+    figures: list[flat.Figure] = field(default_factory=list)
+    differences: list[flat.Difference] = field(default_factory=list)
+    rule_differences: list[flat.Difference] = field(default_factory=list)
+    entities: list[flat.EntityFigure] = field(default_factory=list)
+    adjusted: list[flat.Adjusted] = field(default_factory=list)
+    floors: list[flat.Floor] = field(default_factory=list)
+    coins: list[flat.Coin] = field(default_factory=list)
 
     @property
     def titles(self) -> Titles:
@@ -110,74 +110,66 @@ def _settings(system: System) -> dict[str, Any]:
     return {name: in_use[name] for name in ("preset", "anchor") if in_use.get(name) is not None}
 
 
-def gather(evaluation: Results) -> Frozen:
-    """Every figure that an experiment of this kind shows."""
-    plan = evaluation.experiment
-    kind = plan.kind
-    deltas = tuple(sorted({*plan.sweep, plan.delta_max})) if kind in ("sweep", "floors") else (plan.delta_max,)
-    has_systems = kind in ("spd", "sweep", "rules")
-    versions = sorted({row["task"]["version"] for row in evaluation.rows.values()} or {__version__})
-    machines = sorted({json.dumps(row["machine"], sort_keys=True) for row in evaluation.rows.values()})
-    about = {
+PLANNED = ("title", "kind", "delta_max", "sweep", "rules", "rule_options", "reference", "note", "printed")
+OF_A_SYSTEM = ("name", "detector", "params", "pooled", "ours", "note")
+
+
+def about(evaluation: Results) -> dict[str, Any]:
+    """Which experiment, command, versions and machines figures come from, and what is missing: all that captions say."""
+    plan, rows, runs = evaluation.experiment, evaluation.rows.values(), evaluation.runs
+    machines = sorted({json.dumps(row["machine"], sort_keys=True) for row in rows})
+    told = {
         "experiment": plan.name,
-        "title": plan.title,
-        "kind": kind,
-        "delta_max": plan.delta_max,
-        "sweep": list(plan.sweep),
-        "rules": list(plan.rules),
-        "rule_options": {rule: dict(options) for rule, options in plan.rule_options.items()},
-        "reference": plan.reference,
-        "note": plan.note,
-        "printed": plan.printed,
+        **{name: getattr(plan, name) for name in PLANNED},
         "command": f"tisat bench experiments/{plan.name}.toml --freeze experiments/frozen",
-        "versions": versions,
+        "versions": sorted({row["task"]["version"] for row in rows} or {__version__}),
         "machines": [json.loads(one) for one in machines],
         "data": {name: len(entities) for name, entities in evaluation.entities.items()},
         "systems": [
-            {
-                "name": system.name,
-                "detector": system.detector,
-                "params": dict(system.params),
-                "settings": _settings(system),
-                "pooled": system.pooled,
-                "ours": system.ours,
-                "note": system.note,
-            }
+            {**{name: getattr(system, name) for name in OF_A_SYSTEM}, "settings": _settings(system)}
             for system in plan.systems
         ],
         "failures": sorted(
             {
                 f"{run.system.name} on {dataset} {entity}: {reason}"
-                for (_, dataset), runs in evaluation.runs.items()
-                for run in runs
+                for (_, dataset), many in runs.items()
+                for run in many
                 for entity, reason in run.failed.items()
             }
         ),
         "not_run": sorted(
-            f"{name} on {dataset}: {sum(len(run.missing) for run in runs)} tasks"
-            for (name, dataset), runs in evaluation.runs.items()
-            if any(run.missing for run in runs)
+            f"{name} on {dataset}: {sum(len(run.missing) for run in many)} tasks"
+            for (name, dataset), many in runs.items()
+            if any(run.missing for run in many)
         ),
-        "titles": dict(plan.titles),
-        "said": dict(plan.said),
+        "titles": plan.titles,
+        "said": plan.said,
     }
+    read_again: dict[str, Any] = json.loads(json.dumps(told))  # fresh or frozen, it is the same
+    return read_again
+
+
+def gather(evaluation: Results) -> Frozen:
+    """Every figure that an experiment of this kind shows."""
+    plan = evaluation.experiment
+    kind = plan.kind
+    shown: dict[str, Any] = {"rules": plan.rules, "delta_max": plan.delta_max}
+    deltas = tuple(sorted({*plan.sweep, plan.delta_max})) if kind in ("sweep", "floors") else (plan.delta_max,)
     known = label_sets(plan) if kind in ("adjusted", "floors", "spd", "sweep") else {}
-    return Frozen(
-        about=about,
-        figures=flat.figures(evaluation, rules=plan.rules, deltas=deltas) if has_systems else [],
-        differences=flat.differences(evaluation, reference=plan.reference, rules=plan.rules, delta_max=plan.delta_max)
-        if kind == "spd"
-        else [],
-        rule_differences=flat.rule_differences(
-            evaluation, against="threshold", rules=plan.rules, delta_max=plan.delta_max
-        )
-        if kind == "rules"
-        else [],
-        entities=flat.entity_figures(evaluation, rules=plan.rules, delta_max=plan.delta_max) if kind == "spd" else [],
-        adjusted=flat.adjusted_figures(evaluation) if kind == "adjusted" else [],
-        floors=flat.floor_figures(known, deltas=deltas, floors=evaluation.floors_on),
-        coins=flat.coin_figures(known) if kind in ("adjusted", "floors") else [],
-    )
+    found: dict[str, list[Any]] = {}
+    if kind in ("spd", "sweep", "rules"):
+        found["figures"] = flat.figures(evaluation, rules=plan.rules, deltas=deltas)
+    if kind == "spd":
+        found["differences"] = flat.differences(evaluation, reference=plan.reference, **shown)
+        found["entities"] = flat.entity_figures(evaluation, **shown)
+    if kind == "rules":
+        found["rule_differences"] = flat.rule_differences(evaluation, against="threshold", **shown)
+    if kind == "adjusted":
+        found["adjusted"] = flat.adjusted_figures(evaluation)
+    if kind in ("adjusted", "floors"):
+        found["coins"] = flat.coin_figures(known)
+    found["floors"] = flat.floor_figures(known, deltas=deltas, floors=evaluation.floors_on)
+    return Frozen(about(evaluation), **found)
 
 
 def write_frozen(folder: Path, frozen: Frozen) -> Path:

@@ -139,22 +139,9 @@ def _line(cells: Sequence[Any]) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
+TEX = {letter: f"\\{letter}" for letter in "{}$&%#_"}
+TEX |= {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}", "<": "$<$", ">": "$>$", "–": "--", "`": "", "*": ""}
+
+
 def _tex(text: str) -> str:
-    special = {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "$": r"\$",
-        "&": r"\&",
-        "%": r"\%",
-        "#": r"\#",
-        "_": r"\_",
-        "–": "--",
-        "^": r"\^{}",
-        "~": r"\~{}",
-        "<": "$<$",
-        ">": "$>$",
-        "`": "",
-        "*": "",
-    }
-    return "".join(special.get(letter, letter) for letter in text)
+    return "".join(TEX.get(letter, letter) for letter in text)
