@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tisat.cli._options import How
 from tisat.cli._output import print_table
 from tisat.errors import DataFileError, InputError
 
@@ -30,7 +31,7 @@ FleetBudget = Annotated[
 SUFFIX = ".tisat"
 
 
-def read_machines(paths: Sequence[str | Path], how: Mapping[str, Any], *, jobs: int = 1) -> dict[str, Series]:
+def read_machines(paths: Sequence[str | Path], how: How, *, jobs: int = 1) -> dict[str, Series]:
     """Every series that files, folders, patterns and long tables mean, by the name of its machine; read side by side where asked for."""
     from tisat.datasets.own import files_of, read_series
 
@@ -48,7 +49,7 @@ def read_machines(paths: Sequence[str | Path], how: Mapping[str, Any], *, jobs: 
     return found
 
 
-def _read_one(file: Path, how: Mapping[str, Any]) -> dict[str, Series]:
+def _read_one(file: Path, how: How) -> dict[str, Series]:
     from tisat.datasets.own import read_series
 
     return read_series(file, **how)

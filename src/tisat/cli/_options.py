@@ -7,13 +7,14 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
     from tisat.watch import Watch
 
+How: TypeAlias = Mapping[str, Any]  # how files are read: options of Series.read
 DeltaMax = Annotated[str, typer.Option(help="Longest tolerable delay: instants, or a duration such as 10min.")]
 Model = Annotated[
     Path,
@@ -126,7 +127,7 @@ def reading(**given: Any) -> dict[str, Any]:
     }
 
 
-def typed(how: Mapping[str, Any] | None) -> str:
+def typed(how: How | None) -> str:
     """How files are read, as somebody would type it: for the next command that is printed.
 
     Examples

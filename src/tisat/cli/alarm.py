@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli._machines import FleetBudget, Where, budget_of, reading_of
-from tisat.cli._options import Asked, Model, Taken, open_watch, reads_files
+from tisat.cli._options import Asked, How, Model, Taken, open_watch, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def alarm(
     ] = None,
     where: Where = Where(),
     json: JsonFlag = False,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Raise the alarms of a file: when, since when, until when, which channels, and what the budget was worth.
 

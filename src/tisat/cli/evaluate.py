@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tisat.cli._machines import read_machines
-from tisat.cli._options import DeltaMax, instants_or_duration, reads_files
+from tisat.cli._options import DeltaMax, How, instants_or_duration, reads_files
 from tisat.cli._output import JsonFlag, print_json, print_table
 
 
@@ -20,7 +20,7 @@ def evaluate(
     alarms: Annotated[Path, typer.Argument(help="Alarms as written by `tisat alarm --out`.", metavar="ALARMS")],
     delta_max: DeltaMax = "100",
     json: JsonFlag = False,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Count alarms against labelled events: detected, delays, false alarms, beside what fools get. For scores: audit."""
     from tisat.errors import SeriesError

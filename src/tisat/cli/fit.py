@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli._machines import FleetBudget, Where, budget_of, read_machines, refuse_failed
-from tisat.cli._options import Period, reads_files
+from tisat.cli._options import How, Period, reads_files
 from tisat.cli._output import JsonFlag, print_json
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def fit(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint if it exists.")] = False,
     json: JsonFlag = False,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Learn what is nominal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tisat.cli._machines import Where, read_machines, reading_of, refuse_failed
-from tisat.cli._options import Model, reads_files
+from tisat.cli._options import How, Model, reads_files
 from tisat.cli._output import JsonFlag, print_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def update(
     out: Out,
     where: Where = Where(),
     json: JsonFlag = False,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Fit a model again with the same settings: detector, rule, budget, channels and how files are read.
 
@@ -52,7 +52,7 @@ def update(
     _tell(kept, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
 
 
-def _update_each(model: Path, train: list[str], out: Path, how: dict[str, Any], where: Where, *, json: bool) -> None:
+def _update_each(model: Path, train: list[str], out: Path, how: How, where: Where, *, json: bool) -> None:
     """Every machine's model again, into a folder."""
     from tisat.errors import InputError
     from tisat.many import UpdateEach, find_machines
@@ -114,7 +114,7 @@ def label(
         Path | None, typer.Option(help="Take the proposal: write the model with its threshold here.")
     ] = None,
     json: JsonFlag = False,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Say what alarms were, and see what the threshold would be: nothing changes unless --out takes it."""
     from tisat.errors import InputError

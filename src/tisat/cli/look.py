@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli._machines import read_machines
-from tisat.cli._options import reads_files, typed
+from tisat.cli._options import How, reads_files, typed
 from tisat.cli._output import JsonFlag, print_json, print_table
 from tisat.reading.durations import spelt
 
@@ -23,7 +23,7 @@ def look(
     file: Annotated[str, typer.Argument(help="A file, a folder or a pattern.", metavar="FILE")],
     picture: Annotated[Path | None, typer.Option(help="Draw the channels here: .png, .svg or .pdf.")] = None,
     json: JsonFlag = False,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Look at a file: rows, clock, gaps, and of each channel its range, what it is like, and what is done with it."""
     from tisat.datasets.looking import draw_look
@@ -104,7 +104,7 @@ def suggest(
         str, typer.Argument(help="A file of nominal rows; of a folder the first is looked at.", metavar="FILE")
     ],
     json: JsonFlag = False,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Look at a file and say which detectors are worth a try, and why."""
     from tisat.suggestions import suggest as look_and_say

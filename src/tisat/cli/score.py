@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tisat.cli._machines import Where, reading_of, refuse_failed
-from tisat.cli._options import IgnoreExtra, Model, reads_files
+from tisat.cli._options import How, IgnoreExtra, Model, reads_files
 from tisat.cli._output import JsonFlag, print_json
 
 
@@ -27,7 +27,7 @@ def score(
     ignore_extra: IgnoreExtra = False,
     where: Where = Where(),
     json: JsonFlag = False,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Score every row of a file: higher is more anomalous; empty while warming up and at unusable rows."""
     from tisat.errors import DataFileError, InputError, SeriesError

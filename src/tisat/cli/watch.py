@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli._options import Asked, Model, Taken, open_watch, reads_files
+from tisat.cli._options import Asked, How, Model, Taken, open_watch, reads_files
 
 if TYPE_CHECKING:
     from tisat.watch import Monitor, Watch
@@ -44,7 +44,7 @@ def watch(
     ] = False,
     taken: Taken = Taken(),
     name: Annotated[str | None, typer.Option(help="The entity, as alarms call it.")] = None,
-    how: dict[str, Any] | None = None,
+    how: How | None = None,
 ) -> None:
     """Judge rows as they come: csv or JSON lines in, one verdict per row as JSON lines out.
 

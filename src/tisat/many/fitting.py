@@ -14,7 +14,7 @@ from typing import Any
 
 from tisat import registry
 from tisat.errors import TisatError
-from tisat.many.machines import SUFFIX, Machine, RowJob, model_file
+from tisat.many.machines import SUFFIX, How, Machine, RowJob, model_file
 from tisat.watch import Watch
 
 LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit
@@ -39,7 +39,7 @@ class FitGroup(RowJob):
     out: str
     members: Mapping[str, tuple[Machine, ...]]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    how: Mapping[str, Any] = field(default_factory=dict)
+    how: How = field(default_factory=dict)
 
     def __call__(self, group: Machine) -> dict[str, Any]:
         """Fit it; what came of it. The group goes by the name of a machine without files."""
@@ -97,7 +97,7 @@ class FitEach(RowJob):
     settings: Mapping[str, Any] = field(default_factory=dict)
     watch: Mapping[str, Any] = field(default_factory=dict)
     fit: Mapping[str, Any] = field(default_factory=dict)
-    how: Mapping[str, Any] = field(default_factory=dict)
+    how: How = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
 
     def key(self, machine: Machine) -> str:
@@ -192,7 +192,7 @@ class UpdateEach(RowJob):
 
     model: str
     out: str
-    how: Mapping[str, Any] = field(default_factory=dict)
+    how: How = field(default_factory=dict)
 
     def __call__(self, machine: Machine) -> dict[str, Any]:
         """Fit it; the thresholds before and after."""

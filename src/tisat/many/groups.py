@@ -9,16 +9,15 @@ from __future__ import annotations
 import csv
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tisat._types import Array
 from tisat.errors import DataFileError, ParameterError, TisatError
-from tisat.many.machines import Machine
+from tisat.many.machines import How, Machine
 from tisat.missing import carry_forward
 
 AUTO = "auto"
@@ -49,7 +48,7 @@ class Describe:
         How files are read.
     """
 
-    how: Mapping[str, Any] = field(default_factory=dict)
+    how: How = field(default_factory=dict)
 
     def __call__(self, machine: Machine) -> Described:
         """Medians, spreads and movement of its channels."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tisat.errors import TisatError
-from tisat.many.machines import Machine, RowJob, model_file
+from tisat.many.machines import How, Machine, RowJob, model_file
 from tisat.sequential import Alarm
 from tisat.sequential.suppression import Suppression, suppressed_by
 from tisat.watch import Watch
@@ -77,7 +77,7 @@ class JudgeEach:
     model: str
     options: Mapping[str, Any] = field(default_factory=dict)
     asked: Mapping[str, Any] = field(default_factory=dict)
-    how: Mapping[str, Any] = field(default_factory=dict)
+    how: How = field(default_factory=dict)
 
     def __call__(self, machine: Machine) -> Judged:
         """Its alarms; a machine that cannot be judged is an outcome too."""
@@ -120,7 +120,7 @@ class ScoreEach(RowJob):
     whole: bool = False
     points: bool = False
     ignore_extra: bool = False
-    how: Mapping[str, Any] = field(default_factory=dict)
+    how: How = field(default_factory=dict)
 
     def __call__(self, machine: Machine) -> dict[str, Any]:
         """Score it; how many rows have a score, and how many of those are high."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from tisat.datasets.own import files_of
 from tisat.errors import DataFileError
 from tisat.series import Series
 
+How: TypeAlias = Mapping[str, Any]  # how files are read: options of Series.read
 SUFFIX = ".tisat"
 ENTITY = "unique_id"  # the column that names the machine of a row in a long table, unless told
 # Options that a part of a file cannot be read with.
@@ -40,7 +41,7 @@ class Machine:
     files: tuple[str, ...]
     entity: str = ""
 
-    def read(self, how: Mapping[str, Any] | None = None) -> Series:
+    def read(self, how: How | None = None) -> Series:
         """Its rows; ``how`` as :meth:`tisat.Series.read` takes it."""
         told = {key: value for key, value in (how or {}).items() if value}
         if not self.entity:
@@ -67,7 +68,7 @@ class RowJob:
         return {"machine": machine.name, "trouble": why}
 
 
-def _of_table(file: str, told: Mapping[str, Any]) -> dict[str, Series]:
+def _of_table(file: str, told: How) -> dict[str, Series]:
     """Every series of a long text table; the last one read is kept, so that a worker reads it once for all its machines."""
     key = (file, Path(file).stat().st_mtime_ns, repr(sorted(told.items())))
     if key not in _TABLES:
@@ -76,7 +77,7 @@ def _of_table(file: str, told: Mapping[str, Any]) -> dict[str, Series]:
     return _TABLES[key]
 
 
-def _filtered(machine: Machine, told: Mapping[str, Any]) -> Series:
+def _filtered(machine: Machine, told: How) -> Series:
     """The rows of one machine from parquet files, in the order of their time."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -108,7 +109,7 @@ def model_file(model: str | Path, machine: str) -> Path:
     return own
 
 
-def find_machines(paths: Sequence[str | Path], how: Mapping[str, Any] | None = None) -> list[Machine]:
+def find_machines(paths: Sequence[str | Path], how: How | None = None) -> list[Machine]:
     """The machines that some paths mean, by name; their rows are not read.
 
     Parameters
@@ -130,7 +131,7 @@ def find_machines(paths: Sequence[str | Path], how: Mapping[str, Any] | None = N
     return list(found.values())
 
 
-def _machines_of(path: Path, entity: str, told: Mapping[str, Any]) -> Iterator[Machine]:
+def _machines_of(path: Path, entity: str, told: How) -> Iterator[Machine]:
     if path.is_dir():
         parts = sorted(one for one in path.iterdir() if one.is_dir() and "=" in one.name)
         if parts:
@@ -161,7 +162,7 @@ def _header(file: Path) -> str:
         return opened.read(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace")
 
 
-def _in_file(file: Path, entity: str, told: Mapping[str, Any]) -> Iterator[Machine]:
+def _in_file(file: Path, entity: str, told: How) -> Iterator[Machine]:
     from tisat.reading.files import stem_of
 
     if not file.name.lower().endswith(".parquet"):

@@ -67,31 +67,20 @@ def ranks_picture(ranks: Ranks, *, reference: str) -> str:
     axes.set_xlim(high + margin, low - margin)  # best on the right
     axes.set_ylim(-(0.5 + 0.16 * len(groups) + 0.26 * half), 0.75)
     axes.axis("off")
+    above = {"ha": "center", "va": "bottom", "fontsize": 8}
+    bar = {"color": _palette.SOFT, "linewidth": 3.2, "solid_capstyle": "butt", "alpha": 0.75}
     axes.plot([low, high], [0, 0], color=_palette.INK, linewidth=1.2)
     for tick in range(1, k + 1):
         axes.plot([tick, tick], [0, 0.07], color=_palette.INK, linewidth=1)
         if k <= 15 or tick % 2 == 1:
-            axes.text(tick, 0.12, str(tick), ha="center", va="bottom", fontsize=8)
-    axes.plot([high, high - ranks.critical_difference], [0.52, 0.52], color=_palette.INK, linewidth=2)
-    axes.text(
-        high - ranks.critical_difference / 2,
-        0.57,
-        f"critical difference {ranks.critical_difference:.2f}",
-        ha="center",
-        va="bottom",
-        fontsize=8,
-    )
+            axes.text(tick, 0.12, str(tick), **above)
+    apart = ranks.critical_difference
+    axes.plot([high, high - apart], [0.52, 0.52], color=_palette.INK, linewidth=2)
+    axes.text(high - apart / 2, 0.57, f"critical difference {apart:.2f}", **above)
     place = dict(zip(ranks.names, ranks.ranks, strict=True))
     for level, group in enumerate(groups):
         y = -0.14 - 0.16 * level
-        axes.plot(
-            [place[group[0]] - 0.06, place[group[-1]] + 0.06],
-            [y, y],
-            color=_palette.SOFT,
-            linewidth=3.2,
-            solid_capstyle="butt",
-            alpha=0.75,
-        )
+        axes.plot([place[group[0]] - 0.06, place[group[-1]] + 0.06], [y, y], **bar)
     base = -0.2 - 0.16 * len(groups)
     for i, (name, rank) in enumerate(zip(ranks.names, ranks.ranks, strict=True)):
         right = i < half
@@ -99,15 +88,8 @@ def ranks_picture(ranks: Ranks, *, reference: str) -> str:
         edge = low - 0.12 * (high - low) if right else high + 0.12 * (high - low)
         colour = _palette.ALARM if name == reference else _palette.INK
         axes.plot([rank, rank, edge], [0, y, y], color=colour, linewidth=0.8, alpha=0.7)
-        axes.text(
-            edge,
-            y,
-            f" {rank:.2f} {name}" if right else f"{name} {rank:.2f} ",
-            ha="left" if right else "right",
-            va="center",
-            fontsize=9,
-            color=colour,
-        )
+        side, said = ("left", f" {rank:.2f} {name}") if right else ("right", f"{name} {rank:.2f} ")
+        axes.text(edge, y, said, ha=side, va="center", fontsize=9, color=colour)
     return figure_to_svg(figure)
 
 

@@ -139,10 +139,7 @@ def what_if(
         spans = events_from_labels(active.astype(np.int64))
         raised[name] = [(float(times[a]) * 1e-9, float(times[b]) * 1e-9 if b < len(times) else None) for a, b in spans]
     found = compared(book_of(view, names, start, stop), raised, rows)
-    alarms, avoided = found.alarms, found.avoided
-    lost = sum(one.label == "true" for one in avoided)
-    false = sum(one.label in ("false", "new normal") for one in avoided)
-    before = sum(map(len, found.book.values()))
+    labels = [one.label for one in found.avoided]
     exact = not home.watch.rule.feeds_back
     return WhatIf(
         threshold=wanted,
@@ -150,11 +147,11 @@ def what_if(
         exact=exact,
         rows=rows,
         allowed=rows / calibration.target,
-        before=before,
-        alarms=alarms[:MOST_ALARMS],
-        avoided=[one.id for one in avoided],
-        lost_true=lost,
-        avoided_false=false,
+        before=sum(map(len, found.book.values())),
+        alarms=found.alarms[:MOST_ALARMS],
+        avoided=[one.id for one in found.avoided],
+        lost_true=labels.count("true"),
+        avoided_false=labels.count("false") + labels.count("new normal"),
         sentences=[*sentences_of(found), *([] if exact else [RUN_AGAIN])],
     )
 
