@@ -59,11 +59,10 @@ class Metrics(Collector):
             ]
         ratios = [(who, ratio) for who, ratio, *_ in cells if math.isfinite(ratio)]
         counts = [((word,), sum(cell[-1] == word for cell in cells)) for word in STATUSES]
+        ages = [(who, age) for who, _, age, *_ in cells]
         said = "Statistic / threshold of the last row: 1 or more is an alarm."
         yield gauge("tisat_alarm_ratio", said, ratios, WHO)
-        yield gauge(
-            "tisat_last_row_age_seconds", "Seconds since the last row came.", ((c[0], c[2]) for c in cells), WHO
-        )
+        yield gauge("tisat_last_row_age_seconds", "Seconds since the last row came.", ages, WHO)
         yield counter("tisat_late_rows", "Rows that came too late or twice.", ((c[0], c[3]) for c in cells), WHO)
         yield gauge("tisat_alarm_active", "1 while the alarm is on.", ((c[0], c[4] == "alarm") for c in cells), WHO)
         yield gauge("tisat_entities", "Entities in each status.", counts, ("status",))
@@ -81,8 +80,8 @@ class Metrics(Collector):
         line = service.ledger_line()
         allowed = "False alarms the budget allows in the rows judged in the kept history."
         yield gauge("tisat_budget_allowed", allowed, [((), line.allowed)])
-        words = ((word,) for word in ("true", "false", "expected", "new_normal", "unmarked"))
-        raised = [(word, getattr(line, *word)) for word in words]
+        words = ("true", "false", "expected", "new_normal", "unmarked")
+        raised = [((word,), getattr(line, word)) for word in words]
         yield gauge("tisat_budget_raised", "Statistical alarms raised, by label.", raised, ("label",))
         over = "1 where alarms marked false are beyond the budget with 95 % confidence."
         yield gauge("tisat_budget_over", over, [((), line.over)])
