@@ -13,8 +13,7 @@ from tisat import _palette
 from tisat._html import table
 from tisat.benchmark.comparison import compare
 from tisat.metrics import audit
-from tisat.report.audit import audit_page
-from tisat.report.audits import comparison_page
+from tisat.report.audit import audit_page, comparison_page
 from tisat.report.charts import Group, Mark, curves, lanes, panel, scatter, thinned
 from tisat.report.page import Dot, Dots, Key, Picture, Section, Table, figure_to_svg, render_page
 from tisat.report.words import TERMS, steps_of

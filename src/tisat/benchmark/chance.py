@@ -52,7 +52,7 @@ def adjusted_table(frozen: Frozen) -> Layout:
         )
         + (f" Column '{printed.header}': {frozen.about['printed']['adjusted']['caption']}." if printed else "")
     )
-    return Layout("Point-adjusted precision, recall, F1", grid.columns, rows, below, rules=(grid.theirs, len(rows) - 2))
+    return grid.layout("Point-adjusted precision, recall, F1", rows, below, feet=2)
 
 
 def floors_table(frozen: Frozen, *, pooled: bool = True) -> Layout:

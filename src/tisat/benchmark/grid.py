@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from tisat.benchmark.captions import FEWER
 from tisat.benchmark.figures import Adjusted, Figure
 from tisat.benchmark.frozen import Frozen
-from tisat.benchmark.layout import DASH, percent
+from tisat.benchmark.layout import DASH, Layout, percent
 from tisat.benchmark.printed import Printed
 
 
@@ -60,6 +61,11 @@ class Grid:
     def rows(self, cells: Callable[[str, str], Sequence[str]]) -> list[list[str]]:
         """The row of every system."""
         return [self.row(system, cells) for system in self.systems]
+
+    def layout(self, title: str, rows: list[list[str]], below: str, *, feet: int = 0, **more: Any) -> Layout:
+        """The table; the last ``feet`` rows are no systems."""
+        lines = (self.theirs, len(rows) - feet) if feet else (self.theirs,)
+        return Layout(title, self.columns, rows, below, rules=lines, **more)
 
 
 def fewer(figure: Figure | Adjusted | None) -> str:

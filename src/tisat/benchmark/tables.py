@@ -48,10 +48,8 @@ def spd_table(frozen: Frozen, *, rule: str) -> Layout:
         ),
     )
     figures = [j for j, (_, header) in enumerate(grid.columns) if header in ("pooled", "mean")]
-    return Layout(
-        f"SPD under: {rule_title(rule)}", grid.columns, rows, below + " Bold: the highest of its column.",
-        rules=(grid.theirs, len(rows) - 1), strong=best_cells(rows[:-1], figures),
-    )  # fmt: skip
+    bold, best = " Bold: the highest of its column.", best_cells(rows[:-1], figures)
+    return grid.layout(f"SPD under: {rule_title(rule)}", rows, below + bold, feet=1, strong=best)
 
 
 def _whole(shown: Sequence[Figure], dataset: str, delta: int | None = None) -> Figure | None:
@@ -79,7 +77,7 @@ def corrected_table(frozen: Frozen) -> Layout:
         f"Chance-corrected SPD in percent, pooled / per-entity mean: (SPD - floor) / (1 - floor), delta_max = {delta}. The floor is the best of the fools "
         "(random, random held, always on, on/off, and coins given the same alarm rule). Below 0, a fool does better.",
     )
-    return Layout("Chance-corrected SPD under each alarm rule", grid.columns, rows, below, rules=(grid.theirs,))
+    return grid.layout("Chance-corrected SPD under each alarm rule", rows, below)
 
 
 def _with_interval(value: float, low: float, high: float) -> str:
@@ -121,7 +119,7 @@ def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below:
             return [DASH, DASH]
         return [_with_interval(d.pooled, d.pooled_low, d.pooled_high), _with_interval(d.mean, d.mean_low, d.mean_high)]
 
-    return Layout(title, grid.columns, grid.rows(of), f"{below} {where_from(frozen)}", rules=(grid.theirs,))
+    return grid.layout(title, grid.rows(of), f"{below} {where_from(frozen)}")
 
 
 def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
@@ -131,29 +129,21 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     cells = {(f.system, f.dataset, f.delta_max): f for f in shown}
     score, floor = ("pooled", "floor") if pooled else ("mean", "floor_mean")
     grid = Grid(frozen, (f.system for f in shown), list(map(str, deltas)))
-    rows = grid.rows(
-        lambda system, dataset: [
-            cell for delta in deltas for cell in percents(cells.get((system, dataset, delta)), score)
-        ]
-    )
-    rows.append(
-        grid.row(
-            FOOL,
-            lambda _, dataset: [cell for delta in deltas for cell in percents(_whole(shown, dataset, delta), floor)],
-        )
-    )
+
+    def of(system: str, dataset: str) -> list[str]:
+        return [cell for delta in deltas for cell in percents(cells.get((system, dataset, delta)), score)]
+
+    def of_fool(_: str, dataset: str) -> list[str]:
+        return [cell for delta in deltas for cell in percents(_whole(shown, dataset, delta), floor)]
+
+    rows = [*grid.rows(of), grid.row(FOOL, of_fool)]
     below = caption(
         frozen,
         shown,
         f"SPD in percent, {'pooled' if pooled else 'per-entity mean'}, by delta_max (columns); alarm rule: {rule_title(rule)}.",
     )
-    return Layout(
-        f"SPD against delta_max, {rule_title(rule)}, {'pooled' if pooled else 'mean'}",
-        grid.columns,
-        rows,
-        below,
-        rules=(grid.theirs, len(rows) - 1),
-    )
+    title = f"SPD against delta_max, {rule_title(rule)}, {'pooled' if pooled else 'mean'}"
+    return grid.layout(title, rows, below, feet=1)
 
 
 def ranks_of(frozen: Frozen, *, rule: str) -> Ranks | None:
@@ -212,7 +202,7 @@ def cost_table(frozen: Frozen) -> Layout:
         "Gradient steps of one model (median over entities), seconds to fit and score all entities of a data set with one thread, and the most memory a process held.",
         frozen.about.get("said", {}).get("cost", ""),
     )
-    return Layout("How each was run, and what it cost", grid.columns, rows, below, left=2, rules=(grid.theirs,))
+    return grid.layout("How each was run, and what it cost", rows, below, left=2)
 
 
 def tables_of(frozen: Frozen) -> list[Layout]:

@@ -185,11 +185,9 @@ def _write(
     command: str,
 ) -> None:
     """The page and the tables that were asked for."""
-    from tisat.report.audits import audit_csv, audit_layout, comparison_page
+    from tisat.report.audit import audit_csv, audit_layout, audit_page, comparison_page
 
     if html is not None:
-        from tisat.report.audit import audit_page
-
         if len(audits) == 1:
             name, one = next(iter(audits.items()))
             page = audit_page(one, names=read.names, scores=scores[name], command=command)
@@ -203,7 +201,7 @@ def _write(
 
 
 def _print_side_by_side(audits: dict[str, Audit], comparison: Comparison) -> None:
-    from tisat.report.audits import audit_layout
+    from tisat.report.audit import audit_layout
 
     layout = audit_layout(audits, comparison)
     typer.echo("\n".join(f"* {sentence}" for sentence in comparison.verdict) + "\n")
