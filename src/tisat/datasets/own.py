@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from glob import glob
@@ -28,16 +29,20 @@ import numpy as np
 from tisat._validation import check_integer, check_real
 from tisat.datasets.base import Dataset, Entity
 from tisat.datasets.cards import Card
-from tisat.datasets.label_files import is_label_file, with_labels
 from tisat.datasets.rows import series_of
 from tisat.datasets.splits import split_tail
-from tisat.errors import DataFileError, ParameterError
-from tisat.events import events_from_labels
+from tisat.errors import DataFileError, ParameterError, TisatError
+from tisat.events import check_events, events_from_labels, labels_from_events
+from tisat.reading.files import stem_of
 from tisat.reading.packing import SUFFIXES, named_once, open_numpy, problem
+from tisat.reading.times import arrow_times
 from tisat.series import Series
 
 SPLITS = ("train", "test")
 ARRAYS = ".npz"
+# Of labels in a file of their own: what its name ends in, and its columns where it has intervals.
+ENDING = ".labels"
+EDGES = ("start", "stop")
 TSB_AD = re.compile(r"_tr_(\d+)_1st_(-?\d+)$")
 
 
@@ -82,6 +87,61 @@ def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
     files = files_of(path)
     rows = files if len(files) == 1 else [one for one in files if not is_label_file(one)]
     return named_once(path, rows, lambda file: Series.read_all(file, **{**how, "find_entity": True}))
+
+
+def is_label_file(file: Path) -> bool:
+    """Whether a file holds labels of another one, by its name."""
+    return stem_of(file).endswith(ENDING)
+
+
+def with_labels(series: Mapping[str, Series], path: str | Path) -> dict[str, Series]:
+    """The series with the labels of the files beside them."""
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    found = dict(series)
+    for file in sorted(one for one in folder.glob(f"*{ENDING}.*") if is_label_file(one)):
+        base = stem_of(file).removesuffix(ENDING)
+        name = next((one for one in (f"{base}.test", base) if one in found), None)
+        if name is None:
+            continue  # of a file that was not asked for
+        found[name] = replace(found[name], labels=_labels(file, found[name]))
+    return found
+
+
+def _labels(file: Path, series: Series) -> Any:
+    import pyarrow.csv as pc
+
+    try:
+        table = pc.read_csv(file)
+    except Exception as error:  # pyarrow has a dozen of its own
+        raise problem(file, "be a csv file with a header", f"{str(error)[:120]!r}") from None
+    names = {str(name).strip().lower(): k for k, name in enumerate(table.column_names)}
+    if all(edge in names for edge in EDGES):
+        edges = [_rows(file, table.column(names[edge]).to_pylist(), series) for edge in EDGES]
+        try:
+            events = check_events(np.column_stack(edges), whose=f"{file.name}", length=len(series))
+        except TisatError as error:
+            raise DataFileError(f"{file}: {error}") from None
+        return labels_from_events(events, length=len(series))
+    if table.num_columns != 1:
+        raise problem(file, "have one column of 0 and 1, or the columns start and stop", ", ".join(table.column_names))
+    labels = np.asarray(table.column(0).to_pylist())
+    if len(labels) != len(series) or not np.isin(labels, (0, 1)).all():
+        raise problem(file, f"hold one 0 or 1 for each of the {len(series)} rows", f"{len(labels)} values")
+    return labels.astype(bool)
+
+
+def _rows(file: Path, edges: list[Any], series: Series) -> Any:
+    """The rows that edges mean: rows as they are, or the first row at or after a date."""
+    if all(isinstance(edge, int) for edge in edges):
+        return np.asarray(edges, dtype=np.int64)
+    import pyarrow as pa
+
+    if series.timestamps is None:
+        raise problem(file, "say start and stop in rows where the series has no time", f"{str(edges[0])!r}")
+    moments = arrow_times(pa.array(edges), name="start and stop").values
+    if moments.dtype.kind != series.timestamps.dtype.kind:
+        raise problem(file, "say start and stop as the series says its time", f"{str(edges[0])!r}")
+    return np.searchsorted(series.timestamps, moments)
 
 
 def _arrays_of(path: str | Path) -> list[Path]:

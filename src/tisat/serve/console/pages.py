@@ -21,7 +21,6 @@ from starlette.routing import BaseRoute, Route
 from tisat._version import __version__
 from tisat.errors import InputError
 from tisat.serve.console import words
-from tisat.serve.console.bars import bar_of
 from tisat.serve.service import Service
 from tisat.serve.structs import EntityInfo, HeatMap
 
@@ -224,8 +223,8 @@ class Console:
         own = max([line.raised_high for line in ledger.entities] + [line.allowed for line in ledger.entities] + [1.0])
         return self.page(
             "budget", request, ledger=ledger, span=span, shown=worst[:200], hidden=max(0, len(worst) - 200),
-            fleet_bar=bar_of(ledger.fleet, top), group_bars=[bar_of(line, top) for line in ledger.groups],
-            bars=[bar_of(line, own) for line in worst[:200]],
+            fleet_bar=words.bar_of(ledger.fleet, top), group_bars=[words.bar_of(line, top) for line in ledger.groups],
+            bars=[words.bar_of(line, own) for line in worst[:200]],
         )  # fmt: skip
 
     def whatif(self, request: Request) -> Response:

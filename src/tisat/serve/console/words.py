@@ -1,11 +1,14 @@
-"""Numbers, moments and stretches of time as the pages write them."""
+"""Numbers, moments and stretches of time as the pages write them, and a line of the ledger as a bar."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from markupsafe import Markup
+
+from tisat.serve.structs import LedgerLine
 
 STATUS = {
     "alarm": "alarm on",
@@ -22,6 +25,8 @@ LABELS = {
     "new normal": "the new normal",
     "unmarked": "unmarked",
 }
+WIDTH = 300.0  # of the drawing, in its own units
+PARTS = ("true", "expected", "new_normal", "false", "unmarked")
 RANGES = {"15m": 900.0, "1h": 3600.0, "6h": 6 * 3600.0, "24h": 86400.0, "7d": 7 * 86400.0, "30d": 30 * 86400.0}
 
 
@@ -86,3 +91,45 @@ def level(ratio: float | None) -> str:
     if ratio is None:
         return "none"
     return "over" if ratio >= 1.0 else "near" if ratio >= 0.5 else "calm"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a bar."""
+
+    name: str
+    count: int
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The places of a bar's parts, for an SVG of width ``WIDTH``."""
+
+    segments: tuple[Segment, ...]
+    allowed: float
+    low: float
+    high: float
+
+
+def bar_of(line: LedgerLine, top: float) -> Bar:
+    """The bar of a line, on a scale that ends at ``top``.
+
+    Examples
+    --------
+    >>> line = LedgerLine("a", 1000, 2.0, 4, 1, 1, 0, 0, 2, 0, 1.1, 10.2, 0.0, 5.6, False, False)
+    >>> bar = bar_of(line, 10.0)
+    >>> [(part.name, part.x, part.width) for part in bar.segments], bar.allowed
+    ([('true', 0.0, 30.0), ('false', 30.0, 30.0), ('unmarked', 60.0, 60.0)], 60.0)
+    """
+    unit = WIDTH / top
+    segments, x = [], 0.0
+    for name in PARTS:
+        count = getattr(line, name)
+        if count:
+            segments.append(Segment(name, count, x, count * unit))
+            x += count * unit
+    return Bar(
+        tuple(segments), min(line.allowed * unit, WIDTH), line.raised_low * unit, min(line.raised_high * unit, WIDTH)
+    )
