@@ -24,9 +24,8 @@ from tisat.metrics import auc_pr, auc_roc, spd_score
 from tisat.metrics.areas import ranked
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
 
-WORK = (
-    20_000_000  # instants looked at for the intervals of an area: longer series get fewer draws, but never below FEWEST
-)
+# Instants looked at for the intervals of an area: longer series get fewer draws, but never below FEWEST.
+WORK = 20_000_000
 FEWEST = 100
 
 

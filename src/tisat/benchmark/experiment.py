@@ -105,9 +105,8 @@ class Experiment:
         seeds: tuple[int | None, ...] = system.seeds if is_random(system.detector) else (None,)
         for seed in seeds:
             for dataset in [name for name in self.sources if system.data is None or name in system.data]:
-                first: Task | None = (
-                    None  # the others differ by entity and data alone, but for scores, which have checksums
-                )
+                # The others differ from the first by entity and data alone, but for scores, which have checksums.
+                first: Task | None = None
                 for entity in system.entities.get(dataset, self.names[dataset]):
                     fingerprint = self.fingerprint_of(dataset, entity)
                     if first is not None and first.detector != SCORES:

@@ -56,9 +56,8 @@ class Layout:
     @property
     def groups(self) -> list[tuple[str, int]]:
         """The line of groups above the headers: each with the number of columns it spans."""
-        runs = groupby(
-            enumerate(self.columns), key=lambda one: one[1][0] or one[0]
-        )  # columns without a group stand alone
+        # Columns without a group stand alone.
+        runs = groupby(enumerate(self.columns), key=lambda one: one[1][0] or one[0])
         return [(found[0][1][0], len(found)) for found in (list(run) for _, run in runs)]
 
     def markdown(self) -> str:

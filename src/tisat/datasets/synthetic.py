@@ -243,9 +243,8 @@ def inject_faults(
         for c in hit:
             rows = values[start : start + span, c]
             values[start : start + span, c] = make(rows, healthy[:, c], start, amount * unit[c], rng)
-        if (
-            values[start : start + span] != healthy[start : start + span]
-        ).any():  # a stuck sensor that stood still is none
+        # A stuck sensor that stood still is no fault.
+        if (values[start : start + span] != healthy[start : start + span]).any():
             faults.append(Fault(kind, start, start + span, hit))
     labels = labels_from_events([(fault.start, fault.stop) for fault in faults], length=length)
     faulty = Series(values, timestamps=series.timestamps, channels=series.channels, labels=labels, name=series.name)

@@ -22,9 +22,8 @@ from tisat.missing import carry_forward
 
 AUTO = "auto"
 MOST_GROUPS = 12
-LEAST_SILHOUETTE = (
-    0.25  # below it the machines are not told apart: one group (Kaufman, Rousseeuw 1990, table 4: no structure)
-)
+# Below it the machines are not told apart: one group (Kaufman, Rousseeuw 1990, table 4: no structure).
+LEAST_SILHOUETTE = 0.25
 ROWS = 5000  # of each machine that are looked at
 
 
@@ -149,9 +148,8 @@ def by_likeness(described: Sequence[Described]) -> dict[str, str]:
             if score > best:
                 labels, best = tried, score
         names: dict[int, int] = {}
-        for one, label in zip(
-            many, labels, strict=True
-        ):  # numbered in the order of the machines, whatever k-means calls them
+        # Numbered in the order of the machines, whatever k-means calls them.
+        for one, label in zip(many, labels, strict=True):
             place = names.setdefault(int(label), len(names) + 1)
             found[one.machine] = f"group-{number + 1}-{place}"
     return found

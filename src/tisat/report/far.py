@@ -153,9 +153,8 @@ def draw_study(curves: Sequence[Curve], *, columns: int = 3) -> Any:
             )
         axis.set_yscale("log")
         axis.set_ylim(1.0, 30.0 * curve.periods.max())
-        axis.set_xlim(
-            right=1.3 * float(curve.thresholds.max())
-        )  # a promise beyond what was ever reached is off the page
+        # A promise beyond what was ever reached is off the page.
+        axis.set_xlim(right=1.3 * float(curve.thresholds.max()))
         axis.set_title(curve.entity, fontsize=8)
         axis.tick_params(labelsize=7)
         axis.set_xlabel("threshold h", fontsize=7)

@@ -222,9 +222,8 @@ class Engine(Keeper):
                 if len(entry) < 5 or group.print_of(cell.calibration).startswith(entry[4]):  # rows are its model's own
                     monitor.label(entry[2], entry[3])
             except InputError:
-                self.counts["labels beyond the record"] += (
-                    1  # so old that the record has let it go: the book still has it
-                )
+                # So old that the record has let it go: the book still has it.
+                self.counts["labels beyond the record"] += 1
         else:
             place, cell.seq = cell.seq, cell.seq - 1
             self._save([cell])  # a piece of history has one threshold; what follows is not in this state

@@ -102,9 +102,8 @@ def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
                     "state = excluded.state, held = excluded.held, retired = NULL",
                     (place, one.name, one.group, one.dates, one.enrolled, one.received, engine._seq - 1, number, one.state, one.held),
                 )  # fmt: skip
-                write.execute(
-                    "DELETE FROM alarms WHERE entity = ? AND cleared IS NULL", (one.name,)
-                )  # as they were here
+                # The alarms that were on here are as the parcel has them from now on.
+                write.execute("DELETE FROM alarms WHERE entity = ? AND cleared IS NULL", (one.name,))
                 write.executemany(
                     "INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", one.alarms
                 )

@@ -121,9 +121,8 @@ def _rows(service: Service) -> Callable[[Request], Awaitable[Response]]:
         try:
             body = await body_of(request, settings.body_bytes)
             kind = request.headers.get("content-type", "")
-            service.check_room(
-                rows_guessed(body, kind)
-            )  # turned away before it is decoded: overload costs next to nothing
+            # Turned away before it is decoded: overload costs next to nothing.
+            service.check_room(rows_guessed(body, kind))
             entity = request.query_params.get("entity", "")
             found, bad = rows_of(body, kind, entity=entity, most=settings.rows_in_request)
             outcomes: list[Outcome] = []
