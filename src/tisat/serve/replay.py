@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,37 +41,24 @@ def stored(folder: Path, *, match: str = "*", start: float | None = None, stop: 
 def of_series(found: Iterable[Series]) -> Iterator[Row]:
     """The rows of series, each an entity by its name."""
     for series in found:
-        stamps = series.timestamps
-        for k, values in enumerate(series.values):
-            at: Any = None
-            if stamps is not None:
-                at = (
-                    int(stamps[k].astype("datetime64[ns]").astype(np.int64))
-                    if stamps.dtype.kind == "M"
-                    else float(stamps[k])
-                )
-            yield Row(
-                series.name, dict(zip(series.channels, _plain(values), strict=True)), float(k) if at is None else at
-            )
+        times = np.arange(len(series), dtype=np.float64) if series.timestamps is None else series.timestamps
+        if times.dtype.kind == "M":
+            times = times.astype("datetime64[ns]").astype(np.int64)
+        for at, values in zip(times.tolist(), series.values, strict=True):
+            yield Row(series.name, dict(zip(series.channels, _plain(values), strict=True)), at)
 
 
 def _plain(values: Any) -> list[float | None]:
     return [None if value != value else float(value) for value in values]
 
 
-def replay(watch: Watch, rows: Iterable[Row], *, ignore_extra: bool = False) -> tuple[list[AlarmInfo], dict[str, int]]:
+def replay(watch: Watch, rows: Iterable[Row]) -> tuple[list[AlarmInfo], dict[str, int]]:
     """The alarms a service with this watch raises on rows, in order of time, and what became of the rows."""
     with tempfile.TemporaryDirectory(prefix="tisat-replay-") as folder, Store(folder) as store:
-        group = Group("main", watch, ignore_extra=ignore_extra)
-        engine = Engine(store, [group], limits=Limits(entities=1_000_000))
+        engine = Engine(store, [Group("main", watch)], limits=Limits(entities=1_000_000))
         engine.clock = lambda: 0.0
-        batch: list[Row] = []
-        for row in rows:
-            batch.append(row)
-            if len(batch) == TOGETHER:
-                engine.ingest(batch)
-                batch = []
-        if batch:
+        waiting = iter(rows)
+        while batch := list(islice(waiting, TOGETHER)):
             engine.ingest(batch)
         view = View(engine)
         alarms = sorted(view.alarms(limit=10_000), key=lambda one: (one.raised, one.entity))
