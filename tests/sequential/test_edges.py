@@ -187,7 +187,9 @@ def test_a_threshold_is_raised_above_the_highest_where_no_alarm_is_allowed():
 def test_a_threshold_that_is_a_level_is_raised_just_above_it():
     rule = make_rule("threshold").fit([0.0, 1.0])
     segments = [np.array([0.0, 2.0, 0.0, 3.0])]
-    assert raise_to_data(rule, segments, 2.0, 4.0) == np.nextafter(2.0, 3.0)  # one alarm is allowed, and that of 3 is one
+    assert raise_to_data(rule, segments, 2.0, 4.0) == np.nextafter(
+        2.0, 3.0
+    )  # one alarm is allowed, and that of 3 is one
 
 
 def test_where_evidence_does_not_drift_downwards_a_formula_has_no_threshold_and_says_so():
