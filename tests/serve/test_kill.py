@@ -36,7 +36,9 @@ def run_with_kills(start, requests, kills, seed=0):
             while place < len(requests):
                 service.post("/api/v1/rows", as_json(requests[place]))
                 place += 1
-                time.sleep(rng.uniform(0, 0.06))  # slow enough that a quick machine is still at work when the last kill comes
+                time.sleep(
+                    rng.uniform(0, 0.06)
+                )  # slow enough that a quick machine is still at work when the last kill comes
         except (
             urllib.error.URLError,
             ConnectionError,
