@@ -94,7 +94,7 @@ def _take_lanes(rows: Singles, first: int, factor: np.float32, into: Singles) ->
 
 @compiled(reorder=True)
 def attend(query: Singles, rows: Singles, maps: int, causal: bool, out: Singles, levels: Singles) -> None:  # noqa: FBT001
-    """Fill ``out`` ``(b, l, h, W)`` and the logarithms ``levels`` ``(b, l, h)`` of the sums under each softmax.
+    """Fill ``out`` ``(b, l, h, W)`` and, for the way back, the logarithms ``levels`` ``(b, l, h)`` of the sums under each softmax.
 
     The query is map 0 of ``query``; key and value are maps ``maps`` and ``maps + 1`` of ``rows``. The last query sees all keys;
     ``causal``: each one before it one fewer.
@@ -145,7 +145,8 @@ def attend(query: Singles, rows: Singles, maps: int, causal: bool, out: Singles,
                 for lane in range(min(LANES, queries - first)):
                     for c in range(WIDTH):
                         out[b, first + lane, h, c] = mixed[c, lane] / total[lane]
-                    levels[b, first + lane, h] = shift[lane] + np.float32(math.log2(total[lane]))
+                    if levels.size > 0:
+                        levels[b, first + lane, h] = shift[lane] + np.float32(math.log2(total[lane]))
 
 
 @compiled(reorder=True)

@@ -43,7 +43,8 @@ class _Narrow(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, query: Tensor | None, causal: bool) -> Tensor:  # noqa: FBT001
         asking = rows if query is None else query.contiguous()
         batch, queries, _, heads, width = asking.shape
-        out, levels = rows.new_empty(batch, queries, heads, width), rows.new_empty(batch, queries, heads)
+        out = rows.new_empty(batch, queries, heads, width)
+        levels = rows.new_empty(batch, queries, heads if any(ctx.needs_input_grad) else 0)
         attend(asking.detach().numpy(), rows.detach().numpy(), rows.shape[2] - 2, causal, out.numpy(), levels.numpy())
         ctx.causal, ctx.apart = causal, query is not None
         ctx.save_for_backward(rows, asking, out, levels)
