@@ -65,6 +65,20 @@ def test_every_detector_has_a_page_and_a_notice(name):
     assert f"src/tisat/detectors/{module}.py" in (ROOT / "NOTICE").read_text()
 
 
+def test_the_notice_names_files_that_are_there():
+    named = re.findall(r"^((?:src|experiments)/\S+(?:, \S+)*)   ", (ROOT / "NOTICE").read_text(), flags=re.M)
+    assert len(named) > 50
+    for line in named:
+        first, *more = line.split(", ")
+        folder = ROOT if not more or "/" in more[0] else (ROOT / first).parent
+        gone = [
+            name
+            for name in (first, *((folder / name).relative_to(ROOT) for name in more))
+            if not (ROOT / name).exists()
+        ]
+        assert gone == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
