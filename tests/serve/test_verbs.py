@@ -42,11 +42,19 @@ WHERE = ("--model", "m.tisat", "--data", "d")
         ((*WHERE, "--prometheus", "http://x"), "must be channel=query"),
         ((*WHERE, "--prometheus", "http://x", "--query", "cpu"), "must be channel=query"),
         ((*WHERE, "--source", "pigeon"), "--source must be kafka or nats"),
+        ((*WHERE, "--source", ""), "--source must be kafka or nats"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(tmp_path, words, must):
     model = () if "given" in must else ("--model", tmp_path / "m.tisat", "--data", tmp_path / "w")
     assert must in tisat("serve", *model, *words).error
+
+
+@pytest.mark.parametrize("option", ["--budget", "--lateness", "--silent-after"])
+def test_an_option_that_is_empty_is_refused_not_forgotten(model, tmp_path, option):
+    """A variable that is not set in a unit file: ``--budget "$BUDGET"``."""
+    done = tisat("serve", "--model", model, "--data", tmp_path / "w", option, "", "--dry-run", "--entities", 1)
+    assert "Got '' instead" in done.error
 
 
 def test_options_become_a_service_that_listens(model, tmp_path, listening, monkeypatch):

@@ -95,14 +95,15 @@ def _of_options(given: Mapping[str, Any]) -> Config:
     from tisat.errors import InputError
     from tisat.serve.config import Config
 
-    streamed, told = _streamed(given) if given["source"] else ([], [])
+    streamed, told = ([], []) if given["source"] is None else _streamed(given)
     sources, sinks = [*_pulled(given), *streamed], [*_sinks(given), *told]
     if given["model"] is None or given["data"] is None:
         raise InputError(
             "tisat serve must be given --model and --data, or --config. Make a model with tisat fit, or look at --demo."
         )
-    group = {key: given[key] for key in ("budget", "lateness", "silent_after", "history", "detector")}
-    tables = [{"name": "main", "model": str(given["model"]), **{key: value for key, value in group.items() if value}}]
+    options = ("budget", "lateness", "silent_after", "history", "detector")
+    group = {key: given[key] for key in options if given[key] is not None}
+    tables = [{"name": "main", "model": str(given["model"]), **group}]
     return msgspec.convert({"data": str(given["data"]), "group": tables, "source": sources, "sink": sinks}, Config)
 
 
