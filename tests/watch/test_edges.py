@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tisat
-from tisat.errors import ArtefactError, InputError, SeriesError
+from tisat.errors import ArtefactError, InputError, ParameterError, SeriesError
 from tisat.reading.files import Reading
 from tisat.watch import Fleet, Watch
 from tisat.watch.clock import MANY_LATE
@@ -200,6 +200,8 @@ def test_a_file_is_loaded_for_another_budget(watch, tmp_path):
     other = Watch.load(tmp_path / "w", budget="1/10 instants")
     assert other.calibration.threshold < watch.calibration.threshold
     assert repr(other).startswith("Watch(LastValue(), budget='1/10 instants'")
+    with pytest.raises(ParameterError, match=r"^The budget of false alarms must be"):  # not the file's fault
+        Watch.load(tmp_path / "w", budget="often")
     fitted = Watch(other.detector, budget="1/20 instants")
     assert fitted.calibration.budget == "1/20 instants", "the detector came fitted"
     with pytest.raises(InputError, match="must be about the calibration in force"):

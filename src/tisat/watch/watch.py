@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 from tisat import registry
 from tisat.artefact import read_artefact, write_artefact
-from tisat.errors import ArtefactError, NotFittedError, ParameterError, SeriesError
+from tisat.errors import ArtefactError, NotFittedError, ParameterError, SeriesError, TisatError
 from tisat.missing import carry_forward, finite, silences, usable_parts
 from tisat.reading.durations import seconds_of
 from tisat.sequential.alarms import Alarms, Tally, alarms_of
@@ -333,6 +333,8 @@ class Watch:
                 watch.rule.fit(watch.scored(detector.nominal_))
             watch._calibration = Calibration.from_json(kept["calibration"])
         except Exception as error:  # whatever a stranger's file makes of our code, one sentence comes out of it
+            if budget is not None and isinstance(error, TisatError):  # of what was asked, which is not the file's fault
+                raise
             raise ArtefactError(
                 f"The model file {str(path)!r} must hold a whole watch. It does not: {str(error)[:300]}"
             ) from None
