@@ -177,3 +177,11 @@ def test_a_very_wide_table_of_numbers_is_read_as_such(tmp_path):
     assert decimal_commas.values[1, 599] == 599.5
     text = read(tmp_path, f"{names},when\n{row},2026-01-01\n{row},2026-01-02\n", time="when")
     assert text.n_channels == 600
+
+
+def test_an_empty_time_is_named_where_dates_are_written_day_first(tmp_path):
+    """Not the first date of the file, which is as good as the others."""
+    path = tmp_path / "a.csv"
+    path.write_text("time,flow\n13.03.2026 10:00,1\n,2\n13.03.2026 10:02,3\n")
+    with pytest.raises(InputError, match=r"must all be known\. Got None at row 1 instead"):
+        Series.read(path)

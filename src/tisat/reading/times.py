@@ -74,8 +74,9 @@ def read_time_columns(
         parts = [_as_text(one, name) for one, name in zip(columns, names, strict=True)]
         column = pc.binary_join_element_wise(*parts, " ")
     found: str | None = None
-    if time_format is None and pa.types.is_string(column.type) and column.null_count == 0 and len(column):
-        guessed = guess_format(column.to_pylist(), name=named, seen=seen)
+    known = column.drop_null()  # a cell that is empty says nothing of how the others are written
+    if time_format is None and pa.types.is_string(column.type) and len(known):
+        guessed = guess_format(known.to_pylist(), name=named, seen=seen)
         found = None if guessed == ISO else guessed
     form = time_format or found
     if form is None or pa.types.is_temporal(column.type):  # a date already, whatever was said of text
