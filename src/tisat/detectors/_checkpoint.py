@@ -14,21 +14,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat._extras import require
 from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError
-
-if TYPE_CHECKING:
-    import torch
-
-    from tisat.nn.adam import Optimizer
-else:
-    torch = require("torch", whose="A neural detector")
+from tisat.nn import torch
+from tisat.nn.adam import Optimizer
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -12,12 +12,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat._extras import require
 from tisat._ranges import channel_ranges
 from tisat._validation import check_flag
 from tisat.base import Array
@@ -25,14 +24,10 @@ from tisat.detectors._checkpoint import load_network, network_arrays
 from tisat.detectors._training import INITIAL, SCORING, Network, TrainedDetector, available_device, seeded
 from tisat.errors import ArtefactError, SeriesError
 from tisat.missing import usable_parts
+from tisat.nn import torch
 from tisat.nn.threads import threads_for
 from tisat.parameters import choice, learned
 from tisat.series import Series, as_series
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SCALINGS = ("range", "standard")

@@ -24,25 +24,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from tisat._extras import require
 from tisat.base import Array, Stream, WindowStream
 from tisat.detectors._forecast import residual_spread
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Network
 from tisat.explanation import Explanation
+from tisat.nn import torch
 from tisat.nn.threads import threads_for
 from tisat.parameters import choice, integer, learned
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 

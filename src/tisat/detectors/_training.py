@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat._extras import require
 from tisat._progress import Bar, progress
 from tisat.base import Detector
 from tisat.detectors._checkpoint import (
@@ -33,13 +32,9 @@ from tisat.detectors._checkpoint import (
     write_checkpoint,
 )
 from tisat.errors import ParameterError, TrainingError
+from tisat.nn import torch
 from tisat.nn.adam import Adam, Optimizer
 from tisat.parameters import choice, integer, learned, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
 
 Batches: TypeAlias = "Callable[..., Iterator[torch.Tensor]]"
 Optimizers: TypeAlias = "dict[str, Optimizer]"

@@ -10,18 +10,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from tisat._extras import require
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Network, Optimizers
 from tisat.errors import TrainingError
+from tisat.nn import torch
 from tisat.parameters import integer, presets, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
 
 
 def deviance_residuals(log_density: torch.Tensor, *, floor: float) -> torch.Tensor:

@@ -11,23 +11,18 @@ authors' program takes its threshold from the test scores.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tisat._extras import require
 from tisat.base import Array
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
 from tisat.missing import usable_parts
+from tisat.nn import torch
 from tisat.nn.anomaly_transformer import AnomalyTransformerNetwork, discrepancy
 from tisat.parameters import integer, presets, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="AnomalyTransformer")
 
 SMALLEST_SPREAD = 0.01  # of a channel's training range: a channel that hardly moves is not blown up further
 

@@ -12,23 +12,16 @@ The paper cuts heart beats out of a recording; this detector knows no beats: eve
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from tisat._extras import require
 from tisat._validation import check_integer
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
+from tisat.nn import torch
 from tisat.nn.adam import Adam
 from tisat.nn.beatgan import Game, feature_matching, initialise, warp
 from tisat.parameters import choice, integer, integers, learned, presets, real
-
-if TYPE_CHECKING:
-    import torch
-    from torch.nn import functional
-else:
-    torch = require("torch", whose="BeatGAN")
-    functional = torch.nn.functional
 
 SCALINGS = ("train", "window")
 # A discriminator with a smaller loss teaches nothing and starts again, as in the authors' released loop.
@@ -141,7 +134,7 @@ class BeatGAN(NeuralDetector[Game]):
         with torch.no_grad():
             fake = network.generator(real)
         judged, invented = network.discriminator(real)[0], network.discriminator(fake)[0]
-        told_apart = functional.softplus(-judged).mean() + functional.softplus(invented).mean()
+        told_apart = torch.nn.functional.softplus(-judged).mean() + torch.nn.functional.softplus(invented).mean()
         self._descend(optimizers["discriminator"], told_apart)
         # L_G: reconstruct, and have the features of the original
         fake = network.generator(real)

@@ -11,19 +11,14 @@ does not know which channel moved: a point is the energy alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from tisat._extras import require
 from tisat.base import Array
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
+from tisat.nn import torch
 from tisat.nn.dagmm import CompressionAndEstimation, Mixture, energy, fit_mixture, least_energy, precise
 from tisat.parameters import integer, integers, presets, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="DAGMM")
 
 
 class DAGMM(NeuralDetector[CompressionAndEstimation]):

@@ -12,20 +12,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from tisat._extras import require
 from tisat._validation import check_integer
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Optimizers, Stage
+from tisat.nn import torch
 from tisat.nn.adam import Adam, Optimizer
 from tisat.nn.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary
 from tisat.parameters import choice, integer, integers, presets, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="DeepSVDD")
 
 OBJECTIVES = ("one-class", "soft-boundary")
 CENTRE_AWAY = 0.1  # smallest |c_i|: the authors' released code; the paper only says that c must not be 0

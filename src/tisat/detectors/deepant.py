@@ -6,18 +6,13 @@ The network is in :mod:`tisat.nn.deepant`; training, scaling, seeds and scoring 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tisat._extras import require
 from tisat.detectors._neural_forecast import NeuralForecaster
 from tisat.errors import ParameterError
+from tisat.nn import torch
 from tisat.nn.deepant import ConvolutionalForecaster
 from tisat.parameters import choice, integer, presets, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="DeepAnT")
 
 
 class DeepAnT(NeuralForecaster[ConvolutionalForecaster]):

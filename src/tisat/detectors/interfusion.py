@@ -12,20 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tisat._extras import require
 from tisat.detectors._training import Batches, Losses, Optimizers, Stage
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
+from tisat.nn import torch
 from tisat.nn.adam import Adam, Optimizer
 from tisat.nn.interfusion import SMALLEST, InterFusionNetwork, impute
 from tisat.nn.omni_anomaly import gaussian_log_density
 from tisat.parameters import integer
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="InterFusion")
 
 
 class InterFusion(VariationalDetector[InterFusionNetwork]):

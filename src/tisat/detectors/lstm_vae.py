@@ -13,22 +13,17 @@ executions with a beginning and an end: progress is the place in the window.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.svm import SVR
 
-from tisat._extras import require
 from tisat.base import Array
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches
+from tisat.nn import torch
 from tisat.nn.lstm_vae import LOG_ROOT_2PI, SUPPORT, VariationalLSTM, divergence, negative_log_likelihood
 from tisat.parameters import choice, integer, presets, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="LSTMVAE")
 
 THRESHOLDS = ("constant", "state")
 

@@ -10,17 +10,12 @@ detector's scores get their threshold from the alarm layer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tisat._extras import require
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
+from tisat.nn import torch
 from tisat.nn.omni_anomaly import OmniAnomalyNetwork, gaussian_log_density
 from tisat.parameters import integer, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="OmniAnomaly")
 
 
 class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):

@@ -11,22 +11,17 @@ from __future__ import annotations
 
 import warnings
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from tisat._extras import require
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
+from tisat.nn import torch
 from tisat.nn.thoc import THOCNetwork
 from tisat.parameters import choice, integer, integers, presets, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="THOC")
 
 CENTRE_BATCHES = 20  # batches whose features the first centres are means of
 STILL, SMALLEST = 1e-6, 0.01  # movement of a channel that never moved; smallest unit, in training ranges

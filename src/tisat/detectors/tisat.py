@@ -9,24 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tisat._extras import require
 from tisat.base import Array
 from tisat.detectors._checkpoint import Progress
 from tisat.detectors._forecast import SPREAD_FLOOR
 from tisat.detectors._neural_forecast import NeuralForecaster, Singles
 from tisat.detectors._training import Batches, Optimizers
 from tisat.errors import ParameterError
+from tisat.nn import torch
 from tisat.nn.adam import Adam
 from tisat.nn.forecaster import SparseTransformer
 from tisat.nn.onnx_session import one_window_session
 from tisat.parameters import FROM_PRESET, choice, flag, integer, learned, presets, real
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="TiSAT")
 
 ATTENTIONS = ("auto", "dense", "probsparse", "informer")
 

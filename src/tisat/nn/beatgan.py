@@ -7,14 +7,8 @@ lengths halve with every strided convolution. This module knows no training and 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from tisat._extras import require
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
+import torch
 
 # b batch, c channel, f filter, t time, z latent
 

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tisat._extras import require
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
+import torch
 
 # b batch, x length of a flat window, z length of [z_c, z_r], k component
 

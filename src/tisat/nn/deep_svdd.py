@@ -7,18 +7,10 @@ activation anywhere: a network that has them can map every window to the centre.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-from tisat._extras import require
-
-if TYPE_CHECKING:
-    import torch
-    from torch.nn import functional
-else:
-    torch = require("torch", whose="A neural detector")
-    functional = torch.nn.functional
+import torch
+from torch.nn import functional
 
 # b batch, c channel, f filter, t time, d representation
 

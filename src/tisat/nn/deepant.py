@@ -6,14 +6,7 @@ Unsupervised Anomaly Detection in Time Series, IEEE Access 2019. This module kno
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tisat._extras import require
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
+import torch
 
 
 class ConvolutionalForecaster(torch.nn.Module):

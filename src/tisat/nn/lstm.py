@@ -6,14 +6,7 @@ series, ESANN 2015. This module knows no training.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tisat._extras import require
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
+import torch
 
 
 class StackedLSTM(torch.nn.Module):

@@ -7,16 +7,9 @@ IEEE RA-L 2018. This module knows no training.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from tisat._extras import require
-
-if TYPE_CHECKING:
-    import torch
-    from torch.nn import functional
-else:
-    torch = require("torch", whose="A neural detector")
-    functional = torch.nn.functional
+import torch
+from torch.nn import functional
 
 # b batch, t time, c channel, z latent state, s support vector
 

@@ -9,14 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from tisat._extras import require
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", whose="A neural detector")
+import torch
 
 LARGE = 1_000_000  # parameters from which sharing an operation pays
 
