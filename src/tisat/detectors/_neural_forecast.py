@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
+from tisat._kept import Kept
 from tisat.base import Array, Stream, WindowStream
 from tisat.detectors._forecast import residual_spread
 from tisat.detectors._neural import NeuralDetector
@@ -49,8 +50,10 @@ AGGREGATIONS: dict[str, Callable[[Array], Array]] = {
 DEVIATION = 10.0  # training ranges from the anchor
 
 
-class BlockStream:
+class BlockStream(Kept):
     """The stream of a forecaster with horizon > 1: forecasts for a block of rows are made as it begins."""
+
+    _kept = ("buffer", "forecast", "seen")
 
     def __init__(self, detector: NeuralForecaster[Any]) -> None:
         self._detector = detector
@@ -66,7 +69,7 @@ class BlockStream:
         if ahead >= 0:
             lead = ahead % detector.horizon
             if lead == 0:
-                self._forecast = detector._forecast_windows(self._buffer[None], live=True)[0]
+                self._forecast[:] = detector._forecast_windows(self._buffer[None], live=True)[0]
             point = (row - self._forecast[lead]) / detector.spread_[lead]
         self._buffer[:-1] = self._buffer[1:]
         self._buffer[-1] = row
@@ -76,16 +79,6 @@ class BlockStream:
     def reset(self) -> None:
         """Start a new warm-up."""
         self._seen = 0
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The window, the forecasts of the running block, and how many rows were seen."""
-        return {"buffer": self._buffer.copy(), "forecast": self._forecast.copy(), "seen": np.array(self._seen)}
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from a state."""
-        self._buffer[:] = state["buffer"]
-        self._forecast = np.array(state["forecast"])
-        self._seen = int(state["seen"])
 
 
 class LookaheadStream(WindowStream):

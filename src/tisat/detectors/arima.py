@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import multiprocessing
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat._compiled import compiled
 from tisat._extras import require
+from tisat._kept import Kept
 from tisat._progress import progress
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector, nominal_spread
@@ -102,8 +102,10 @@ def _errors(
     return errors
 
 
-class _RecursionStream:
+class _RecursionStream(Kept):
     """The last few rows and errors: the whole memory of an ARIMA model."""
+
+    _kept = ("past", "errors", "seen")
 
     def __init__(self, detector: ARIMA) -> None:
         self._detector = detector
@@ -115,7 +117,7 @@ class _RecursionStream:
         standard = self._detector._standardise(row)
         self._seen += 1
         if self._seen <= len(self._past):
-            self._past = np.roll(self._past, 1, axis=0)
+            self._past[1:] = self._past[:-1]
             self._past[0] = standard
             return np.full(len(row), np.nan)
         return np.asarray(self._detector._run(standard[None], self._past, self._errors)[0] / self._detector.spread_)
@@ -124,14 +126,6 @@ class _RecursionStream:
         self._past[:] = 0.0
         self._errors[:] = 0.0
         self._seen = 0
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {"past": self._past.copy(), "errors": self._errors.copy(), "seen": np.array(self._seen)}
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._past = np.array(state["past"], dtype=np.float64)
-        self._errors = np.array(state["errors"], dtype=np.float64)
-        self._seen = int(state["seen"])
 
 
 class ARIMA(ForecastDetector):

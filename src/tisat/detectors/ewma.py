@@ -6,20 +6,22 @@ no trend, no season and no other channel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.signal import lfilter
 
+from tisat._kept import Kept
 from tisat.base import Array
 from tisat.detectors._forecast import ForecastDetector
 from tisat.parameters import real
 
 
-class _LevelStream:
+class _LevelStream(Kept):
     """One level a channel: the whole memory of an exponentially weighted mean."""
+
+    _kept = ("level",)
 
     def __init__(self, detector: Ewma) -> None:
         self._share = detector.smoothing
@@ -34,13 +36,7 @@ class _LevelStream:
         return point
 
     def reset(self) -> None:
-        self._level = np.full_like(self._level, np.nan)
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {"level": self._level.copy()}
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._level = np.array(state["level"], dtype=np.float64)
+        self._level[:] = np.nan
 
 
 class Ewma(ForecastDetector):

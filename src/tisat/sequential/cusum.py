@@ -18,14 +18,14 @@ comes after. This module does not know where evidence comes from, nor how h is c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat._types import Array, Flags, Integers
+from tisat._kept import Kept
+from tisat._types import Array, Flags
 from tisat._validation import check_choice, check_integer, check_real, check_vector
 from tisat.errors import InputError
 from tisat.sequential import _kernels
@@ -55,7 +55,26 @@ class Trace:
         return cls(np.empty(length), np.empty(length, dtype=np.bool_), np.empty(length, dtype=np.int64))
 
 
-class Cusum:
+class _Accumulator(Kept, ABC):
+    """Evidence in, a trace out, in calls of any length."""
+
+    def __repr__(self) -> str:
+        said = (f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def run(self, evidence: npt.ArrayLike) -> Trace:
+        """The trace of an array ``(T,)``, going on from where the last call ended."""
+        values = check_vector(evidence, "evidence", f"{type(self).__name__}.run")
+        trace = Trace.empty(len(values))
+        self.extend(values, trace)
+        return trace
+
+    @abstractmethod
+    def extend(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+
+
+class Cusum(_Accumulator):
     """Cumulative sum of evidence with a threshold and a policy for what ends an alarm.
 
     Parameters
@@ -76,6 +95,8 @@ class Cusum:
     [0.0, 1.5, 2.5, 1.0]
     """
 
+    _kept = ("sums", "clock")
+
     def __init__(self, *, threshold: float, end: str = "restart", cooldown: int = COOLDOWN) -> None:
         self.threshold = check_real(threshold, "threshold", "Cusum", above=0.0)
         self.end = check_choice(end, "end", "Cusum", choices=POLICIES)
@@ -84,21 +105,11 @@ class Cusum:
         self._trace = Trace.empty(1)
         self.reset()
 
-    def __repr__(self) -> str:
-        return f"Cusum(threshold={self.threshold!r}, end={self.end!r}, cooldown={self.cooldown!r})"
-
     def update(self, evidence: float) -> tuple[float, bool]:
         """The statistic and whether the alarm is on, after one more instant."""
         self._one[0] = evidence
         self.extend(self._one, self._trace)
         return float(self._trace.statistic[0]), bool(self._trace.active[0])
-
-    def run(self, evidence: npt.ArrayLike) -> Trace:
-        """The same over an array ``(T,)``, going on from where the last call ended."""
-        values = check_vector(evidence, "evidence", "Cusum.run")
-        trace = Trace.empty(len(values))
-        self.extend(values, trace)
-        return trace
 
     def extend(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
@@ -119,35 +130,8 @@ class Cusum:
         self._sums = np.zeros(1)
         self._clock = _kernels.fresh_clock()
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-        return {"sums": self._sums.copy(), "clock": self._clock.copy()}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
-        self._sums[:] = state["sums"]
-        self._clock[:] = state["clock"]
-
-
-class _Held:
-    """What a finite memory keeps: the last values, the last sums, and where it is."""
-
-    _recent: Array
-    _held: Array
-    _clock: Integers
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-        return {"recent": self._recent.copy(), "held": self._held.copy(), "clock": self._clock.copy()}
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
-        self._recent[:] = state["recent"]
-        self._held[:] = state["held"]
-        self._clock[:] = state["clock"]
-
-
-class WindowSum(_Held):
+class WindowSum(_Accumulator):
     """The sum of the last ``length`` evidence values, held at its maximum for ``hold`` instants: a finite memory.
 
     Parameters
@@ -165,21 +149,13 @@ class WindowSum(_Held):
     [0.0, 1.0, 2.0, 2.0, 1.0]
     """
 
+    _kept = ("recent", "held", "clock")
+
     def __init__(self, *, threshold: float, length: int = 20, hold: int = 50) -> None:
         self.threshold = check_real(threshold, "threshold", "WindowSum")
         self.length = check_integer(length, "length", "WindowSum", minimum=1)
         self.hold = check_integer(hold, "hold", "WindowSum", minimum=1)
         self.reset()
-
-    def __repr__(self) -> str:
-        return f"WindowSum(threshold={self.threshold!r}, length={self.length!r}, hold={self.hold!r})"
-
-    def run(self, evidence: npt.ArrayLike) -> Trace:
-        """The statistic over an array ``(T,)``, going on from where the last call ended."""
-        values = check_vector(evidence, "evidence", "WindowSum.run")
-        trace = Trace.empty(len(values))
-        self.extend(values, trace)
-        return trace
 
     def extend(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
@@ -194,7 +170,7 @@ class WindowSum(_Held):
         self._clock = _kernels.fresh_clock()
 
 
-class CompressedSum(_Held):
+class CompressedSum(_Accumulator):
     """Evidence of several views: each summed over the last ``length`` instants, then added up on a logarithmic scale.
 
     The statistic is the sum over views of ``log(1 + S / unit)``, S a view's sum, held at its maximum for ``hold`` instants.
@@ -216,6 +192,8 @@ class CompressedSum(_Held):
     [0.0, 0.69, 2.48, 2.48, 2.08]
     """
 
+    _kept = ("recent", "held", "clock")
+
     def __init__(
         self, *, threshold: float, length: int = 20, hold: int = 30, unit: float = 0.2, views: int = 1
     ) -> None:
@@ -225,9 +203,6 @@ class CompressedSum(_Held):
         self.unit = check_real(unit, "unit", "CompressedSum", above=0.0)
         self.views = check_integer(views, "views", "CompressedSum", minimum=1)
         self.reset()
-
-    def __repr__(self) -> str:
-        return f"CompressedSum(threshold={self.threshold!r}, length={self.length!r}, hold={self.hold!r}, unit={self.unit!r}, views={self.views!r})"
 
     def run(self, evidence: npt.ArrayLike) -> Trace:
         """The statistic over an array ``(T,)`` or ``(T, V)``, going on from where the last call ended."""

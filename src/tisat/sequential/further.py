@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._kept import Kept
 from tisat.explanation import Explanation, Reason
 
 BACK = 20  # instants a climb may take, and between two looks
@@ -46,7 +47,7 @@ class Further:
         return "; ".join(map(str, self.reasons))
 
 
-class Climb:
+class Climb(Kept):
     """Says where the statistic of an alarm that is on climbs again.
 
     Examples
@@ -56,6 +57,8 @@ class Climb:
     >>> [row for row, statistic in enumerate(rows) if climb.update(statistic, threshold=4.0)]
     [31]
     """
+
+    _kept = ("recent", "seen")
 
     def __init__(self) -> None:
         self._recent = np.zeros(BACK)
@@ -75,14 +78,10 @@ class Climb:
         self._seen[0] = seen + 1
         return False
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-        return {"recent": self._recent.copy(), "seen": self._seen.copy()}
-
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from ``state``."""
-        self._recent[:] = state["recent"]
-        self._seen[:] = max(int(state["seen"][0]), 0)
+        super().restore(state)
+        self._seen[:] = max(int(self._seen[0]), 0)
 
 
 def newly_named(why: Explanation, names: Sequence[str], named: set[str]) -> tuple[Reason, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat._kept import Kept
 from tisat._validation import check_choice
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.sequential.budget import Budget
@@ -39,7 +40,7 @@ class Episode:
     label: str  # one of LABELS
 
 
-class EpisodeRecord:
+class EpisodeRecord(Kept):
     """The highest episodes of a statistic, row by row, in bounded memory.
 
     Every episode above ``mark`` is here; where there are more than ``room``, the lowest unlabelled one goes and the mark
@@ -59,6 +60,8 @@ class EpisodeRecord:
     >>> [(one.start, one.stop, one.peak) for one in record.episodes]
     [(1, 3, 3.0), (4, None, 1.5)]
     """
+
+    _kept = ("start", "stop", "peak", "label", "mark", "count")
 
     def __init__(self, *, mark: float, room: int = ROOM) -> None:
         self._start = np.zeros(room, dtype=np.int64)
@@ -141,11 +144,6 @@ class EpisodeRecord:
             f"The row of a label must lie in an episode of the record. Got row {row}, where nothing rose above {self.mark:.4g}."
         )
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-        arrays = {"start": self._start, "stop": self._stop, "peak": self._peak, "label": self._label}
-        return {name: array.copy() for name, array in {**arrays, "mark": self._mark, "count": self._count}.items()}
-
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from ``state``; refuses what cannot be one."""
         sizes = {name: array.shape for name, array in self.state().items()}
@@ -159,9 +157,7 @@ class EpisodeRecord:
         sound = sound and labels.min() >= 0 and labels.max() < len(LABELS)
         if not (sound and np.isfinite(np.asarray(state["peak"])[used]).all()):
             raise ArtefactError("The record of episodes must hold counts in range, finite peaks and known labels.")
-        targets = {"start": self._start, "stop": self._stop, "peak": self._peak, "label": self._label}
-        for name, array in {**targets, "mark": self._mark, "count": self._count}.items():
-            array[:] = state[name]
+        super().restore(state)
 
 
 @dataclass(frozen=True)

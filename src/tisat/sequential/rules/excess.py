@@ -6,12 +6,9 @@ for months: faults do not raise the reference that the next fault is measured by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from tisat._kept import Kept
 from tisat.errors import InputError
 from tisat.parameters import integer, learned, real
 from tisat.sequential import _kernels
@@ -19,7 +16,9 @@ from tisat.sequential.cusum import CompressedSum
 from tisat.sequential.rules.base import AlarmRule, Array, Evidence, Scored
 
 
-class _Excess:
+class _Excess(Kept):
+    _kept = ("past", "ordered", "raw", "rest", "count")
+
     def __init__(self, rule: ExcessRule) -> None:
         views = len(rule.level_)
         self._rule = rule
@@ -50,19 +49,6 @@ class _Excess:
 
     def contribution(self, point: Array) -> Array:
         return point**2
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        state = {
-            "past": self._past, "ordered": self._ordered, "raw": self._raw, "rest": self._rest, "count": self._count,
-        }  # fmt: skip
-        return {name: array.copy() for name, array in state.items()}
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._past[:] = state["past"]
-        self._ordered[:] = state["ordered"]
-        self._raw[:] = state["raw"]
-        self._rest[:] = state["rest"]
-        self._count[:] = state["count"]
 
 
 class ExcessRule(AlarmRule):
