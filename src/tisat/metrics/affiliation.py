@@ -12,7 +12,7 @@ import numpy as np
 from tisat._types import Array, Flags
 from tisat._validation import check_real
 from tisat.events import Events, events_from_labels
-from tisat.metrics.instance import PrecisionRecall, label_score_pairs, pool
+from tisat.metrics.instance import PrecisionRecall, label_score_pairs
 from tisat.metrics.range_based import combine
 
 Pairs = Array  # (n, 2), intervals on the line
@@ -83,11 +83,6 @@ def _zones(y: Flags, active: Flags) -> tuple[Array, Array]:
     return precision, recall
 
 
-def _mean_known(values: Array) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
 def affiliation_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
     """Affiliation precision, recall and F1 of the instants with ``score >= threshold``.
 
@@ -112,6 +107,4 @@ def affiliation_precision_recall(y_true: object, y_score: object, *, threshold: 
     """
     level = check_real(threshold, "threshold", "affiliation_precision_recall")
     zones = [_zones(y, s >= level) for y, s in label_score_pairs(y_true, y_score, whose="affiliation_precision_recall")]
-    each = [combine(_mean_known(p), float(r.mean()) if len(r) else float("nan"), level) for p, r in zones]
-    precision, recall = (np.concatenate(column) for column in zip(*zones, strict=True))
-    return pool(each, combine(_mean_known(precision), float(recall.mean()) if len(recall) else float("nan"), level))
+    return PrecisionRecall.over(zones, lambda some: combine(some, level))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tisat._types import Array, Flags, Integers
-from tisat._validation import check_labels, check_real
+from tisat._validation import check_labels, check_real, check_same_length
 from tisat.errors import InputError
 from tisat.events import events_from_labels
 from tisat.metrics.pooling import Score
@@ -181,10 +181,7 @@ def count_active(active: object, windows: Sequence[Windows], *, whose: str) -> A
     """:func:`count_alarms` on windows that were already made."""
     masks = [check_labels(m, "active", whose) for m in series_list(active, like=windows, name="active", whose=whose)]
     for mask, window in zip(masks, windows, strict=True):
-        if len(mask) != len(window):
-            raise InputError(
-                f"The 'y_true' and 'active' arguments of {whose} must have the same length. Got {len(window)} and {len(mask)} instead."
-            )
+        check_same_length(window, mask, ("y_true", "active"), whose)
     return _pool([_count_one(np.flatnonzero(m), raise_times(m, w), w) for m, w in zip(masks, windows, strict=True)])
 
 

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tisat._types import Array
-from tisat.metrics.instance import PrecisionRecall, best_f1, pool
+from tisat.metrics.instance import PrecisionRecall, best_f1
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
 
 
-def _best(scores: Sequence[Array], windows: Sequence[Windows]) -> PrecisionRecall:
+def _best(pairs: Sequence[tuple[Array, Windows]]) -> PrecisionRecall:
+    scores, windows = [s for s, _ in pairs], [w for _, w in pairs]
     known = np.concatenate(scores)
     points = points_of(scores, windows, counting="event", thresholds=known[~np.isnan(known)])
     return best_f1(points.thresholds, points.true_alarms, points.false_alarms, float(points.n_events))
@@ -39,5 +40,4 @@ def best_event_f1(y_true: object, y_score: object, *, delta_max: Delay, timestam
     """
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="best_event_f1")
     scores = all_scores(y_score, windows, whose="best_event_f1")
-    each = [_best([s], [w]) for s, w in zip(scores, windows, strict=True)] if len(windows) > 1 else []
-    return pool(each, _best(scores, windows))
+    return PrecisionRecall.over(list(zip(scores, windows, strict=True)), _best)

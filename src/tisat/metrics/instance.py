@@ -6,17 +6,19 @@ module does not know events.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tisat._types import Array, Flags, Integers
-from tisat._validation import check_labels, check_real, check_same_length, check_vector
-from tisat.errors import InputError
-from tisat.metrics.windows import series_list
+from tisat._validation import check_labels, check_real
+from tisat.metrics.pooling import mean_known
+from tisat.metrics.windows import all_scores, series_list
+
+_T = TypeVar("_T")
 
 
 def ratio(part: float, whole: float) -> float:
@@ -44,17 +46,24 @@ class PrecisionRecall:
             ratio(hits, hits + false), ratio(hits, hits + missed), ratio(2 * hits, 2 * hits + false + missed), threshold
         )
 
+    @classmethod
+    def over(cls, series: Sequence[_T], measure: Callable[[Sequence[_T]], PrecisionRecall]) -> PrecisionRecall:
+        """From a measure of any number of series: of all together, and of each alone."""
+        pooled = measure(series)
+        return pooled if len(series) == 1 else replace(pooled, per_series=tuple(measure([one]) for one in series))
+
+    @classmethod
+    def of_each(cls, counts: Sequence[Sequence[float]], *, threshold: float = float("nan")) -> PrecisionRecall:
+        """From the three numbers of each series."""
+        return cls.over(counts, lambda some: cls.of_counts(*np.sum(some, axis=0), threshold=threshold))
+
     @property
     def per_series_mean(self) -> PrecisionRecall:
         """The mean of each over the series for which it is defined."""
         many = self.per_series or (self,)
         table = np.array([[one.precision, one.recall, one.f1] for one in many])
-        known = ~np.isnan(table)
-        means = [
-            float(column[good].mean()) if good.any() else float("nan")
-            for column, good in zip(table.T, known.T, strict=True)
-        ]
-        return PrecisionRecall(precision=means[0], recall=means[1], f1=means[2])
+        precision, recall, f1 = map(mean_known, table.T)
+        return PrecisionRecall(precision, recall, f1)
 
     def __str__(self) -> str:
         at = "" if np.isnan(self.threshold) else f" at threshold {self.threshold:.6g}"
@@ -68,12 +77,7 @@ class PrecisionRecall:
 def label_score_pairs(y_true: object, y_score: object, *, whose: str) -> list[tuple[Flags, Array]]:
     """Checked labels and scores, series by series."""
     labels = [check_labels(y, "y_true", whose) for y in series_list(y_true, name="y_true", whose=whose)]
-    scores = [check_vector(s, "y_score", whose) for s in series_list(y_score, like=labels, name="y_score", whose=whose)]
-    for y, s in zip(labels, scores, strict=True):
-        check_same_length(y, s, ("y_true", "y_score"), whose)
-    if sum(map(len, scores)) and all(np.isnan(s).all() for s in scores):
-        raise InputError(f"The 'y_score' argument of {whose} must hold at least one number. Got only NaN instead.")
-    return list(zip(labels, scores, strict=True))
+    return list(zip(labels, all_scores(y_score, labels, whose=whose), strict=True))
 
 
 def best_f1(thresholds: Array, hits: npt.NDArray[Any], false: npt.NDArray[Any], total: float) -> PrecisionRecall:
@@ -82,13 +86,6 @@ def best_f1(thresholds: Array, hits: npt.NDArray[Any], false: npt.NDArray[Any], 
         return PrecisionRecall.of_counts(0, 0, total)
     best = int(np.argmax(2 * hits / (hits + false + total)))
     return PrecisionRecall.of_counts(hits[best], false[best], total - hits[best], threshold=float(thresholds[best]))
-
-
-def pool(each: Sequence[PrecisionRecall], pooled: PrecisionRecall) -> PrecisionRecall:
-    """``pooled`` with the single series' values attached."""
-    if len(each) < 2:
-        return pooled
-    return PrecisionRecall(pooled.precision, pooled.recall, pooled.f1, pooled.threshold, tuple(each))
 
 
 def descending_counts(y: Flags, s: Array) -> tuple[Array, Integers, Integers]:
@@ -122,8 +119,7 @@ def instance_precision_recall(y_true: object, y_score: object, *, threshold: flo
         ((y & (s >= level)).sum(), (~y & (s >= level)).sum(), (y & ~(s >= level)).sum())
         for y, s in label_score_pairs(y_true, y_score, whose="instance_precision_recall")
     ]
-    each = [PrecisionRecall.of_counts(*one, threshold=level) for one in counts]
-    return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0), threshold=level))
+    return PrecisionRecall.of_each(counts, threshold=level)
 
 
 def best_instance_f1(y_true: object, y_score: object) -> PrecisionRecall:
@@ -134,7 +130,9 @@ def best_instance_f1(y_true: object, y_score: object) -> PrecisionRecall:
     >>> print(best_instance_f1([0, 1, 1, 0], [1, 2, 3, 2]))
     precision 0.6667, recall 1.0000, F1 0.8000 at threshold 2
     """
-    pairs = label_score_pairs(y_true, y_score, whose="best_instance_f1")
-    each = [best_f1(*descending_counts(y, s), total=float(y.sum())) for y, s in pairs]
-    y, s = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    return pool(each, best_f1(*descending_counts(y, s), total=float(y.sum())))
+
+    def best(some: Sequence[tuple[Flags, Array]]) -> PrecisionRecall:
+        y, s = (np.concatenate(column) for column in zip(*some, strict=True))
+        return best_f1(*descending_counts(y, s), total=float(y.sum()))
+
+    return PrecisionRecall.over(label_score_pairs(y_true, y_score, whose="best_instance_f1"), best)

@@ -6,12 +6,14 @@ point adjustment, under which random guessing wins; K = 100 is no adjustment. It
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tisat._types import Array, Flags
 from tisat._validation import check_integer, check_real
 from tisat.events import events_from_labels
-from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs, pool
+from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs
 from tisat.metrics.pooling import Score
 
 
@@ -49,8 +51,7 @@ def pa_k_precision_recall(y_true: object, y_score: object, *, threshold: float, 
             found = int(active[start:stop].sum())
             hits += stop - start if found >= _needed(stop - start, percent) else found
         counts.append((hits, (active & ~y).sum(), y.sum() - hits))
-    each = [PrecisionRecall.of_counts(*one, threshold=level) for one in counts]
-    return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0), threshold=level))
+    return PrecisionRecall.of_each(counts, threshold=level)
 
 
 def _steps(ranked: list[Array], lengths: list[int], k: float) -> tuple[Array, Array]:
@@ -95,11 +96,12 @@ def best_pa_k_f1(y_true: object, y_score: object, *, k: float) -> PrecisionRecal
     """
     percent = check_real(k, "k", "best_pa_k_f1", at_least=0.0, at_most=100.0)
     parts = [_parts(y, s) for y, s in label_score_pairs(y_true, y_score, whose="best_pa_k_f1")]
-    each = [_best(*part, percent) for part in parts]
-    return pool(each, _best(*_together(parts), percent))
+    return PrecisionRecall.over(parts, lambda some: _best(*_together(some), percent))
 
 
-def _together(parts: list[tuple[list[Array], list[int], Array]]) -> tuple[list[Array], list[int], Array]:
+def _together(parts: Sequence[tuple[list[Array], list[int], Array]]) -> tuple[list[Array], list[int], Array]:
+    if len(parts) == 1:
+        return parts[0]
     return (
         [scores for ranked, _, _ in parts for scores in ranked],
         [length for _, lengths, _ in parts for length in lengths],
@@ -128,8 +130,8 @@ def pa_k_auc(y_true: object, y_score: object, *, n_steps: int = 20) -> Score:
     parts = [_parts(y, s) for y, s in label_score_pairs(y_true, y_score, whose="pa_k_auc")]
     ks = np.linspace(0, 100, number + 1)
 
-    def area(part: tuple[list[Array], list[int], Array]) -> float:
-        return float(np.trapezoid([_best(*part, float(k)).f1 for k in ks], ks / 100))
+    def area(some: Sequence[tuple[list[Array], list[int], Array]]) -> float:
+        together = _together(some)
+        return float(np.trapezoid([_best(*together, float(k)).f1 for k in ks], ks / 100))
 
-    pooled = area(_together(parts))
-    return Score.of(pooled, [pooled] if len(parts) == 1 else [area(part) for part in parts])
+    return Score.over(parts, area)

@@ -7,12 +7,14 @@ reproduce the tables of others and to show what a coin scores in the same row. T
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tisat._types import Array, Flags, Integers
 from tisat._validation import check_real
 from tisat.events import events_from_labels
-from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs, pool
+from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs
 
 
 def _peaks(y: Flags, s: Array) -> tuple[Array, Integers]:
@@ -32,8 +34,9 @@ def _reaching(values: Array, descending: Array) -> Integers:
     return np.asarray(np.cumsum(counts[::-1])[: len(descending)], dtype=np.int64)
 
 
-def _best(peaks: Array, lengths: Integers, nominal: Array) -> PrecisionRecall:
+def _best(parts: Sequence[tuple[Array, Integers, Array]]) -> PrecisionRecall:
     """Between two peaks a lower threshold only adds false alarms, so only the peaks can be best."""
+    peaks, lengths, nominal = (np.concatenate(column) for column in zip(*parts, strict=True))
     found = np.isfinite(peaks)
     ascending, group = np.unique(peaks[found], return_inverse=True)
     hits = np.cumsum(np.bincount(group, weights=lengths[found], minlength=len(ascending))[::-1])
@@ -68,8 +71,7 @@ def adjusted_precision_recall(y_true: object, y_score: object, *, threshold: flo
         peaks, lengths = _peaks(y, s)
         hits = lengths[peaks >= level].sum()
         counts.append((hits, (~y & (s >= level)).sum(), lengths.sum() - hits))
-    each = [PrecisionRecall.of_counts(*one, threshold=level) for one in counts]
-    return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0), threshold=level))
+    return PrecisionRecall.of_each(counts, threshold=level)
 
 
 def best_adjusted_f1(y_true: object, y_score: object) -> PrecisionRecall:
@@ -84,6 +86,4 @@ def best_adjusted_f1(y_true: object, y_score: object) -> PrecisionRecall:
     precision 1.0000, recall 1.0000, F1 1.0000 at threshold 9
     """
     pairs = label_score_pairs(y_true, y_score, whose="best_adjusted_f1")
-    parts = [(*_peaks(y, s), s[~y]) for y, s in pairs]
-    peaks, lengths, nominal = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return pool([_best(*part) for part in parts], _best(peaks, lengths, nominal))
+    return PrecisionRecall.over([(*_peaks(y, s), s[~y]) for y, s in pairs], _best)

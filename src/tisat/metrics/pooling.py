@@ -10,7 +10,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
 
+import numpy as np
+
+from tisat._types import Array
+
 _T = TypeVar("_T")
+
+
+def mean_known(values: Sequence[float] | Array) -> float:
+    """The mean of the values that are not NaN; NaN if there is none."""
+    array = np.asarray(values, dtype=np.float64)
+    known = array[~np.isnan(array)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 class Score(float):

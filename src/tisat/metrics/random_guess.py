@@ -14,7 +14,7 @@ from tisat._random import Seed, generator
 from tisat._types import Flags, Integers
 from tisat._validation import check_integer, check_labels, check_real
 from tisat.events import events_from_labels
-from tisat.metrics.instance import PrecisionRecall, pool
+from tisat.metrics.instance import PrecisionRecall
 from tisat.metrics.windows import series_list
 
 
@@ -22,9 +22,13 @@ def _labels(labels: object, whose: str) -> list[Flags]:
     return [check_labels(y, "labels", whose) for y in series_list(labels, name="labels", whose=whose)]
 
 
-def _lengths(y: Flags) -> Integers:
-    events = events_from_labels(y)
-    return events[:, 1] - events[:, 0]
+def _parts(labels: object, whose: str) -> list[tuple[Integers, int]]:
+    """Lengths of the events and nominal instants of each series."""
+    return [(np.diff(events_from_labels(y))[:, 0], int((~y).sum())) for y in _labels(labels, whose)]
+
+
+def _together(parts: Sequence[tuple[Integers, int]]) -> tuple[Integers, int]:
+    return np.concatenate([lengths for lengths, _ in parts]), sum(nominal for _, nominal in parts)
 
 
 def _expected(lengths: Integers, nominal: int, p: float) -> PrecisionRecall:
@@ -55,11 +59,7 @@ def random_guess(labels: object, p: float = 0.01) -> PrecisionRecall:
     precision 0.9900, recall 0.9934, F1 0.9917
     """
     chance = check_real(p, "p", "random_guess", above=0.0, at_most=1.0)
-    many = _labels(labels, "random_guess")
-    each = [_expected(_lengths(y), int((~y).sum()), chance) for y in many]
-    return pool(
-        each, _expected(np.concatenate([_lengths(y) for y in many]), sum(int((~y).sum()) for y in many), chance)
-    )
+    return PrecisionRecall.over(_parts(labels, "random_guess"), lambda some: _expected(*_together(some), chance))
 
 
 def random_guess_simulated(
@@ -89,8 +89,7 @@ def random_guess_simulated(
             found = seen[events[:, 1]] > seen[events[:, 0]]
             hits += int((events[:, 1] - events[:, 0])[found].sum())
         counts.append((hits / number, false / number, float(y.sum()) - hits / number))
-    each = [PrecisionRecall.of_counts(*one) for one in counts]
-    return pool(each, PrecisionRecall.of_counts(*np.sum(counts, axis=0)))
+    return PrecisionRecall.of_each(counts)
 
 
 def best_random_guess(labels: object, *, probabilities: Sequence[float] | None = None) -> tuple[float, PrecisionRecall]:
@@ -109,9 +108,7 @@ def best_random_guess(labels: object, *, probabilities: Sequence[float] | None =
     (True, True)
     """
     tried = np.logspace(-5, 0, 200) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
-    many = _labels(labels, "best_random_guess")
-    lengths = np.concatenate([_lengths(y) for y in many])
-    nominal = sum(int((~y).sum()) for y in many)
-    scores = [_expected(lengths, nominal, float(p)).f1 for p in tried]
+    together = _together(_parts(labels, "best_random_guess"))
+    scores = [_expected(*together, float(p)).f1 for p in tried]
     best = float(tried[int(np.argmax(np.nan_to_num(scores, nan=-1.0)))])
     return best, random_guess(labels, best)

@@ -6,12 +6,15 @@ It knows ranges only, not delays nor thresholds beyond one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tisat._types import Array, Flags, Integers
 from tisat._validation import check_choice, check_real
 from tisat.events import Events, events_from_labels
-from tisat.metrics.instance import PrecisionRecall, label_score_pairs, pool
+from tisat.metrics.instance import PrecisionRecall, label_score_pairs
+from tisat.metrics.pooling import mean_known
 
 BIASES = ("flat", "front", "middle", "back")
 CARDINALITIES = ("reciprocal", "one")
@@ -49,12 +52,12 @@ def _overlap_rewards(ranges: Events, others: Events, bias: str, cardinality: str
     return covered * factor, number > 0
 
 
-def _mean(values: Array) -> float:
-    return float(values.mean()) if len(values) else float("nan")
+def combine(parts: Sequence[tuple[Array, Array]], threshold: float) -> PrecisionRecall:
+    """From precisions and recalls of the ranges of each series: their means, and F1 as the harmonic mean of these.
 
-
-def combine(precision: float, recall: float, threshold: float) -> PrecisionRecall:
-    """F1 as the harmonic mean; 0 where nothing is found, NaN where there was nothing to find."""
+    F1 is 0 where nothing is found, NaN where there was nothing to find.
+    """
+    precision, recall = (mean_known(np.concatenate(column)) for column in zip(*parts, strict=True))
     f1 = float("nan")
     if not np.isnan(recall):
         hit = 0.0 if np.isnan(precision) else precision
@@ -103,11 +106,10 @@ def range_precision_recall(
     alpha = check_real(existence, "existence", whose, at_least=0.0, at_most=1.0)
     check_choice(cardinality, "cardinality", whose, choices=CARDINALITIES)
     check_choice(bias, "bias", whose, choices=BIASES)
-    precisions, recalls = [], []
+    parts = []
     for y, s in label_score_pairs(y_true, y_score, whose=whose):
         real, predicted = events_from_labels(y), events_from_labels(s >= level)
-        precisions.append(_overlap_rewards(predicted, real, "flat", cardinality)[0])
+        precision, _ = _overlap_rewards(predicted, real, "flat", cardinality)
         overlap, touched = _overlap_rewards(real, predicted, bias, cardinality)
-        recalls.append(alpha * touched + (1 - alpha) * overlap)
-    each = [combine(_mean(p), _mean(r), level) for p, r in zip(precisions, recalls, strict=True)]
-    return pool(each, combine(_mean(np.concatenate(precisions)), _mean(np.concatenate(recalls)), level))
+        parts.append((precision, alpha * touched + (1 - alpha) * overlap))
+    return PrecisionRecall.over(parts, lambda some: combine(some, level))

@@ -126,11 +126,11 @@ def points_of(
 
 def score_windows(scores: Sequence[Array], windows: Sequence[Windows], *, counting: str) -> Score:
     """:func:`spd_score` on windows that were already made."""
-    pooled = points_of(scores, windows, counting=counting).area
-    if len(windows) == 1:
-        return Score.of(pooled, [pooled])
-    single = (points_of([s], [w], counting=counting).area for s, w in zip(scores, windows, strict=True))
-    return Score.of(pooled, list(single))
+
+    def area(some: Sequence[tuple[Array, Windows]]) -> float:
+        return points_of([s for s, _ in some], [w for _, w in some], counting=counting).area
+
+    return Score.over(list(zip(scores, windows, strict=True)), area)
 
 
 def spd_score(

@@ -7,7 +7,7 @@ sampling may be irregular. This module does not know scores, alarms or threshold
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tisat._types import Array, Flags, Integers
-from tisat._validation import check_labels, check_vector
+from tisat._validation import check_labels, check_same_length, check_vector
 from tisat.errors import InputError, ParameterError
 from tisat.events import Events, events_from_labels
 from tisat.reading.clock import read_times
@@ -191,27 +191,25 @@ def series_list(value: Any, *, like: Sequence[Any] | None = None, name: str, who
     return many
 
 
+def all_stamps(timestamps: object, labels: Sequence[Any], *, whose: str) -> list[Any]:
+    """The timestamps of each series; None for each where there are none."""
+    if timestamps is None:
+        return [None] * len(labels)
+    return series_list(timestamps, like=labels, name="timestamps", whose=whose)
+
+
 def all_windows(y_true: object, delta_max: Delay, *, timestamps: object = None, whose: str) -> list[Windows]:
     """The windows of one series or of each in a list."""
     labels = series_list(y_true, name="y_true", whose=whose)
-    stamps = (
-        [None] * len(labels)
-        if timestamps is None
-        else series_list(timestamps, like=labels, name="timestamps", whose=whose)
-    )
+    stamps = all_stamps(timestamps, labels, whose=whose)
     return [windows_of(y, delta_max, timestamps=t, whose=whose) for y, t in zip(labels, stamps, strict=True)]
 
 
-def all_scores(y_score: object, windows: Sequence[Windows], *, whose: str) -> list[Array]:
-    """The scores of each series, checked against the windows; at least one of them is a number."""
-    scores = [
-        check_vector(s, "y_score", whose) for s in series_list(y_score, like=windows, name="y_score", whose=whose)
-    ]
-    for one, window in zip(scores, windows, strict=True):
-        if len(one) != len(window):
-            raise InputError(
-                f"The 'y_true' and 'y_score' arguments of {whose} must have the same length. Got {len(window)} and {len(one)} instead."
-            )
+def all_scores(y_score: object, like: Sequence[Sized], *, whose: str) -> list[Array]:
+    """The scores of each series, as long as its labels or windows; at least one of them is a number."""
+    scores = [check_vector(s, "y_score", whose) for s in series_list(y_score, like=like, name="y_score", whose=whose)]
+    for one, labels in zip(scores, like, strict=True):
+        check_same_length(labels, one, ("y_true", "y_score"), whose)
     if sum(map(len, scores)) and all(np.isnan(one).all() for one in scores):
         raise InputError(f"The 'y_score' argument of {whose} must hold at least one number. Got only NaN instead.")
     return scores
