@@ -17,6 +17,7 @@ from tisat._random import Seed, generator
 from tisat._validation import check_integer
 from tisat.metrics.alarms import AlarmCounts, count_active
 from tisat.metrics.floors import on_off
+from tisat.metrics.pooling import mean_known
 from tisat.metrics.windows import Delay, all_windows, series_list
 
 
@@ -59,18 +60,8 @@ class AlarmEvaluation:
 
 
 def _row(name: str, counts: Sequence[AlarmCounts]) -> AlarmRow:
-    def mean(values: list[float]) -> float:
-        known = [value for value in values if not np.isnan(value)]
-        return float(np.mean(known)) if known else float("nan")
-
-    return AlarmRow(
-        name,
-        mean([float(one.true_alarms) for one in counts]),
-        mean([float(one.n_false_alarms) for one in counts]),
-        mean([one.precision for one in counts]),
-        mean([one.event_f1 for one in counts]),
-        mean([one.normalised_delay for one in counts]),
-    )
+    columns = ("true_alarms", "n_false_alarms", "precision", "event_f1", "normalised_delay")
+    return AlarmRow(name, *(mean_known([getattr(one, column) for one in counts]) for column in columns))
 
 
 def evaluate_alarms(

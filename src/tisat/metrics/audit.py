@@ -23,7 +23,7 @@ from tisat.metrics.floors import chance_corrected, floors
 from tisat.metrics.instance import PrecisionRecall
 from tisat.metrics.random_guess import best_random_guess, random_guess
 from tisat.metrics.spd import spd_score
-from tisat.metrics.windows import Delay, all_scores, parse_duration, series_list
+from tisat.metrics.windows import Delay, all_scores, all_stamps, parse_duration, series_list
 
 SWEEP = (10, 50, 100, 500, 1000)  # instants; the benchmark's protocol
 FACTORS = (0.1, 0.5, 1, 5, 10)  # of a duration
@@ -129,13 +129,8 @@ class Audit:
                 name: {"pooled": float(score), "per_series_mean": score.per_series_mean}
                 for name, score in evaluation.curve.floors.named.items()
             },
-            "coin": {"p": 0.01, "precision": self.coin.precision, "recall": self.coin.recall, "f1": self.coin.f1},
-            "best_coin": {
-                "p": self.best_coin_probability,
-                "precision": self.best_coin.precision,
-                "recall": self.best_coin.recall,
-                "f1": self.best_coin.f1,
-            },
+            "coin": _coin(0.01, self.coin),
+            "best_coin": _coin(self.best_coin_probability, self.best_coin),
             "sweep": [
                 {**vars(point), "delta_max": str(point.delta_max), "corrected": point.corrected} for point in self.sweep
             ],
@@ -146,6 +141,10 @@ class Audit:
             "false_alarms": [vars(alarm) for alarm in self.false_alarms],
             "unknown_share": self.unknown_share,
         }
+
+
+def _coin(p: float, result: PrecisionRecall) -> dict[str, float]:
+    return {"p": p, "precision": result.precision, "recall": result.recall, "f1": result.f1}
 
 
 def _sweep_values(delta_max: Delay) -> list[Delay]:
@@ -219,11 +218,7 @@ def audit(
     windows = evaluation.curve.windows
     labels = series_list(y_true, name="y_true", whose="audit")
     scores = all_scores(y_score, windows, whose="audit")
-    stamps = (
-        [None] * len(labels)
-        if timestamps is None
-        else series_list(timestamps, like=labels, name="timestamps", whose="audit")
-    )
+    stamps = all_stamps(timestamps, labels, whose="audit")
     called = [str(i) for i in range(len(labels))] if names is None else list(names)
     if len(called) != len(labels):
         raise InputError(

@@ -134,13 +134,8 @@ def spd_curve(
     check_choice(counting, "counting", "spd_curve", choices=COUNTINGS)
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="spd_curve")
     scores = all_scores(y_score, windows, whose="spd_curve")
-    return _curve(
-        points_of(scores, windows, counting=counting),
-        score_windows(scores, windows, counting=counting),
-        delta_max,
-        counting,
-        windows,
-    )
+    points, score = points_of(scores, windows, counting=counting), score_windows(scores, windows, counting=counting)
+    return _curve(points, score, delta_max, counting, windows)
 
 
 def spd_curve_of_active(

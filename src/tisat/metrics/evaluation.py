@@ -28,12 +28,14 @@ from tisat.metrics.nab import nab_score
 from tisat.metrics.pa_k import pa_k_auc
 from tisat.metrics.pate import pate
 from tisat.metrics.point_adjust import adjusted_precision_recall, best_adjusted_f1
-from tisat.metrics.pooling import Score
+from tisat.metrics.pooling import Score, mean_known
 from tisat.metrics.range_based import range_precision_recall
 from tisat.metrics.vus import vus_pr, vus_roc
 from tisat.metrics.windows import Delay, Windows, all_scores, series_list
 
 Result = Score | PrecisionRecall | AlarmCounts | float
+Metric = Callable[[list[Array]], Result]  # of one array of scores a series
+Fools = dict[str, list[list[Array]]]  # the scores of each fool: draws, each with one array a series
 CLOSE = 0.02  # a score this little above a fool's is called what a fool gets
 # What one must know before one quotes a score that others use.
 WARNINGS = {
@@ -148,15 +150,12 @@ def _two(result: Result) -> tuple[float, float]:
     if isinstance(result, PrecisionRecall):
         return result.f1, result.per_series_mean.f1
     if isinstance(result, AlarmCounts):
-        each = [one.event_f1 for one in result.per_series or (result,) if not math.isnan(one.event_f1)]
-        return result.event_f1, float(np.mean(each)) if each else float("nan")
+        return result.event_f1, mean_known([one.event_f1 for one in result.per_series or (result,)])
     return float(result), result.per_series_mean if isinstance(result, Score) else float(result)
 
 
-def fool_scores(
-    windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator
-) -> dict[str, list[list[Array]]]:
-    """The scores of the four fools, each as a list of draws, each draw as one array a series."""
+def fool_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator) -> Fools:
+    """The scores of the four fools."""
     draws = [[rng.random(len(one)) for one in windows] for _ in range(n_simulations)]
     return {
         "random": draws,
@@ -166,29 +165,19 @@ def fool_scores(
     }
 
 
-def _row(
-    name: str, result: Result, fools: dict[str, list[list[Array]]], metric: Callable[[list[Array]], Result]
-) -> Row:
-    """A row from the result and from the same metric on every fool; simulated fools are averaged."""
-    floors = {}
-    for fool, draws in fools.items():
-        values = np.array([_two(metric(draw)) for draw in draws])
-        floors[fool] = values.mean(axis=0)
-    pooled, mean = _two(result)
+def _row(name: str, metric: Metric, scores: list[Array], fools: Fools) -> Row:
+    """A row from a metric of the scores and of every fool; simulated fools are averaged."""
+    floors = {fool: np.array([_two(metric(draw)) for draw in draws]).mean(axis=0) for fool, draws in fools.items()}
+    pooled, mean = _two(metric(scores))
     best = max(floors, key=lambda fool: -1.0 if np.isnan(floors[fool][0]) else floors[fool][0])
     return Row(name, pooled, mean, float(floors[best][0]), float(max(value[1] for value in floors.values())), best)
 
 
-def _at_own_rate(
-    fools: dict[str, list[list[Array]]], scores: Sequence[Array], level: float
-) -> dict[str, list[list[Array]]]:
+def _at_own_rate(fools: Fools, scores: Sequence[Array], level: float) -> Fools:
     """The fools as 0/1 scores for a fixed threshold: the random ones are active as often as ``scores`` are."""
     total = sum(map(len, scores))
     rate = sum(int((s >= level).sum()) for s in scores) / total if total else 0.0
-    chosen: dict[str, list[list[Array]]] = {
-        "always on": [[np.ones(len(s)) for s in scores]],
-        "on/off": fools["on/off"],
-    }
+    chosen: Fools = {"always on": [[np.ones(len(s)) for s in scores]], "on/off": fools["on/off"]}
     for fool in ("random", "random, held"):
         draws = []
         for draw in fools[fool]:
@@ -247,57 +236,34 @@ def evaluate(
     fools = fool_scores(windows, n_simulations=number, rng=generator(random_state, whose="evaluate"))
     if max_buffer is None:
         max_buffer = min(max(_delta_in_instants(one) for one in windows), max(map(len, windows), default=1))
-
-    def best_event(s: list[Array]) -> Result:
-        return best_event_f1(labels, s, delta_max=delta_max, timestamps=timestamps)
-
-    def volume(s: list[Array]) -> Result:
-        return vus_pr(labels, s, max_buffer=max_buffer)
-
-    floors = curve.floors
-    rows = [
-        Row(
-            "SPD",
-            float(curve.score),
-            curve.score.per_series_mean,
-            floors.best,
-            floors.best_per_series_mean,
-            floors.best_name,
-        )
-    ]
-    rows.append(_row("event F1 (oracle)", best_event(scores), fools, best_event))
-    rows.append(_row("VUS-PR", volume(scores), fools, volume))
-    for name, borrowed in (("VUS-ROC", vus_roc), ("PATE", pate)):
-        near = partial(borrowed, labels, max_buffer=max_buffer)
-        rows.append(_row(name, near(scores), fools, near))
-    free: dict[str, Callable[[Any, Any], Result]] = {
-        "AUC-ROC": auc_roc,
-        "AUC-PR": auc_pr,
-        "NAB (oracle)": nab_score,
-        "instance F1 (oracle)": best_instance_f1,
-        "PA%K area (oracle)": pa_k_auc,
-        "adjusted F1 (oracle)": best_adjusted_f1,
+    free: dict[str, Metric] = {
+        "event F1 (oracle)": partial(best_event_f1, labels, delta_max=delta_max, timestamps=timestamps),
+        "VUS-PR": partial(vus_pr, labels, max_buffer=max_buffer),
+        "VUS-ROC": partial(vus_roc, labels, max_buffer=max_buffer),
+        "PATE": partial(pate, labels, max_buffer=max_buffer),
+        "AUC-ROC": partial(auc_roc, labels),
+        "AUC-PR": partial(auc_pr, labels),
+        "NAB (oracle)": partial(nab_score, labels),
+        "instance F1 (oracle)": partial(best_instance_f1, labels),
+        "PA%K area (oracle)": partial(pa_k_auc, labels),
+        "adjusted F1 (oracle)": partial(best_adjusted_f1, labels),
     }
-    rows += [_row(name, metric(labels, scores), fools, partial(metric, labels)) for name, metric in free.items()]
+    floors, spd = curve.floors, curve.score
+    rows = [Row("SPD", *_two(spd), floors.best, floors.best_per_series_mean, floors.best_name)]
+    rows += [_row(name, metric, scores, fools) for name, metric in free.items()]
     counts = None
     if level is not None:
-        counts = count_active([s >= level for s in scores], windows, whose="evaluate")
         binary = _at_own_rate(fools, scores, level)
         masks = [(s >= level).astype(np.float64) for s in scores]
-
-        def event(s: list[Array]) -> Result:
-            return count_active([one >= 1 for one in s], windows, whose="evaluate")
-
-        rows.append(_row("event F1", counts, binary, event))
-        fixed: dict[str, Callable[..., Result]] = {
-            "instance F1": instance_precision_recall,
-            "range-based F1": range_precision_recall,
-            "affiliation F1": affiliation_precision_recall,
-            "adjusted F1": adjusted_precision_recall,
+        counts = count_active(masks, windows, whose="evaluate")
+        fixed: dict[str, Metric] = {
+            "event F1": partial(count_active, windows=windows, whose="evaluate"),
+            "instance F1": partial(instance_precision_recall, labels, threshold=1.0),
+            "range-based F1": partial(range_precision_recall, labels, threshold=1.0),
+            "affiliation F1": partial(affiliation_precision_recall, labels, threshold=1.0),
+            "adjusted F1": partial(adjusted_precision_recall, labels, threshold=1.0),
         }
-        for name, metric in fixed.items():
-            on_masks = partial(metric, labels, threshold=1.0)
-            rows.append(_row(name, on_masks(masks), binary, on_masks))
+        rows += [_row(name, metric, masks, binary) for name, metric in fixed.items()]
     return Evaluation(
         rows=tuple(rows),
         curve=curve,

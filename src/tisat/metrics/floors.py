@@ -191,12 +191,9 @@ def floors_of(windows: Sequence[Windows], *, counting: str, n_simulations: int, 
     plain, kept = [], []
     for _ in range(n_simulations):
         draws = [rng.random(len(one)) for one in windows]
+        still = [held(draw, one) for draw, one in zip(draws, windows, strict=True)]
         plain.append(score_windows(draws, windows, counting=counting))
-        kept.append(
-            score_windows(
-                [held(draw, one) for draw, one in zip(draws, windows, strict=True)], windows, counting=counting
-            )
-        )
+        kept.append(score_windows(still, windows, counting=counting))
     return Floors(
         random=_random_closed_form(windows, counting),
         random_simulated=_mean_score(plain),
