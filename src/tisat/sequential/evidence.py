@@ -22,10 +22,10 @@ import numpy as np
 
 from tisat._random import generator
 from tisat._types import Array, Integers
-from tisat._validation import check_choice, check_integer, check_real
 from tisat.errors import CalibrationWarning, InputError
+from tisat.parameters import Parametrized, choice, integer, learned, real
 from tisat.sequential import _kernels
-from tisat.sequential.neighbours import Neighbours
+from tisat.sequential.neighbours import METHODS, Neighbours
 
 FORMS = ("power", "weibull", "log")
 LARGEST_EXPONENT = 600.0  # e^600 = 10^260: sums of evidence stay finite
@@ -65,23 +65,8 @@ def fit_weibull(distances: Array) -> tuple[float, float]:
     return shape, scale
 
 
-class KNNEvidence:
+class KNNEvidence(Parametrized):
     """Distance to nominal points, less its nominal level.
-
-    Parameters
-    ----------
-    form : str
-        ``power`` (the paper's), ``weibull`` or ``log``: see :mod:`tisat.sequential.evidence`.
-    k : int
-        Which neighbour.
-    alpha : float
-        The share of nominal distances above ``d_alpha``.
-    method : str
-        How neighbours are found: see :class:`tisat.sequential.Neighbours`.
-    max_points : int
-        Nominal points searched, drawn at random where there are more.
-    random_state : int
-        Seed of the split.
 
     Examples
     --------
@@ -91,37 +76,28 @@ class KNNEvidence:
     [-2.2, 578.7]
     """
 
-    # Learned by fit
-    m_: int  # dimension of the points
-    d_alpha_: float  # (1 - alpha) quantile of the X_N1 distances
-    shape_: float  # of the Weibull law of the distances
-    scale_: float
-    power_mean_: float  # mean of (d / d_alpha)^m over X_N1: 1 / (lambda v_m) in the unit of the evidence
-    largest_: float  # phi: the largest evidence of X_N1
+    form: str = choice("power", of=FORMS, doc="How distances become evidence: see the module.")
+    k: int = integer(1, at_least=1, doc="Which neighbour.")
+    alpha: float = real(0.05, above=0.0, below=1.0, doc="The share of nominal distances above d_alpha.")
+    method: str = choice(
+        "auto", of=("auto", *METHODS), doc="How neighbours are found: see tisat.sequential.Neighbours."
+    )
+    max_points: int = integer(
+        MAX_POINTS, at_least=1, doc="Nominal points searched, drawn at random where there are more."
+    )
+    random_state: int = integer(0, at_least=0, doc="Seed of the split.")
 
-    def __init__(
-        self,
-        *,
-        form: str = "power",
-        k: int = 1,
-        alpha: float = 0.05,
-        method: str = "auto",
-        max_points: int = MAX_POINTS,
-        random_state: int = 0,
-    ) -> None:
-        self.form = form
-        self.k = k
-        self.alpha = alpha
-        self.method = method
-        self.max_points = max_points
-        self.random_state = random_state
+    # Learned by fit
+    m_: int = learned()  # dimension of the points
+    d_alpha_: float = learned()  # (1 - alpha) quantile of the X_N1 distances
+    shape_: float = learned()  # of the Weibull law of the distances
+    scale_: float = learned()
+    power_mean_: float = learned()  # mean of (d / d_alpha)^m over X_N1: 1 / (lambda v_m) in the unit of the evidence
+    largest_: float = learned()  # phi: the largest evidence of X_N1
 
     def fit(self, points: Array) -> Self:
         """Learn the nominal distances from nominal points ``(N, m)``."""
-        check_choice(self.form, "form", "KNNEvidence", choices=FORMS)
-        check_integer(self.k, "k", "KNNEvidence", minimum=1)
-        check_real(self.alpha, "alpha", "KNNEvidence", above=0.0, below=1.0)
-        check_integer(self.max_points, "max_points", "KNNEvidence", minimum=1)
+        self._check_parameters()
         known = np.asarray(points, dtype=np.float64)
         known = known[~np.isnan(known).any(axis=1)]
         if len(known) < 2 * self.k + 2:
@@ -138,6 +114,7 @@ class KNNEvidence:
         return self
 
     def _learn(self, distances: Array) -> None:
+        self._form = self.form  # looked up once, not at every row
         positive = distances[distances > 0]
         self.d_alpha_ = float(np.quantile(distances, 1.0 - self.alpha))
         if self.d_alpha_ == 0.0:
@@ -162,9 +139,9 @@ class KNNEvidence:
         return values
 
     def _of(self, distances: Array) -> Array:
-        if self.form == "power":
+        if self._form == "power":
             return self._power(distances, float(self.m_), self.d_alpha_, 1.0)
-        if self.form == "weibull":
+        if self._form == "weibull":
             return self._power(distances, self.shape_, self.scale_, -math.log(self.alpha))
         values = np.empty(len(distances))
         _kernels.log_evidence(distances, self._log_floor, math.log(self.d_alpha_), values)

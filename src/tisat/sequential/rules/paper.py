@@ -56,14 +56,8 @@ class PaperRule(AlarmRule):
     needs_points = True
 
     def _fit(self, nominal: Scored) -> None:
-        self.knn_ = KNNEvidence(
-            form=self.form,
-            k=self.k,
-            alpha=self.alpha,
-            method=self.method,
-            max_points=self.max_points,
-            random_state=self.random_state,
-        ).fit(nominal.points)
+        said = {name: getattr(self, name) for name in KNNEvidence.parameters}
+        self.knn_ = KNNEvidence(**said).fit(nominal.points)
 
     def _evidence_step(self) -> Evidence:
         return _Distance(self.knn_)
