@@ -12,9 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from tisat.artefact import read_artefact, write_artefact
 from tisat.errors import ArtefactError
 from tisat.nn import torch
 from tisat.nn.adam import Optimizer
+
+if TYPE_CHECKING:
+    from tisat.detectors._training import Stage
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -78,18 +81,6 @@ def _load_optimizer(name: str, optimizer: Optimizer, plain: Mapping[str, Any], a
     optimizer.load_state_dict({"state": state, "param_groups": plain["groups"]})
 
 
-class StageLike(Protocol):
-    """What a checkpoint keeps of a phase of training."""
-
-    @property
-    def optimizers(self) -> Mapping[str, Optimizer]:
-        """Its optimisers by name."""
-
-    @property
-    def helpers(self) -> Mapping[str, torch.nn.Module]:
-        """Modules trained beside the network."""
-
-
 @dataclass
 class Progress:
     """How far training has come."""
@@ -120,7 +111,7 @@ def write_checkpoint(
     progress: Progress,
     network: torch.nn.Module,
     best: Arrays,
-    stage: StageLike,
+    stage: Stage,
 ) -> None:
     """Write where training stands after an epoch."""
     arrays = {**network_arrays(network, prefix="network."), **best}
@@ -130,19 +121,8 @@ def write_checkpoint(
     for name, optimizer in stage.optimizers.items():
         plain[name], tensors = _optimizer_parts(name, optimizer)
         arrays.update(tensors)
-    document = {
-        "kind": "checkpoint",
-        "belongs_to": belongs_to,
-        "stage": progress.stage,
-        "epoch": progress.epoch,
-        "start": None if np.isinf(progress.start) else progress.start,
-        "best": None if np.isinf(progress.best) else progress.best,
-        "waited": progress.waited,
-        "history": progress.history,
-        "earlier": progress.earlier,
-        "seconds": progress.seconds,
-        "optimizers": plain,
-    }
+    finite = {name: None if value == np.inf else value for name, value in vars(progress).items()}
+    document = {"kind": "checkpoint", "belongs_to": belongs_to, **finite, "optimizers": plain}
     write_artefact(path, document, arrays)
 
 
@@ -151,7 +131,7 @@ def read_checkpoint(
     *,
     belongs_to: str,
     network: torch.nn.Module,
-    stages: Sequence[StageLike],
+    stages: Sequence[Stage],
 ) -> tuple[Progress, Arrays]:
     """Put network and optimisers back where training stood; how far it had come, and the best weights."""
     document, arrays = read_artefact(path)
@@ -172,14 +152,7 @@ def read_checkpoint(
         load_network(helper, arrays, prefix=f"helper.{name}.", what=f"The checkpoint {str(path)!r}")
     for name, optimizer in stage.optimizers.items():
         _load_optimizer(name, optimizer, document["optimizers"][name], arrays)
-    progress = Progress(
-        stage=document["stage"],
-        epoch=document["epoch"],
-        start=float("inf") if document["start"] is None else document["start"],
-        best=float("inf") if document["best"] is None else document["best"],
-        waited=document["waited"],
-        history=tuple(document["history"]),
-        earlier=tuple(document["earlier"]),
-        seconds=document["seconds"],
-    )
-    return progress, {name: array for name, array in arrays.items() if name.startswith("best.")}
+    kept: dict[str, Any] = {field.name: document[field.name] for field in fields(Progress)}
+    kept.update({name: np.inf for name, value in kept.items() if value is None})
+    kept.update({name: tuple(kept[name]) for name in ("history", "earlier")})
+    return Progress(**kept), {name: array for name, array in arrays.items() if name.startswith("best.")}

@@ -34,6 +34,7 @@ from tisat.errors import ArtefactError, ParameterError
 from tisat.missing import HUGE
 from tisat.parameters import flag, integer, learned, value
 
+PYOD = ("ABOD", "CBLOF", "COPOD", "ECOD", "GMM", "HBOS", "IForest", "INNE", "KDE", "KNN", "LODA", "LOF", "MCD", "OCSVM", "PCA")  # fmt: skip
 # The only classes a file can name: reading a model can build these and nothing else.
 ESTIMATORS: dict[str, str] = {
     "sklearn:EllipticEnvelope": "sklearn.covariance:EllipticEnvelope",
@@ -42,21 +43,7 @@ ESTIMATORS: dict[str, str] = {
     "sklearn:KernelDensity": "sklearn.neighbors:KernelDensity",
     "sklearn:LocalOutlierFactor": "sklearn.neighbors:LocalOutlierFactor",
     "sklearn:OneClassSVM": "sklearn.svm:OneClassSVM",
-    "pyod:ABOD": "pyod.models.abod:ABOD",
-    "pyod:CBLOF": "pyod.models.cblof:CBLOF",
-    "pyod:COPOD": "pyod.models.copod:COPOD",
-    "pyod:ECOD": "pyod.models.ecod:ECOD",
-    "pyod:GMM": "pyod.models.gmm:GMM",
-    "pyod:HBOS": "pyod.models.hbos:HBOS",
-    "pyod:IForest": "pyod.models.iforest:IForest",
-    "pyod:INNE": "pyod.models.inne:INNE",
-    "pyod:KDE": "pyod.models.kde:KDE",
-    "pyod:KNN": "pyod.models.knn:KNN",
-    "pyod:LODA": "pyod.models.loda:LODA",
-    "pyod:LOF": "pyod.models.lof:LOF",
-    "pyod:MCD": "pyod.models.mcd:MCD",
-    "pyod:OCSVM": "pyod.models.ocsvm:OCSVM",
-    "pyod:PCA": "pyod.models.pca:PCA",
+    **{f"pyod:{name}": f"pyod.models.{name.lower()}:{name}" for name in PYOD},
 }
 PROBE = 8  # training windows scored together and alone, to find out whether a batch matters
 LARGEST = 1e300  # a score beyond is as good as infinite
