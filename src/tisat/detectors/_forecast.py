@@ -38,6 +38,21 @@ def residual_spread(residuals: Array, parts: Sequence[Array]) -> Array:
     return np.asarray(np.maximum(nominal_spread(residuals, parts), rare))
 
 
+class StandardisedDetector(Detector):
+    """Rows are measured from the training mean, in training standard deviations with a floor."""
+
+    center_: Array = learned("C")  # (C,) training mean
+    scale_: Array = learned("C")  # (C,) floored training standard deviation
+
+    def _learn_scale(self, parts: Sequence[Array]) -> None:
+        rows = np.concatenate(parts)
+        self.center_ = rows.mean(axis=0)
+        self.scale_ = nominal_spread(rows, parts)
+
+    def _standardise(self, rows: Array) -> Array:
+        return np.asarray((rows - self.center_) / self.scale_)
+
+
 class ForecastDetector(Detector):
     """A detector whose points are scaled forecast errors.
 

@@ -9,13 +9,18 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from tisat._nearest import nearest
 from tisat._types import Integers
 from tisat._validation import check_integer
 from tisat.base import Array
-from tisat.detectors._windows import StandardWindowDetector, blocks_of, sliding_windows, training_windows
+from tisat.detectors._windows import (
+    StandardWindowDetector,
+    blocks_of,
+    numbered,
+    numbered_windows,
+    overlapping,
+    sliding_windows,
+)
 from tisat.errors import SeriesError
 from tisat.parameters import integer, learned
 
@@ -57,36 +62,25 @@ class NeighborDetector(StandardWindowDetector):
         k = self.n_neighbors
         if self.max_windows is not None:
             check_integer(self.max_windows, "max_windows", whose, minimum=k + 1)
-        windows = training_windows(parts, window=self.window, limit=self.max_windows)
+        windows, self.when_ = numbered_windows(parts, window=self.window, limit=self.max_windows)
         if len(windows) <= k:
             raise SeriesError(
                 f"The series given to {whose}.fit must have more than n_neighbors = {k} windows. Got {len(windows)} instead."
             )
         self.stored_ = windows.reshape(len(windows), -1)
-        clock = np.concatenate([rows for rows, _ in self._numbered(parts)])
-        chosen = training_windows([clock[:, None].astype(np.float64)], window=1, limit=self.max_windows)
-        self.when_ = chosen[:, 0, 0].astype(np.int64)
         self._fit_stored()
-
-    def _numbered(self, parts: Sequence[Array]) -> list[tuple[Integers, Array]]:
-        """For each part the numbers of its windows' first rows; windows of different parts never overlap."""
-        numbered, offset = [], 0
-        for part in parts:
-            numbered.append((np.arange(offset, offset + len(part) - self.window + 1), part))
-            offset += len(part) + self.window
-        return numbered
 
     def _score_windows(self, flat: Array) -> Array:
         return self._score_neighbors(*nearest(flat, self.stored_, k=self.n_neighbors))
 
     def _nominal_points(self, parts: Sequence[Array]) -> list[Array]:
         scored = []
-        for numbers, part in self._numbered([part for part in parts if len(part) >= self.window]):
+        long = [part for part in parts if len(part) >= self.window]
+        for numbers, part in zip(numbered(long, window=self.window), long, strict=True):
             for block, windows in blocks_of(sliding_windows(part, window=self.window)):
                 flat = self._standardise(windows).reshape(len(windows), -1)
-                first = np.searchsorted(self.when_, numbers[block] - self.window + 1, side="left")
-                last = np.searchsorted(self.when_, numbers[block] + self.window - 1, side="right")
-                distances, indices = nearest(flat, self.stored_, k=self.n_neighbors, skip=(first, last))
+                itself = overlapping(self.when_, numbers[block], window=self.window)
+                distances, indices = nearest(flat, self.stored_, k=self.n_neighbors, skip=itself)
                 known = indices[:, -1] >= 0
                 scored.append(self._score_neighbors(distances[known], indices[known]))
         return scored

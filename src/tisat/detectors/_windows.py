@@ -13,10 +13,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from tisat._types import Integers
 from tisat.base import Array, Detector
-from tisat.detectors._forecast import nominal_spread
+from tisat.detectors._forecast import StandardisedDetector
 from tisat.errors import SeriesError
-from tisat.parameters import integer, learned
+from tisat.parameters import integer
 
 BLOCK_VALUES = 4_000_000  # values copied at a time: 32 MB
 
@@ -59,6 +60,25 @@ def training_windows(parts: Sequence[Array], *, window: int, stride: int = 1, li
     return np.concatenate([view[rows] for view, rows in zip(views, inside, strict=True)])
 
 
+def numbered(parts: Sequence[Array], *, window: int) -> list[Integers]:
+    """For each part the numbers of its windows' first rows; windows of different parts never overlap."""
+    starts = np.cumsum([0, *(len(part) + window for part in parts)])
+    return [start + np.arange(len(part) - window + 1) for start, part in zip(starts, parts, strict=False)]
+
+
+def numbered_windows(parts: Sequence[Array], *, window: int, limit: int | None) -> tuple[Array, Integers]:
+    """Training windows ``(n, window, C)``, evenly spread, and the number ``(n,)`` of each."""
+    clock = np.concatenate(numbered(parts, window=window))[:, None].astype(np.float64)
+    numbers = training_windows([clock], window=1, limit=limit)[:, 0, 0]
+    return training_windows(parts, window=window, limit=limit), numbers.astype(np.int64)
+
+
+def overlapping(kept: Array | Integers, numbers: Integers, *, window: int) -> tuple[Integers, Integers]:
+    """For each number the range of the kept windows, in ascending order, that share a row with it."""
+    first = np.searchsorted(kept, numbers - window + 1, side="left")
+    return first, np.searchsorted(kept, numbers + window - 1, side="right")
+
+
 class WindowedDetector(Detector):
     """A detector that sees, at instant t, the window of rows that ends at t.
 
@@ -87,16 +107,13 @@ class WindowedDetector(Detector):
         return self._window_points(windows)
 
 
-class StandardWindowDetector(WindowedDetector):
+class StandardWindowDetector(StandardisedDetector, WindowedDetector):
     """A windowed detector that works on standardised channels and flattened windows.
 
     Each channel is centred at its training mean and divided by its training standard deviation, floored as in
     :func:`tisat.detectors._forecast.nominal_spread`. A subclass writes ``_fit_windows`` and ``_score_windows`` on rows
     ``(n, window * C)``, oldest instant first.
     """
-
-    center_: Array = learned("C")  # (C,) training mean
-    scale_: Array = learned("C")  # (C,) floored training standard deviation
 
     @abstractmethod
     def _fit_windows(self, parts: Sequence[Array]) -> None:
@@ -106,15 +123,10 @@ class StandardWindowDetector(WindowedDetector):
     def _score_windows(self, flat: Array) -> Array:
         """Points ``(n, m)`` of standardised flat windows ``(n, window * C)``."""
 
-    def _standardise(self, rows: Array) -> Array:
-        return np.asarray((rows - self.center_) / self.scale_)
-
     def _fit(self, parts: Sequence[Array]) -> None:
         window = self._context() + 1
         long = parts_longer_than(window - 1, parts, whose=type(self).__name__)
-        rows = np.concatenate(long)
-        self.center_ = rows.mean(axis=0)
-        self.scale_ = nominal_spread(rows, long)
+        self._learn_scale(long)
         self._fit_windows([self._standardise(part) for part in long])
 
     def _window_points(self, windows: Array) -> Array:

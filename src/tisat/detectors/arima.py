@@ -19,7 +19,7 @@ from tisat._extras import require
 from tisat._kept import Kept
 from tisat._progress import progress
 from tisat.base import Array
-from tisat.detectors._forecast import ForecastDetector, nominal_spread
+from tisat.detectors._forecast import ForecastDetector, StandardisedDetector
 from tisat.detectors._windows import parts_longer_than
 from tisat.errors import ArtefactError
 from tisat.parameters import choice, integer, learned
@@ -128,7 +128,7 @@ class _RecursionStream(Kept):
         self._seen = 0
 
 
-class ARIMA(ForecastDetector):
+class ARIMA(StandardisedDetector, ForecastDetector):
     """ARIMA(p, d, q) per channel, scored by one-step forecast errors without refitting.
 
     Examples
@@ -164,8 +164,6 @@ class ARIMA(ForecastDetector):
     )
 
     orders_: tuple[Orders, ...] = learned()  # (p, d, q) of each channel
-    center_: Array = learned("C")  # (C,)
-    scale_: Array = learned("C")  # (C,)
     weights_: Array = learned(
         "K, C"
     )  # (K, C): error = x_t + weights . (x_{t-1}, ...) - feedback . (e_{t-1}, ...) - constant
@@ -176,14 +174,12 @@ class ARIMA(ForecastDetector):
         require("statsforecast", whose="ARIMA")
         order, criterion, limit = self.max_order, self.criterion, self.max_rows
         longest = max(parts_longer_than(self._minimum_rows() - 1, parts, whose="ARIMA"), key=len)
-        rows = np.concatenate(parts)
-        self.center_ = rows.mean(axis=0)
-        self.scale_ = nominal_spread(rows, parts)
+        self._learn_scale(parts)
         standard = self._standardise(longest)
-        moving = [c for c in range(rows.shape[1]) if np.ptp(standard[-limit:, c]) > 1e-9]
+        moving = [c for c in range(standard.shape[1]) if np.ptp(standard[-limit:, c]) > 1e-9]
         found = dict(zip(moving, self._estimates(standard[:, moving], limit, order, criterion), strict=True))
         still: tuple[Orders, Array, Array, float] = ((0, 0, 0), np.empty(0), np.empty(0), 0.0)
-        self._keep([found.get(c, still) for c in range(rows.shape[1])])
+        self._keep([found.get(c, still) for c in range(standard.shape[1])])
 
     def _estimates(self, columns: Array, limit: int, order: int, criterion: str) -> list[Any]:
         from joblib import Parallel, cpu_count, delayed
@@ -225,9 +221,6 @@ class ARIMA(ForecastDetector):
             )
         if not good:
             raise ArtefactError("The orders of ARIMA must be three small whole numbers for each channel.")
-
-    def _standardise(self, rows: Array) -> Array:
-        return np.asarray((rows - self.center_) / self.scale_)
 
     def _run(self, standard: Array, past: Array, past_errors: Array) -> Array:
         """Errors in the units of the series; ``past`` and ``past_errors`` move on."""

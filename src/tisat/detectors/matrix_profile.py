@@ -14,7 +14,14 @@ import numpy as np
 
 from tisat._nearest import nearest
 from tisat.base import Array, Detector
-from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows, training_windows
+from tisat.detectors._windows import (
+    blocks_of,
+    numbered,
+    numbered_windows,
+    overlapping,
+    parts_longer_than,
+    sliding_windows,
+)
 from tisat.parameters import integer, learned
 
 
@@ -69,19 +76,10 @@ class MatrixProfile(Detector):
     when_: Array = learned("S")  # first row of each, parts numbered on with a gap of one window
 
     def _fit(self, parts: Sequence[Array]) -> None:
-        window = self.window
-        limit = self.max_windows
-        long = parts_longer_than(window, parts, whose="MatrixProfile")
-        kept = training_windows(long, window=window, limit=limit)  # (N, window, C)
+        long = parts_longer_than(self.window, parts, whose="MatrixProfile")
+        kept, numbers = numbered_windows(long, window=self.window, limit=self.max_windows)
         self.stored_ = np.stack([z_normalised(kept[:, :, c]) for c in range(kept.shape[2])])
-        clock = np.concatenate(self._numbered(long))
-        self.when_ = training_windows([clock[:, None]], window=1, limit=limit)[:, 0, 0]
-
-    def _numbered(self, parts: Sequence[Array]) -> list[Array]:
-        starts = np.cumsum([0, *(len(part) + self.window for part in parts)])
-        return [
-            start + np.arange(len(part) - self.window + 1.0) for start, part in zip(starts[:-1], parts, strict=True)
-        ]
+        self.when_ = numbers.astype(np.float64)
 
     def _points(self, part: Array) -> Array:
         points = np.full_like(part, np.nan)
@@ -95,13 +93,12 @@ class MatrixProfile(Detector):
         """Each training window against those that share no row with it."""
         long = [part for part in parts if len(part) > self.window]
         scored = []
-        for part, numbers in zip(long, self._numbered(long), strict=True):
-            first = np.searchsorted(self.when_, numbers - self.window + 1, side="left")
-            last = np.searchsorted(self.when_, numbers + self.window - 1, side="right")
+        for part, numbers in zip(long, numbered(long, window=self.window), strict=True):
+            itself = overlapping(self.when_, numbers, window=self.window)
             points = np.full((len(numbers), part.shape[1]), np.nan)
             for c in range(part.shape[1]):
                 windows = sliding_windows(part[:, c : c + 1], window=self.window)[:, :, 0]
-                points[:, c] = nearest(z_normalised(windows), self.stored_[c], k=1, skip=(first, last))[0][:, 0]
+                points[:, c] = nearest(z_normalised(windows), self.stored_[c], k=1, skip=itself)[0][:, 0]
             scored.append(points[np.isfinite(points).all(axis=1)])
         return scored
 

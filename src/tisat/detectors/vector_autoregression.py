@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tisat.base import Array
-from tisat.detectors._forecast import ForecastDetector, nominal_spread
+from tisat.detectors._forecast import ForecastDetector, StandardisedDetector
 from tisat.detectors._ridge import RidgeMoments
 from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows
 from tisat.parameters import integer, learned, real
 
 
-class VectorAutoregression(ForecastDetector):
+class VectorAutoregression(StandardisedDetector, ForecastDetector):
     """Vector autoregression, VAR(order), with a ridge penalty.
 
     Examples
@@ -40,28 +40,24 @@ class VectorAutoregression(ForecastDetector):
         1e-3, at_least=0.0, doc="Penalty on the weights, as a share of the mean variance of the inputs."
     )
 
-    center_: Array = learned("C")  # (C,)
-    scale_: Array = learned("C")  # (C,)
     weights_: Array = learned("order * C, C")  # (order * C, C)
     intercepts_: Array = learned("C")  # (C,)
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         order, ridge = self.order, self.ridge
         parts = parts_longer_than(order, parts, whose="VectorAutoregression")
-        rows = np.concatenate(parts)
-        channels = rows.shape[1]
-        self.center_ = rows.mean(axis=0)
-        self.scale_ = nominal_spread(rows, parts)
+        channels = parts[0].shape[1]
+        self._learn_scale(parts)
         moments = RidgeMoments(order * channels, channels)
         for part in parts:
-            scaled = (part - self.center_) / self.scale_
+            scaled = self._standardise(part)
             for where, block in blocks_of(sliding_windows(scaled[:-1], window=order)):
                 moments.add(block.reshape(len(block), -1), scaled[order:][where])
         self.weights_, self.intercepts_ = moments.solve(ridge=ridge)
 
     def _forecast(self, part: Array) -> Array:
         forecast = np.full_like(part, np.nan)
-        scaled = (part - self.center_) / self.scale_
+        scaled = self._standardise(part)
         for where, block in blocks_of(sliding_windows(scaled[:-1], window=self.order)):
             standard = block.reshape(len(block), -1) @ self.weights_ + self.intercepts_
             forecast[self.order :][where] = standard * self.scale_ + self.center_
