@@ -47,7 +47,3 @@ class Dropout(nn.Module):
         if not is_plain(x):
             return nn.functional.dropout(x, self.rate)
         return applied(_Dropped, x, self.rate)
-
-    def extra_repr(self) -> str:
-        """What ``repr`` shows."""
-        return f"rate={self.rate:g}"

@@ -1,8 +1,8 @@
 """Views of a series: one file each, and the only list of them.
 
 A view looks at scaled rows in one way and says, for each instant and channel, how far it is from nominal. What one view
-is blind to another sees; each says both in ``sees`` and ``blind``. :class:`tisat.detectors.Prism` fuses them. To add a
-view, write one file and one line here.
+is blind to another sees; each says both. :class:`tisat.detectors.Prism` fuses them. To add a view, write one file and one
+line here.
 """
 
 from __future__ import annotations

@@ -31,12 +31,14 @@ def _squares(rows: Array, at: Integers, length: int, out: Array) -> None:  # pra
 
 
 class Activity(View):
-    """Squared deviation of the logarithm of the r.m.s. step over 20 rows from its usual value."""
+    """Squared deviation of the logarithm of the r.m.s. step over 20 rows from its usual value.
+
+    Sees: a sensor that is stuck or damped, a channel that has become noisy.
+    Blind to: levels, drifts, relations; a stuck channel that often stands still for 20 rows.
+    """
 
     name = "activity"
     kind = "stuck"
-    sees: ClassVar[str] = "a sensor that is stuck or damped, a channel that has become noisy"
-    blind: ClassVar[str] = "levels, drifts, relations; a stuck channel that often stands still for 20 rows"
     context: ClassVar[int] = ROWS
     signed: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {"usual": ("C",), "spread": ("C",)}

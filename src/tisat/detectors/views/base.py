@@ -37,8 +37,6 @@ class View(ABC):
 
     name: ClassVar[str]  # as users type it
     kind: ClassVar[str]  # what an alarm it raises is called
-    sees: ClassVar[str]  # one sentence
-    blind: ClassVar[str]  # one sentence
     context: ClassVar[int]  # rows before an instant it looks at
     reach: ClassVar[float] = 1.0  # nominal levels above the median at which it starts to speak
     slow: ClassVar[bool] = False  # True: heard in full only where it is steady on rows the model has not seen

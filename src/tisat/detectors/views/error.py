@@ -14,12 +14,14 @@ LEAST_SPREAD = 0.01  # of the training range
 
 
 class Error(View):
-    """Squared forecast errors in units of each channel's usual error."""
+    """Squared forecast errors in units of each channel's usual error.
+
+    Sees: jumps, spikes, sudden steps, anything a forecast from the last rows did not expect.
+    Blind to: a sensor that is stuck, a slow drift, a level once it has been reached.
+    """
 
     name = "error"
     kind = "spike"
-    sees: ClassVar[str] = "jumps, spikes, sudden steps, anything a forecast from the last rows did not expect"
-    blind: ClassVar[str] = "a sensor that is stuck, a slow drift, a level once it has been reached"
     context: ClassVar[int] = 0  # of its own; the forecast's comes on top
     signed: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {"spread": ("C",)}

@@ -17,12 +17,13 @@ class Joint(View):
     """Mahalanobis form of the forecast errors, split into what each channel adds to it.
 
     With one channel it repeats the error view.
+
+    Sees: channels that usually move together and now do not, from one row to the next.
+    Blind to: what the error view is blind to; relations that were broken slowly.
     """
 
     name = "joint"
     kind = "joint error"
-    sees: ClassVar[str] = "channels that usually move together and now do not, from one row to the next"
-    blind: ClassVar[str] = "what the error view is blind to; relations that were broken slowly"
     context: ClassVar[int] = 0
     learned: ClassVar[dict[str, tuple[str, ...]]] = {"mean": ("C",), "precision": ("C", "C")}
 

@@ -35,12 +35,14 @@ def _spread_out(n: int, most: int) -> Integers:
 
 
 class Neighbour(View):
-    """Squared distance of the last 20 rows to the nearest of 4000 nominal stretches, split into channels."""
+    """Squared distance of the last 20 rows to the nearest of 4000 nominal stretches, split into channels.
+
+    Sees: shapes and combinations of levels that were never seen, in one channel or across all.
+    Blind to: a small fault in one of many channels; anything that resembles some nominal stretch.
+    """
 
     name = "neighbour"
     kind = "pattern"
-    sees: ClassVar[str] = "shapes and combinations of levels that were never seen, in one channel or across all"
-    blind: ClassVar[str] = "a small fault in one of many channels; anything that resembles some nominal stretch"
     context: ClassVar[int] = ROWS - 1
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
         "centre": ("window",), "basis": ("window", "components"), "stored": ("stored", "components"), "when": ("stored",)

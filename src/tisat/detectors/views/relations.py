@@ -50,12 +50,13 @@ class Relations(View):
     """Squared deviation, averaged over 20 rows, of each channel from a ridge regression on all the others.
 
     With one channel there are no others: the regression is the channel's mean, and this is a view of its level.
+
+    Sees: a level, a drift or a replay in one channel that the others do not share.
+    Blind to: what all channels do together; a fault shorter than a few rows.
     """
 
     name = "relations"
     kind = "relations"
-    sees: ClassVar[str] = "a level, a drift or a replay in one channel that the others do not share"
-    blind: ClassVar[str] = "what all channels do together; a fault shorter than a few rows"
     context: ClassVar[int] = SMOOTH + max(PAST) - 2
     reach: ClassVar[float] = 2.0
     slow: ClassVar[bool] = True

@@ -99,14 +99,13 @@ class Rhythm(View):
 
     Autocorrelations hardly depend on how large the steps are, so a machine that is merely louder under load is nominal. Steps
     are cut off at 3 times their usual size, so that one jump is not a rhythm, and a channel that hardly moves has none.
+
+    Sees: an oscillation that was not there, a changed frequency, noise where there was a wave, a stuck sensor.
+    Blind to: single spikes, levels and drifts; a rhythm slower than about 40 rows.
     """
 
     name = "rhythm"
     kind = "rhythm"
-    sees: ClassVar[str] = (
-        "an oscillation that was not there, a changed frequency, noise where there was a wave, a stuck sensor"
-    )
-    blind: ClassVar[str] = "single spikes, levels and drifts; a rhythm slower than about 40 rows"
     context: ClassVar[int] = ROWS + LAGS
     reach: ClassVar[float] = 2.0
     slow: ClassVar[bool] = True
