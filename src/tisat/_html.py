@@ -38,3 +38,13 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
 def text(content: object) -> str:
     """What prints well in a fixed width, as HTML."""
     return f"<pre>{escape(str(content))}</pre>"
+
+
+class Printed:
+    """What prints as a table in a fixed width, at a prompt and in a notebook too."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return text(self)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tisat._html import text
+from tisat._html import Printed
 from tisat._random import Seed, generator
 from tisat._validation import check_integer
 from tisat.metrics.alarms import AlarmCounts, count_active
@@ -33,8 +33,8 @@ class AlarmRow:
     normalised_delay: float  # 0 at once, 1 never
 
 
-@dataclass(frozen=True)
-class AlarmEvaluation:
+@dataclass(frozen=True, repr=False)
+class AlarmEvaluation(Printed):
     """Alarms and fools on the same labels. Prints as a table."""
 
     counts: AlarmCounts  # of the alarms themselves
@@ -52,11 +52,6 @@ class AlarmEvaluation:
             for r in self.rows
         ]
         return "\n".join([str(self.counts), head, *lines])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return text(self)
 
 
 def _row(name: str, counts: Sequence[AlarmCounts]) -> AlarmRow:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tisat._html import text
+from tisat._html import Printed
 from tisat._random import Seed
 from tisat._validation import check_integer
 from tisat.errors import InputError
@@ -66,8 +66,8 @@ class FalseAlarm:
     time: str  # empty without timestamps
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Printed):
     """The whole account. ``verdict`` is the summary in words."""
 
     evaluation: Evaluation
@@ -84,11 +84,6 @@ class Audit:
     def __str__(self) -> str:
         sentences = "\n".join(f"* {sentence}" for sentence in self.verdict)
         return f"{sentences}\n\n{self.evaluation}"
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return text(self)
 
     def plot(self, ax: Any = None) -> Any:
         """The SPD curve beside its fools, on matplotlib axes."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tisat._extras import require
-from tisat._html import text
+from tisat._html import Printed
 from tisat._palette import EXPECTED, FLOOR
 from tisat._types import Array, Integers
 from tisat._validation import check_choice
@@ -27,8 +27,8 @@ DRAWN_FOOLS = ("random, held", "always on", "on/off")
 SIMULATIONS = 10  # draws behind the simulated floors, as in floors()
 
 
-@dataclass(frozen=True, eq=False)
-class SPDCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class SPDCurve(Printed):
     """Precision against normalised delay at descending thresholds. Printed with the floors; ``plot()`` draws it.
 
     Attributes
@@ -70,11 +70,6 @@ class SPDCurve:
                 str(self.floors),
             ]
         )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return text(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve and its area, and beside it the fools' areas as bars; returns the matplotlib axes of the curve (needs matplotlib: the extra ``report``)."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tisat._html import text
+from tisat._html import Printed
 from tisat._random import Seed, generator
 from tisat._types import Array
 from tisat._validation import check_integer, check_real
@@ -89,8 +89,8 @@ class Row:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Printed):
     """What scores are worth: one row for each score, the curve, and the alarms at a threshold. Prints as a table with the floors."""
 
     rows: tuple[Row, ...]
@@ -138,11 +138,6 @@ class Evaluation:
         if self.counts is not None:
             lines.append(str(self.counts))
         return "\n".join([*lines, str(self.curve.floors)])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return text(self)
 
 
 def _two(result: Result) -> tuple[float, float]:
