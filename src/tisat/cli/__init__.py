@@ -8,6 +8,7 @@ A verb's module is imported when the verb is typed, and imports the heavy parts 
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
@@ -151,6 +152,21 @@ def take_imports(arguments: list[str]) -> list[str]:
     return rest
 
 
+def _refused(sentence: str, *, whole: bool) -> None:
+    """Say an error and end with 1.
+
+    Where the process is ours (``whole``) and arrow has read files for it, it ends at once: a thread of arrow may still let go of a
+    file of ours, and where Python's own end takes the interpreter away beneath it, one command in sixty is aborted with another code.
+    """
+    sys.stderr.write(f"tisat: {sentence}\n")
+    if whole and "pyarrow" in sys.modules:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+    sys.exit(1)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; ``arguments`` default to the process's own."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -161,14 +177,12 @@ def main(arguments: list[str] | None = None) -> None:
         given = take_imports(given)
         build(given[0] if given[0] in VERBS else None)(args=given)
     except TisatError as error:
-        sys.stderr.write(f"tisat: {as_typed(str(error))}" + "\n")
-        sys.exit(1)
+        _refused(as_typed(str(error)), whole=arguments is None)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left: nothing to say, and nobody to say it to
         sys.exit(0)
     except OSError as error:
-        sys.stderr.write(f"tisat: {error.strerror or error}: {error.filename or ''}".rstrip(": ") + "\n")
-        sys.exit(1)
+        _refused(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), whole=arguments is None)
     except KeyboardInterrupt:
         sys.stderr.write("tisat: interrupted" + "\n")
         sys.exit(130)
