@@ -117,10 +117,14 @@ def _console(block: Block, _session: dict[str, Any], page: str) -> str:
     environment = {**os.environ, "COLUMNS": WIDTH, "TERM": "dumb", "PYTHONPATH": str(ROOT / "src")}
     for line in block.code.splitlines():
         if line.startswith("$ "):
-            ours = line[2:].split() if line.startswith("$ tisat ") and not re.search(r"[|<>;&'\"*]", line) else []
+            alone, _, lines = line.partition(" | sed -n ")  # a few lines of a long answer
+            some = re.fullmatch(r"(\d+),(\d+)p", lines)
+            ours = alone.startswith("$ tisat ") and not re.search(r"[|<>;&'\"*]", alone) and (some or not lines)
             code, output, errors = (
-                _here(ours[1:], environment, told=told) if ours else _shell(line[2:], environment, told=told)
+                _here(alone.split()[2:], environment, told=told) if ours else _shell(line[2:], environment, told=told)
             )
+            if ours and some:
+                output = "".join(output.splitlines(keepends=True)[int(some[1]) - 1 : int(some[2])])
             if code != expected:
                 raise RuntimeError(f"{page}, line {block.line}: {line!r} ended with {code}:\n{errors or output}")
             printed.append(output)

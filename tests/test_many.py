@@ -76,7 +76,7 @@ def models(folder):
     }
 
 
-@pytest.mark.parametrize("engine", [Inline(), Local(jobs=2)])
+@pytest.mark.parametrize("engine", [Inline(), pytest.param(Local(jobs=2), marks=pytest.mark.slow)])
 def test_every_engine_gives_the_same_bits(layouts, tmp_path, engine):
     found = {}
     for number, runner in enumerate((Inline(), engine)):

@@ -92,7 +92,7 @@ def test_thirty_thousand_random_cases_equal_the_slow_twin():
     check_random_cases(30_000, seed=21)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(many_series(), DELTAS, COUNTINGS)
 def test_spd_equals_its_slow_twin(series, delta_max, counting):
     labels, scores = series
@@ -102,7 +102,7 @@ def test_spd_equals_its_slow_twin(series, delta_max, counting):
         assert same(one, naive.spd([y], [s], delta_max, counting))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(many_series(), DELTAS, COUNTINGS, st.data())
 def test_spd_with_durations_and_irregular_time_equals_its_slow_twin(series, delta_max, counting, data):
     labels, scores = series
@@ -120,7 +120,7 @@ def test_spd_with_durations_and_irregular_time_equals_its_slow_twin(series, delt
         )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(one_series(), DELTAS, COUNTINGS, st.integers(1, 1000))
 def test_a_duration_on_regular_time_is_a_count_of_instants(series, delta_max, counting, period):
     labels, scores = series
@@ -131,7 +131,7 @@ def test_a_duration_on_regular_time_is_a_count_of_instants(series, delta_max, co
     assert same(in_time, metrics.spd_score(labels, scores, delta_max=delta_max, counting=counting))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(many_series(), DELTAS)
 def test_counts_at_every_threshold_equal_the_twin(series, delta_max):
     labels, scores = series
@@ -148,7 +148,7 @@ def test_counts_at_every_threshold_equal_the_twin(series, delta_max):
             assert counts.normalised_delay == pytest.approx(nadd)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(one_series(), DELTAS)
 def test_raises_equal_the_twin_and_raise_times_can_stand_for_masks(series, delta_max):
     labels, scores = series
@@ -165,7 +165,7 @@ def test_raises_equal_the_twin_and_raise_times_can_stand_for_masks(series, delta
     assert (by_raise.delays >= by_mask.delays).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(many_series(), DELTAS)
 def test_a_score_is_the_process_of_its_own_masks(series, delta_max):
     labels, scores = series
@@ -177,7 +177,7 @@ def test_a_score_is_the_process_of_its_own_masks(series, delta_max):
     assert same(process.per_series_mean, plain.per_series_mean)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(one_series(), DELTAS, COUNTINGS)
 def test_increasing_transforms_and_shifts_in_time_change_nothing(series, delta_max, counting):
     labels, scores = series
@@ -195,7 +195,7 @@ def test_increasing_transforms_and_shifts_in_time_change_nothing(series, delta_m
     assert same(score, shifted)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(many_series(), DELTAS, COUNTINGS)
 def test_bounds_and_order(series, delta_max, counting):
     labels, scores = series
@@ -217,7 +217,7 @@ def test_bounds_and_order(series, delta_max, counting):
     assert (np.diff(curve.nadd) <= 1e-12).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(many_series(), DELTAS, st.sampled_from([0, 10, 33.3, 50, 100]))
 def test_best_scores_equal_their_twins(series, delta_max, k):
     labels, scores = series
@@ -229,7 +229,7 @@ def test_best_scores_equal_their_twins(series, delta_max, k):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(many_series(), st.sampled_from([0, 25, 100]))
 def test_scores_at_a_threshold_equal_their_twins_and_the_best_is_one_of_them(series, k):
     labels, scores = series
@@ -250,7 +250,7 @@ def test_scores_at_a_threshold_equal_their_twins_and_the_best_is_one_of_them(ser
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     one_series(),
     st.sampled_from([0.0, 0.3, 1.0]),
@@ -280,7 +280,7 @@ def test_affiliation_equals_its_twin(series):
     assert mine.recall == pytest.approx(twin[1], abs=0.03)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(one_series(max_length=25), st.integers(0, 7))
 def test_vus_equals_its_twin(series, max_buffer):
     labels, scores = series
@@ -290,7 +290,7 @@ def test_vus_equals_its_twin(series, max_buffer):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(one_series(max_length=25), st.integers(0, 7))
 def test_vus_roc_equals_its_twin(series, max_buffer):
     labels, scores = series
@@ -299,7 +299,7 @@ def test_vus_roc_equals_its_twin(series, max_buffer):
     assert found == pytest.approx(naive.vus_roc(labels, scores, max_buffer))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(one_series(max_length=25), st.integers(0, 7))
 def test_pate_equals_its_twin(series, max_buffer):
     labels, scores = series
@@ -307,7 +307,7 @@ def test_pate_equals_its_twin(series, max_buffer):
     assert metrics.pate(labels, scores, max_buffer=max_buffer) == pytest.approx(naive.pate(labels, scores, max_buffer))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     one_series(max_length=25), st.sampled_from([("standard", 0.11, 1.0), ("low-fp", 0.22, 1.0), ("low-fn", 0.11, 2.0)])
 )
@@ -336,7 +336,7 @@ def test_expected_false_alarms_equal_the_sum_over_starts(series, delta_max):
         )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(one_series(), DELTAS)
 def test_held_is_the_running_maximum(series, delta_max):
     labels, scores = series

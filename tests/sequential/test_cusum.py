@@ -23,7 +23,7 @@ def same(statistic, expected):
 
 
 @given(sequences, thresholds, st.sampled_from(sorted(POLICIES)), st.integers(1, 5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_cusum_is_its_definition(evidence, threshold, end, cooldown):
     trace = Cusum(threshold=threshold, end=end, cooldown=cooldown).run(evidence)
     for t, (statistic, active, onset) in enumerate(naive.cusum(evidence, threshold, end, cooldown)):
@@ -33,7 +33,7 @@ def test_the_cusum_is_its_definition(evidence, threshold, end, cooldown):
 
 
 @given(sequences, thresholds, st.integers(1, 5), st.integers(1, 6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_window_sum_is_its_definition(evidence, threshold, length, hold):
     trace = WindowSum(threshold=threshold, length=length, hold=hold).run(evidence)
     for t, (statistic, _, onset) in enumerate(naive.window_sum(evidence, threshold, length, hold)):
@@ -52,7 +52,7 @@ def test_the_window_sum_is_its_definition(evidence, threshold, length, hold):
     st.sampled_from(["cusum", "window"]),
     st.sampled_from(sorted(POLICIES)),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_an_array_in_pieces_and_through_a_saved_state_gives_the_same_to_the_bit(evidence, cuts, kind, end):
     def make():
         return (
@@ -74,7 +74,7 @@ def test_an_array_in_pieces_and_through_a_saved_state_gives_the_same_to_the_bit(
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=80), thresholds, st.integers(1, 6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_what_each_policy_promises(evidence, threshold, cooldown):
     traces = {end: Cusum(threshold=threshold, end=end, cooldown=cooldown).run(evidence) for end in POLICIES}
     raised = {end: np.flatnonzero(np.diff(trace.active.astype(int), prepend=0) == 1) for end, trace in traces.items()}

@@ -34,7 +34,7 @@ def test_the_closed_form_at_the_values_of_the_specification(phi, omega):
 
 
 @given(st.floats(0.05, 30.0), st.floats(0.1, 50.0))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_closed_form_is_the_paper_formula_on_the_branch_that_is_not_trivial(volume, phi):
     v, theta = 1.0, math.exp(-volume)
     z = phi * theta
@@ -49,7 +49,7 @@ def test_the_closed_form_is_the_paper_formula_on_the_branch_that_is_not_trivial(
 
 
 @given(st.floats(-500.0, 6.0))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_other_root_solves_its_equation_from_the_other_side_of_one(log_z):
     y = other_root(log_z)
     z = math.exp(log_z)
@@ -58,7 +58,7 @@ def test_the_other_root_solves_its_equation_from_the_other_side_of_one(log_z):
 
 
 @given(st.floats(1.01, 60.0), st.integers(1, 5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_exact_root_solves_its_equation(q, k):
     w = exact_decay(q=q, k=k)
     if q <= k:
@@ -90,7 +90,7 @@ def test_a_power_beyond_floating_point_is_said_to_mean_nothing():
 
 
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=50))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_empirical_root_solves_its_equation(values):
     evidence = np.array(values)
     omega = empirical_decay(evidence)

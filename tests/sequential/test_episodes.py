@@ -32,7 +32,7 @@ def episodes(statistic, level):
 
 
 @given(st.lists(st.one_of(st.integers(0, 9).map(float), st.just(float("nan"))), min_size=1, max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_number_of_levels_not_below_h_is_the_most_episodes_at_h_or_above(statistic):
     levels = episode_levels(np.array(statistic), most=1000)
     assert list(levels) == sorted(levels, reverse=True)

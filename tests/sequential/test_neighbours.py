@@ -28,7 +28,7 @@ def problems(draw):
 
 
 @given(problems(), st.sampled_from(METHODS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_every_method_gives_the_naive_distance(problem, method):
     points, queries, k = problem
     if method == "sorted" and points.shape[1] != 1:

@@ -78,7 +78,7 @@ def test_an_alarm_at_a_higher_threshold_comes_no_sooner(name, options, threshold
     st.integers(2, 9), st.integers(0, 4), st.floats(1.0, 4.0), st.floats(0.3, 0.95), st.integers(1, 12),
     st.integers(0, 4), st.integers(1, 5), st.integers(2, 20), st.integers(0, 99),
 )  # fmt: skip
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm, enter, hold, lasting, seed):
     nominal = np.random.default_rng(seed).exponential(size=(60, 2)) * [1.0, 3.0]
     options = {"window": window, "lag": lag, "clip": clip, "quantile": quantile, "warm": warm, "enter": enter}

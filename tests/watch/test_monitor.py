@@ -103,7 +103,7 @@ def test_a_snapshot_of_another_detector_is_refused(tmp_path):
 @given(
     st.lists(st.lists(st.one_of(st.just(np.nan), st.floats(-1, 1)), min_size=2, max_size=2), min_size=1, max_size=60)
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_carrying_forward_row_by_row_is_carrying_forward(rows):
     values = np.array(rows)
     carry = CarryForward(["a", "b"])

@@ -89,7 +89,7 @@ def test_a_pause_of_all_and_machines_one_after_the_other_are_nobodys_silence(wat
         max_size=120,
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_the_roll_call_is_its_slow_twin_and_goes_on_from_its_state(events):
     """The twin keeps every row and asks at each who was heard more than MAX_GAP instants ago."""
     roll, found = RollCall(), []
