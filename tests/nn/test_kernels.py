@@ -23,16 +23,17 @@ lengths = st.integers(1, 40)
 
 
 def both(ours, theirs, *inputs):
-    """Results and slopes of two functions of the same inputs must agree, up to rounding of the products of inputs."""
-    size = max(1.0, *(float(each.square().mean()) for each in inputs), 0.0)
+    """Results and slopes of ours are those of theirs in double precision, up to the rounding of an exponent and what it multiplies."""
+    size = max(1.0, *(float(each.square().mean()) for each in inputs), 0.0)  # of a product, and of an exponent
     found = []
-    for function in (ours, theirs):
-        leaves = [each.clone().requires_grad_() for each in inputs]
+    for function, kind in ((ours, torch.float32), (theirs, torch.float64)):
+        leaves = [each.to(kind).clone().requires_grad_() for each in inputs]
         result = function(*leaves)
-        weights = torch.linspace(-1, 1, result.numel()).view(result.shape)
+        weights = torch.linspace(-1, 1, result.numel(), dtype=kind).view(result.shape)
         found.append([result.detach(), *torch.autograd.grad((result * weights).sum(), leaves)])
     for mine, wanted in zip(*found, strict=True):
-        torch.testing.assert_close(mine, wanted, rtol=1e-4, atol=2e-5 * max(size, float(wanted.abs().max())))
+        atol = 2e-5 * max(1.0, float(wanted.abs().max())) + 1e-5 * (size**2 - 1)
+        torch.testing.assert_close(mine, wanted.float(), rtol=1e-4, atol=atol)
 
 
 def by_torch(rows, query=None, *, causal):
@@ -43,7 +44,7 @@ def by_torch(rows, query=None, *, causal):
 
 
 @QUICK
-@given(st.integers(0, 10_000), lengths, st.booleans(), st.sampled_from([0.0, 1.0, 8.0]))
+@given(st.integers(0, 10_000), lengths, st.booleans(), st.sampled_from([0.0, 1.0, 4.0]))
 def test_attention_to_itself_is_torchs(seed, length, causal, scale):
     rows = scale * torch.randn(2, length, 3, 2, WIDTH, generator=torch.Generator().manual_seed(seed))
     both(lambda x: narrow_attention(x, causal=causal), lambda x: by_torch(x, causal=causal), rows)
