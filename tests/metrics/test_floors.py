@@ -123,3 +123,11 @@ def test_the_curve_plots():
 def test_a_coin_is_thrown_with_a_probability(coin, p):
     with pytest.raises(ParameterError, match=r"'p' .* a number > 0 and <= 1\."):
         coin([0, 1, 0], p)
+
+
+def test_labels_without_an_event_are_told_as_what_nothing_can_be_said_of():
+    curve = metrics.spd_curve([0, 0, 0, 0], [0.1, 0.2, 0.3, 0.4], delta_max=2)
+    assert "chance-corrected" in str(curve)
+    assert math.isnan(metrics.chance_corrected(0.5, float("nan")))
+    with pytest.raises(ParameterError, match="'floor' parameter of chance_corrected"):
+        metrics.chance_corrected(0.5, "low")

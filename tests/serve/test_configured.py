@@ -170,6 +170,16 @@ def test_another_configuration_is_in_force_at_once_and_a_wrong_one_changes_nothi
     assert service.parts == before
 
 
+def test_of_two_new_groups_one_is_refused_and_neither_is_there(service, model, tmp_path):
+    config = told(model, tmp_path)
+    config.group += [msgspec.structs.replace(config.group[0], name=name, match=name) for name in ("good", "other")]
+    with service.engine.store.writing() as store:
+        store.execute("INSERT INTO meta (key, value) VALUES ('model:other', 'of another model')")
+    with pytest.raises(InputError, match="Group 'other' has another model now"):
+        apply(service, Tokens(service.engine.store), config)
+    assert list(service.engine.groups) == ["main"]
+
+
 def test_a_hangup_reads_tokens_and_the_file_again(service, tmp_path, model, monkeypatch):
     handlers, said = {}, []
     monkeypatch.setattr(signal, "signal", handlers.__setitem__)

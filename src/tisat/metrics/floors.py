@@ -250,5 +250,7 @@ def chance_corrected(score: float, floor: float) -> float:
     >>> chance_corrected(0.46, 0.361) < 0.16
     True
     """
+    if isinstance(floor, float) and np.isnan(floor):  # of labels without an event nothing can be said
+        return float("nan")
     bound = check_real(floor, "floor", "chance_corrected", at_least=0.0, at_most=1.0)
     return (float(score) - bound) / (1.0 - bound) if bound < 1.0 else float("nan")

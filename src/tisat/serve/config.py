@@ -325,13 +325,10 @@ def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:
     settings, limits = settings_of(config)
     parts, routes = parts_of(config)
     groups = groups_of(config)
-    said = []
     engine = service.engine
-    with engine.lock:
-        for group in groups:
-            if group.name not in engine.groups:  # it may be refused: nothing has changed yet
-                engine.add_group(group)
-                said.append(f"group {group.name} is new")
+    new = [group for group in groups if group.name not in engine.groups]
+    engine.add_groups(new)  # one may be refused: nothing has changed yet
+    said = [f"group {group.name} is new" for group in new]
     for part in service.parts:
         part.stop()
     with engine.lock:

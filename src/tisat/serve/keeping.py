@@ -73,11 +73,12 @@ class Keeper:
         self.reload_policy()
         self._restore()
 
-    def add_group(self, group: Group) -> None:
-        """One more group of entities."""
+    def add_groups(self, groups: Sequence[Group]) -> None:
+        """More groups of entities, all of them or, where one is refused, none."""
         with self.lock:
-            self._prepare(group)
-            self.groups[group.name] = group
+            for group in groups:
+                self._prepare(group)
+            self.groups.update({group.name: group for group in groups})
 
     def _prepare(self, group: Group) -> None:
         """The thresholds of a group, in force or kept."""
