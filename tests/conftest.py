@@ -5,11 +5,15 @@ or fails by the clock: hypothesis neither has a deadline nor calls a busy machin
 thousand examples where a test does not say how many, ``repeatable`` for the same ones each time, to the first that fails.
 """
 
+import io
 import os
+import sys
+from collections.abc import Callable
 
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 
 plain = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -24,3 +28,21 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate],
 )
 settings.load_profile(os.environ.get("TISAT_HYPOTHESIS", "tisat"))
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], io.StringIO]:
+    """Standard error becomes a terminal when this is called; what it shows."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def open_terminal() -> io.StringIO:
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", "200")
+        return screen
+
+    return open_terminal

@@ -1,7 +1,6 @@
 """The rooms at the top at their edges: files that are not whole, parameters that are not there, series nobody named."""
 
 import importlib
-import io
 import json
 import os
 import sys
@@ -215,19 +214,12 @@ def test_what_is_missing_is_missed_with_its_command(monkeypatch):
     assert not isinstance(raised.value, MissingExtraError), "it is there, and broken: another story"
 
 
-def test_a_bar_on_a_terminal_and_nowhere_else(monkeypatch, capsys):
+def test_a_bar_on_a_terminal_and_nowhere_else(terminal, capsys):
     with progress("training", total=3) as bar:
         bar.advance(note="x")
     assert capsys.readouterr().err == ""
 
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
+    screen = terminal()
     with progress("training", total=3) as bar:
         bar.advance(2, note="loss 0.5")
     assert "training" in screen.getvalue()

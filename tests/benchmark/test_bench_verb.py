@@ -1,8 +1,6 @@
 """``tisat bench`` and ``tisat tables``: what is typed is what the library says, run or only looked at."""
 
-import io
 import json
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -78,20 +76,13 @@ def progress(done, failed=0):
     return SimpleNamespace(done=done, failed=["x"] * failed, running={1: "a", 2: "b", 3: "c"}, total=40, left=40 - done - failed, seconds_left=3725.0)  # fmt: skip
 
 
-def test_a_terminal_has_a_live_line_and_a_log_a_line_now_and_then(monkeypatch, capsys):
+def test_a_terminal_has_a_live_line_and_a_log_a_line_now_and_then(terminal, capsys):
     with _watching(40) as log:
         for done in range(10):
             log(progress(done))
     assert len(capsys.readouterr().err.splitlines()) == 5, "every second of forty is another twentieth"
 
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "200")
+    screen = terminal()
     with _watching(40) as show:
         show(progress(4, failed=1))
     assert "1 failed" in screen.getvalue()

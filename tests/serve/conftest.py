@@ -16,6 +16,7 @@ from tisat.serve.engine import Engine
 from tisat.serve.group import Group
 from tisat.serve.keeping import Limits
 from tisat.serve.packing import ACCEPTED, STATUSES
+from tisat.serve.service import Service
 from tisat.serve.store import Store
 from tisat.serve.structs import Row
 from tisat.watch import Watch
@@ -105,3 +106,11 @@ def engine_in(watch: Watch) -> Iterator[Callable[..., Engine]]:
     yield make
     for engine in made:
         engine.store.close()
+
+
+@pytest.fixture
+def service(engine_in: Callable[..., Engine], tmp_path: Path) -> Iterator[Service]:
+    """A service that runs, in this process, without a door."""
+    running = Service(engine_in(tmp_path)).start()
+    yield running
+    running.stop()

@@ -19,15 +19,7 @@ from tisat.serve.api.app import Events, make_app, refusal
 from tisat.serve.api.bodies import BodyError, rows_of, unpacked
 from tisat.serve.api.guard import Guard, scope_of
 from tisat.serve.security import COOKIE, Tokens, make_token
-from tisat.serve.service import Service
 from tisat.serve.structs import Row
-
-
-@pytest.fixture
-def service(engine_in, tmp_path):
-    service = Service(engine_in(tmp_path)).start()
-    yield service
-    service.stop()
 
 
 def test_a_body_is_unpacked_or_refused_with_its_code():

@@ -25,7 +25,7 @@ from tisat.serve.config import (
 )
 from tisat.serve.running import check_listening, is_loopback, more_routes
 from tisat.serve.security import Tokens, end_token, make_token, token_of
-from tisat.serve.service import BusyError, Service
+from tisat.serve.service import BusyError
 from tisat.serve.sources.promql import PromQL
 
 
@@ -135,13 +135,6 @@ def test_a_model_that_is_not_there_is_fitted_on_history_once(tmp_path, monkeypat
     assert len(asked) == 1, "it is there now"
     with pytest.raises(InputError, match="must have a model or a source of kind 'promql'"):
         fit_from_history(told("none.tisat", tmp_path), GroupTable("main", "none.tisat"))
-
-
-@pytest.fixture
-def service(engine_in, tmp_path):
-    service = Service(engine_in(tmp_path)).start()
-    yield service
-    service.stop()
 
 
 def test_another_configuration_is_in_force_at_once_and_a_wrong_one_changes_nothing(

@@ -18,13 +18,6 @@ from tisat.serve.service import Service, Settings
 
 
 @pytest.fixture
-def service(engine_in, tmp_path):
-    service = Service(engine_in(tmp_path)).start()
-    yield service
-    service.stop()
-
-
-@pytest.fixture
 def client(service):
     return TestClient(make_app(service, Tokens(service.engine.store)))
 
