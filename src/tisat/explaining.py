@@ -5,6 +5,7 @@ The words are made in :mod:`tisat.explanation`. This module knows no particular 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -37,12 +38,13 @@ class Explaining:
         Parameters
         ----------
         row : array of shape (C,)
-            The values, as the detector got them.
+            The values, as they came.
         point : array of shape (m,)
             The point it made of them.
         """
         self._check_fitted()
-        return self._explain(np.asarray(row, dtype=np.float64), np.asarray(point, dtype=np.float64))
+        seen = np.asarray(row, dtype=np.float64)
+        return replace(self._explain(self.bounded(seen), np.asarray(point, dtype=np.float64)), seen=seen)
 
     def expected(self, series: object) -> tuple[Array, Array]:
         """What is expected of each channel at each row and the usual spread, ``(T, C)`` each, in the user's units.

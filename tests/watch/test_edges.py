@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tisat
+from tisat import checks
 from tisat.errors import ArtefactError, InputError, ParameterError, SeriesError
 from tisat.reading.files import Reading
 from tisat.watch import Fleet, Watch
@@ -207,3 +208,14 @@ def test_a_file_is_loaded_for_another_budget(watch, tmp_path):
     with pytest.raises(InputError, match="must be about the calibration in force"):
         other.adopt(watch.monitor().propose())
     assert watch.at(other.calibration).calibration == other.calibration
+
+
+@pytest.mark.parametrize("name", ["prism", "linear-last", "mahalanobis", "pca"])
+def test_an_absurd_value_is_told_as_it_came_not_as_what_it_was_cut_to(name):
+    train, test = checks.example(900, channels=3, seed=1), checks.example(160, channels=3, seed=2)
+    test[150, 1] = 1e30
+    found = Watch(name, budget="1/200 instants").fit(train)
+    online = [verdict.alarm for verdict in found.monitor().extend(test) if verdict.raised]
+    for alarms in (list(found.alarms(test)), online):
+        (reason,) = (one for alarm in alarms if alarm.raised == 150 for one in alarm.reasons if one.channel == "1")
+        assert reason.seen == 1e30

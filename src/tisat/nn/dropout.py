@@ -1,4 +1,4 @@
-"""Dropout by a compiled loop: on a CPU a fifth of the usual cost, and no mask is kept for the way back.
+"""Dropout by a compiled loop: on a CPU a part of the usual cost, and no mask is kept for the way back.
 
 The rate is kept to within 2^-32. A key is drawn from torch's default generator, which the training loop seeds; what is dropped follows
 from it, on every processor alike. On other devices it is torch's own dropout.

@@ -1,4 +1,4 @@
-"""Linear maps of many rows by oneDNN, which torch brings: a tenth quicker than its usual product, GELU included where nothing is learned.
+"""Linear maps of many rows by oneDNN, which torch brings: quicker than its usual product, GELU included where nothing is learned.
 
 Torch calls oneDNN's product itself only in graphs that it compiles. Where it is not there, for few rows, on other devices and while a
 graph is traced, the usual product is taken; the result is the same up to rounding.

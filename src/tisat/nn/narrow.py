@@ -1,6 +1,6 @@
 """Dense attention for narrow heads on a CPU: the compiled loops of :mod:`tisat.nn._kernels`, with their gradient.
 
-About half the cost of torch's fused attention, and the rows are taken as the linear maps leave them: nothing is copied into heads
+Less than the cost of torch's fused attention, and the rows are taken as the linear maps leave them: nothing is copied into heads
 and back. The result is the same up to rounding. Elsewhere (other widths, other devices, a processor without wide vectors, a graph being traced) torch's is used.
 """
 

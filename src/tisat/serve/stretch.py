@@ -128,7 +128,7 @@ def _expectations(group: Group, values: Array, stamps: Any, rows: Integers) -> t
     points = detector.points(
         Series(values, timestamps=stamps, channels=group.watch.channels), period=group.watch.period
     )
-    filled = detector.bounded(carry_forward(values))
+    filled = carry_forward(values)
     for k, row in enumerate(rows):
         if not np.isnan(points[row]).all():
             why = detector.explain(filled[row], points[row])

@@ -152,7 +152,7 @@ class Monitor:
         taken = self.take(row, time)
         if not learn:
             taken = taken._replace(learn=False)
-        point = self._no_point if taken.filled is None else self._stream.push(taken.filled)
+        point = self._no_point if taken.filled is None else self._stream.push(self._detector.bounded(taken.filled))
         return self.judge(taken, self.watch.scored(point[None]))
 
     def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[Verdict]:
@@ -178,22 +178,24 @@ class Monitor:
                 self._stream.reset()
         row_number, self.rows = self.rows, self.rows + 1
         if math.isfinite(values.sum()) and self._carry.whole(values):  # the usual row: nothing is missing, nothing was
-            return Taken("ok", self._detector.bounded(values), time, stamp, row_number)
+            return Taken("ok", values, time, stamp, row_number)
         filled = self._carry(values)
         silences = self._carry.changes(row_number, stamp)
         missing = np.isnan(filled)
         if missing.any() and (not self._detector.partial or missing.all()):
             self._stream.reset()
             return Taken("unusable", None, time, stamp, row_number, silences)
-        return Taken("ok", self._detector.bounded(filled), time, stamp, row_number, silences)
+        return Taken("ok", filled, time, stamp, row_number, silences)
 
     def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
         """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
         if taken.filled is None:
             return self._no_point, None
         if self._windowed is None:
-            return self._stream.push(taken.filled), None  # a detector without windows of bounded length: one at a time
-        window = self._windowed.window(taken.filled)
+            return self._stream.push(
+                self._detector.bounded(taken.filled)
+            ), None  # a detector without windows of bounded length: one at a time
+        window = self._windowed.window(self._detector.bounded(taken.filled))
         return (self._no_point, None) if window is None else (None, window.copy())
 
     def point(self, answer: Array) -> Array:

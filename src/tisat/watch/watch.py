@@ -241,7 +241,7 @@ class Watch:
             calibration=calibration,
             series=checked,
             blame=self.detector.points_are_channels,
-            explain=lambda t: self.detector.explain(self.detector.bounded(filled[t]), scored.points[t]),
+            explain=lambda t: self.detector.explain(filled[t], scored.points[t]),
             tally=tally,
             silences=silent,
         )

@@ -144,6 +144,8 @@
       wide.filter = function (u, splits) { return splits; };
       wide.grid = { show: false };
       wide.ticks = { show: false };
+    } else { // a number of many digits would be cut off at the edge
+      wide.values = function (u, ticks) { return ticks.map(function (t) { return Math.abs(t) >= 1e6 ? Number(t.toPrecision(3)).toExponential() : uPlot.fmtNum(t); }); };
     }
     if (one.ylabel) { wide.label = one.ylabel; wide.labelSize = 18; }
     var below = group.clock ? { values: dates } : { size: 32 };
