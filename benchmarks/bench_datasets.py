@@ -58,7 +58,7 @@ def best(action, repeats: int) -> float:
 
 def bench_load(data: str, machines: int, repeats: int) -> None:
     """Text against conversion, both through ``load``, same machines, taken in turn."""
-    from tisat.datasets import convert, load
+    from tisat_bench.datasets import convert, load
 
     with tempfile.TemporaryDirectory() as out:
         convert("smd", data, out)
@@ -87,7 +87,7 @@ def bench_formats(data: str, machine: str, repeats: int) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    from tisat.reading.tables import read_numbers
+    from tisat.io.tables import read_numbers
 
     text = Path(data) / "ServerMachineDataset" / "train" / f"{machine}.txt"
     names = [str(c) for c in range(38)]

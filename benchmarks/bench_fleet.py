@@ -42,15 +42,15 @@ def make_fleet(folder, machines, rows, channels):
 
 
 def fit(folder, out, options, jobs):
-    from tisat.engines import make_engine
-    from tisat.many import FitEach, find_machines
+    from tisat.batch import FitEach, find_machines
+    from tisat.batch.engines import make_engine
 
     out.mkdir()
     job = FitEach(options.detector, str(out), watch={"budget": "1/1000 instants"})
     machines = find_machines([folder])
     engine = make_engine(options.engine, jobs=jobs) if options.engine != "local" or jobs > 1 else None
     if engine is None:
-        from tisat.engines.local import Local
+        from tisat.batch.process_engine import Local
 
         engine = Local(jobs=1)
     begin, sizes = time.perf_counter(), []

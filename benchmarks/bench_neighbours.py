@@ -3,7 +3,7 @@
     python benchmarks/bench_neighbours.py
 
 Synthetic residuals: four shared heavy-tailed factors and heavy-tailed noise; 2,500 and 10,000 points. Processor time of
-one thread, best of several rounds, the methods taking turns. ``scan`` is the package's own (:mod:`tisat._nearest`); the k-d tree and the
+one thread, best of several rounds, the methods taking turns. ``scan`` is the package's own (:mod:`tisat.utils.neighbors`); the k-d tree and the
 bare matrix product are there to compare.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from rounds import best_of
 from scipy.spatial import cKDTree
 
-from tisat.sequential import Neighbours
+from tisat.alarms import Neighbours
 
 METHODS = ("tree", "product", "scan")
 

@@ -152,12 +152,12 @@ def promql_answer(entities, at):
 
 def promql_cycle(entities, folder, model):
     """One live cycle of 38 queries x all entities, fetched over HTTP, judged and written."""
-    from tisat.serve.engine import Engine
-    from tisat.serve.group import Group
-    from tisat.serve.service import Service
-    from tisat.serve.sources.promql import PromQL
-    from tisat.serve.store import Store
     from tisat.watch import Watch
+    from tisat_serve.engine import Engine
+    from tisat_serve.group import Group
+    from tisat_serve.service import Service
+    from tisat_serve.sources.promql import PromQL
+    from tisat_serve.store import Store
 
     now = [float(START)]
     content = {"at": b""}
@@ -182,7 +182,7 @@ def promql_cycle(entities, folder, model):
         {name: name for name in watch.channels},
         step=float(PERIOD),
     )
-    import tisat.serve.sources.promql as module
+    import tisat_serve.sources.promql as module
 
     real, module.clocks.time = module.clocks.time, lambda: now[0]
     times = []

@@ -24,10 +24,10 @@ import numpy as np
 import torch
 from rounds import best_of
 
+from tisat.detectors.networks.attention import dense_attention, probsparse_attention, sampled_keys
+from tisat.detectors.networks.forecaster import SparseTransformer
+from tisat.detectors.networks.onnx_session import one_window_session
 from tisat.detectors.tisat import TiSAT
-from tisat.nn.attention import dense_attention, probsparse_attention, sampled_keys
-from tisat.nn.forecaster import SparseTransformer
-from tisat.nn.onnx_session import one_window_session
 
 BATCH, WINDOW, CHANNELS, TOKEN = 64, 100, 38, 50
 

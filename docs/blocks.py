@@ -114,7 +114,14 @@ def _console(block: Block, _session: dict[str, Any], page: str) -> str:
     printed = []
     ends = re.fullmatch(r"ends with (\d+)", block.flag)
     told, expected = block.flag == "with messages" or ends is not None, int(ends[1]) if ends else 0
-    environment = {**os.environ, "COLUMNS": WIDTH, "TERM": "dumb", "PYTHONPATH": str(ROOT / "src")}
+    environment = {
+        **os.environ,
+        "COLUMNS": WIDTH,
+        "TERM": "dumb",
+        "PYTHONPATH": os.pathsep.join(
+            str(ROOT / "packages" / name / "src") for name in ("tisat", "tisat-serve", "tisat-bench")
+        ),
+    }
     for line in block.code.splitlines():
         if line.startswith("$ "):
             alone, _, lines = line.partition(" | sed -n ")  # a few lines of a long answer

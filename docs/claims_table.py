@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tisat.benchmark.captions import FEWER
-from tisat.benchmark.frozen import read_frozen
+from tisat_bench.captions import FEWER
+from tisat_bench.frozen import read_frozen
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "claims.md"

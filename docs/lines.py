@@ -1,4 +1,4 @@
-"""How much code there is: ``python docs/lines.py [REVISION]``, by room of ``src/tisat``.
+"""How much code there is: ``python docs/lines.py [REVISION]``, per package, and per folder of each.
 
 A line of code is one that is neither blank, nor a comment alone, nor part of a docstring. ``Any`` counts the word where it is code.
 """
@@ -18,17 +18,21 @@ SKIPPED = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 
 
 def sources(revision):
-    """Path below ``src/tisat`` and text of each file, now or as it was."""
+    """Path and text of each source file, now or at a revision; paths begin with the package."""
     if not revision:
-        folder = ROOT / "src" / "tisat"
-        return {path.relative_to(folder): path.read_text() for path in sorted(folder.rglob("*.py"))}
-    packed = subprocess.run(["git", "archive", revision, "src/tisat"], cwd=ROOT, capture_output=True, check=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(packed)) as files:
-        return {
-            Path(each.name).relative_to("src/tisat"): files.extractfile(each).read().decode()
-            for each in files
-            if each.name.endswith(".py")
-        }
+        found = {path.relative_to(ROOT): path.read_text() for path in sorted(ROOT.glob("packages/*/src/**/*.py"))}
+    else:
+        here = subprocess.run(
+            ["git", "ls-tree", "--name-only", revision], cwd=ROOT, capture_output=True, check=True, text=True
+        ).stdout
+        wanted = "packages" if "packages" in here.split() else "src"
+        packed = subprocess.run(["git", "archive", revision, wanted], cwd=ROOT, capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(packed)) as files:
+            found = {
+                Path(each.name): files.extractfile(each).read().decode() for each in files if each.name.endswith(".py")
+            }
+    parts = {path: path.parts[path.parts.index("src") + 1 :] for path in found if "src" in path.parts}
+    return {Path(*parts[path]): found[path] for path in parts}
 
 
 def docstring_lines(tree):
@@ -59,16 +63,24 @@ def measured(text):
 
 
 def main():
-    """Print a Markdown table, a row for each room, and the sum."""
-    rooms = collections.defaultdict(collections.Counter)
+    """Print two Markdown tables: a row for each package, and a row for each folder of a package."""
+    folders = collections.defaultdict(collections.Counter)
     for path, text in sources(sys.argv[1] if len(sys.argv) > 1 else "").items():
-        rooms[path.parts[0] if len(path.parts) > 1 else "(top)"] += measured(text)
-    rooms["**all**"] = sum(rooms.values(), collections.Counter())
-    sys.stdout.write("| room | files | lines of code | `Any` | `type: ignore` | files over 400 lines |\n")
-    sys.stdout.write("|---|--:|--:|--:|--:|--:|\n")
-    for room, found in rooms.items():
+        folders[path.parts[0], path.parts[1] if len(path.parts) > 2 else path.name] += measured(text)
+    packages = collections.defaultdict(collections.Counter)
+    for (package, _), found in folders.items():
+        packages[package] += found
+        packages[package]["entries"] += 1
+    head = "files | lines of code | `Any` | `type: ignore` | files over 400 lines |"
+    sys.stdout.write(f"| package | top-level entries | {head}\n|---|--:|--:|--:|--:|--:|--:|\n")
+    packages["**all**"] = sum(packages.values(), collections.Counter())
+    for package, found in packages.items():
+        cells = [f"{found[name]:,}" for name in ("entries", "files", "code", "Any", "ignored", "long")]
+        sys.stdout.write(f"| {package} | {' | '.join(cells)} |\n")
+    sys.stdout.write(f"\n| folder | {head}\n|---|--:|--:|--:|--:|--:|\n")
+    for (package, folder), found in sorted(folders.items()):
         cells = [f"{found[name]:,}" for name in ("files", "code", "Any", "ignored", "long")]
-        sys.stdout.write(f"| {room} | {' | '.join(cells)} |\n")
+        sys.stdout.write(f"| {package}/{folder} | {' | '.join(cells)} |\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Write the parameter table of every detector's page, and of every alarm rule, from the declarations: ``python docs/parameters.py``.
 
-``tests/test_parameters.py`` fails where a page and a declaration differ.
+``packages/tisat/tests/test_parameters.py`` fails where a page and a declaration differ.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from tisat import registry
-from tisat.parameters import parameter_table
-from tisat.sequential.rules import RULES
+from tisat.alarms.rules import RULES
+from tisat.utils.parameters import parameter_table
 
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- parameters: python docs/parameters.py -->", "<!-- end of parameters -->"

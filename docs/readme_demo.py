@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tisat.report.demo import SCORE_COLUMNS, key_figures, run_demo, score_rows
-from tisat.report.page import format_cell
+from tisat.plotting.demo_page import SCORE_COLUMNS, key_figures, run_demo, score_rows
+from tisat.plotting.page import format_cell
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 MARKS = ("<!-- demo, {}: python docs/readme_demo.py -->\n\n", "\n<!-- end of demo -->")

@@ -20,13 +20,21 @@ from typing import Any
 import typer.main
 
 from tisat import registry
-from tisat.base import Detector
 from tisat.cli import ABOUT, VERBS, build
-from tisat.cli._options import READING
+from tisat.cli.options import READING
+from tisat.detectors.base import Detector
 
 HERE = Path(__file__).parent
 NOTE = "<!-- made by python docs/reference.py; do not edit -->"
-MODULES = ("tisat", "tisat.watch", "tisat.detectors", "tisat.metrics", "tisat.datasets")
+MODULES = (
+    "tisat",
+    "tisat.watch",
+    "tisat.alarms",
+    "tisat.detectors",
+    "tisat.metrics",
+    "tisat.datasets",
+    "tisat_bench.datasets",
+)
 # What is said once for all, with the class that has it first; not again with those that inherit or wrap it.
 MACHINERY = {"get_metadata_routing", "set_score_request", "set_fit_request", "set_decision_function_request"}
 

@@ -13,10 +13,10 @@ import warnings
 
 import numpy as np
 
-from tisat.datasets import load
+from tisat.alarms.attribution import hit_rate, ndcg
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
-from tisat.sequential.attribution import hit_rate, ndcg
+from tisat_bench.datasets import load
 
 FIGURES = {
     "HitRate@100%": lambda ranking, blamed: hit_rate(ranking, blamed),

@@ -25,11 +25,11 @@ from kept import SETS, Kept, kept
 from scipy.stats import poisson
 
 from tisat import registry
+from tisat.alarms.calibration import NominalEvidence
+from tisat.alarms.rules import make_rule
 from tisat.datasets.synthetic import DAY, make_plant, make_pump
 from tisat.detectors import make
 from tisat.events import events_from_labels
-from tisat.sequential.calibration import NominalEvidence
-from tisat.sequential.rules import make_rule
 from tisat.series import Series
 from tisat.watch.watch import Watch
 

@@ -13,9 +13,9 @@ import itertools
 
 import numpy as np
 
-from tisat import datasets
 from tisat.detectors import make
 from tisat.metrics import spd_score
+from tisat_bench import datasets
 
 
 def halves() -> None:

@@ -24,10 +24,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from tisat.alarms.rules import Scored, make_rule
 from tisat.datasets.synthetic import KINDS, make_plant
 from tisat.detectors import make
 from tisat.metrics import chance_corrected, floors, spd_score
-from tisat.sequential.rules import Scored, make_rule
 
 DELTA_MAX = 100
 SIZES = (6, 30)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from excess_settings import DAY, FAULTS, nominal, scored
 
+from tisat.alarms.calibration import NominalEvidence
+from tisat.alarms.rules import make_rule
 from tisat.datasets.synthetic import KINDS, make_plant
 from tisat.detectors import make
-from tisat.sequential.calibration import NominalEvidence
-from tisat.sequential.rules import make_rule
 
 SEEDS, EARLY, LATE, SPAN, ROWS = range(700, 708), (130, 200, 300, 450), (700, 1500, 2300), 60, 3000
 EVENTS = ("absurd value", "same fault", "another fault", "long shift")

@@ -10,10 +10,10 @@ import argparse
 
 import numpy as np
 
-from tisat.datasets import load
+from tisat.alarms.rules import make_rule
 from tisat.detectors import make
 from tisat.metrics import count_alarms, spd_score_of_active
-from tisat.sequential.rules import make_rule
+from tisat_bench.datasets import load
 
 THRESHOLDS = np.logspace(0, 5, 60)
 SHOWN = 30.0

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from kept import kept as kept_scores
 
+from tisat.alarms.episodes import episode_levels
+from tisat.alarms.rules import Scored, make_rule
 from tisat.datasets.synthetic import KINDS, make_plant
 from tisat.detectors import make
 from tisat.metrics import spd_score
-from tisat.sequential.episodes import episode_levels
-from tisat.sequential.rules import Scored, make_rule
 
 CHANGES: tuple[dict[str, Any], ...] = (
     {}, {"enter": 10**9, "lasting": 10**6}, {"enter": 1}, {"enter": 10}, {"lasting": 150}, {"lasting": 300}, {"lasting": 500}, {"hold": 20}, {"hold": 50},

@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from tisat import datasets
-from tisat.benchmark.curves import NEVER
+from tisat.alarms.rules import AlarmRule, make_rule
 from tisat.datasets.synthetic import inject_faults, make_plant
 from tisat.detectors import make
 from tisat.metrics import spd_score
-from tisat.sequential.rules import AlarmRule, make_rule
 from tisat.series import Series
+from tisat_bench import datasets
+from tisat_bench.rule_counts import NEVER
 
 HEAD = 0.6  # of a training split is fitted on
 SHORTEST = 200  # instants a tail must have

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from tisat import datasets
+from tisat.alarms.rules import Scored
 from tisat.datasets.synthetic import make_plant
 from tisat.detectors import make
 from tisat.errors import SeriesError
-from tisat.sequential.rules import Scored
+from tisat_bench import datasets
 
 SETS = ("smd", "msl", "smap", "ASD", "JumpStarter2", "NAB")
 WEEK = 10_080

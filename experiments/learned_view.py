@@ -6,9 +6,9 @@
 
 A network reads one channel in its own nominal units (step, deviation from the mean of 64 rows, activity over 20 rows, level) and
 says at every row whether a fault is under way. It is trained once, on nominal training rows of all domains but one (SMD, MSL,
-SMAP, ASD, JumpStarter2, NAB, plants) with the seven kinds of :mod:`tisat.datasets.faults` injected, and applied to the domain left
+SMAP, ASD, JumpStarter2, NAB, plants) with the seven kinds of :mod:`tisat.datasets.injected_faults` injected, and applied to the domain left
 out; and on all domains with one kind of fault left out, which it must then find in plants. ``convolution``: five causal layers,
-63 rows. ``attention``: two causal ProbSparse layers of :mod:`tisat.nn` over 128 rows. The view's score is the mean of the three
+63 rows. ``attention``: two causal ProbSparse layers of :mod:`tisat.detectors.networks` over 128 rows. The view's score is the mean of the three
 largest softplus(logit) over channels, measured from its level on the training rows of the entity. The scores of prism come
 from ``kept.py``. SPD at delta_max 100; plants at 1/day, threshold from training alone.
 """
@@ -25,15 +25,15 @@ import torch
 from kept import SETS, entities
 from torch import Tensor, nn
 
-from tisat.benchmark.curves import EntityCounts, counts_of_scores
-from tisat.datasets.faults import KINDS
+from tisat.alarms.calibration import NominalEvidence
+from tisat.alarms.rules import Scored, make_rule
+from tisat.datasets.injected_faults import KINDS
 from tisat.datasets.synthetic import DAY, make_plant
 from tisat.detectors import make
-from tisat.detectors.views.activity import LEAST_STEP
+from tisat.detectors.networks.attention import MultiHeadAttention
+from tisat.detectors.prism.activity import LEAST_STEP
 from tisat.metrics.windows import windows_of
-from tisat.nn.attention import MultiHeadAttention
-from tisat.sequential.calibration import NominalEvidence
-from tisat.sequential.rules import Scored, make_rule
+from tisat_bench.rule_counts import EntityCounts, counts_of_scores
 
 DOMAINS = (*SETS, "plants")
 NAMES = list(KINDS)

@@ -14,9 +14,9 @@ import argparse
 
 import numpy as np
 
-from tisat import datasets
 from tisat.detectors import PCA
 from tisat.metrics import spd_score
+from tisat_bench import datasets
 
 SHARES = (0.5, 0.7, 0.9, 0.95, 0.99, 0.999)
 

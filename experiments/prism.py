@@ -25,15 +25,15 @@ import numpy as np
 from kept import SETS
 
 from tisat import Watch
-from tisat.benchmark.curves import NEVER, EntityCounts, counts_of_scores
-from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
+from tisat.alarms.cusum import CompressedSum
+from tisat.alarms.rules import Scored, make_rule
 from tisat.datasets.synthetic import DAY, KINDS, make_plant
 from tisat.detectors import make
-from tisat.detectors.views import VIEWS
-from tisat.detectors.views import fusion as fused
+from tisat.detectors.prism import VIEWS
+from tisat.detectors.prism.detector import fusion as fused
+from tisat.metrics.statistics import interval_of, resampled_means, resampling_weights
 from tisat.metrics.windows import windows_of
-from tisat.sequential.cusum import CompressedSum
-from tisat.sequential.rules import Scored, make_rule
+from tisat_bench.rule_counts import NEVER, EntityCounts, counts_of_scores
 
 DELTA_MAX = 100
 GRACE = 120  # instants after a fault in which an alarm is not counted as false

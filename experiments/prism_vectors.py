@@ -18,10 +18,10 @@ import numpy as np
 from kept import SETS
 from prism import DEFAULT, DELTA_MAX, FUSIONS, files, held, loaded
 
-from tisat.benchmark.curves import counts_of_scores
-from tisat.detectors.views import fusion
+from tisat.alarms.rules import Scored, make_rule
+from tisat.detectors.prism.detector import fusion
 from tisat.metrics.windows import windows_of
-from tisat.sequential.rules import Scored, make_rule
+from tisat_bench.rule_counts import counts_of_scores
 
 TAIL, MOST, RIDGE = 1.3, 2000, 0.05
 

@@ -18,10 +18,10 @@ from unittest.mock import patch
 import numpy as np
 from kept import entities
 
+from tisat.alarms.rules import Scored, make_rule
 from tisat.detectors import make
 from tisat.errors import SeriesError
 from tisat.metrics import spd_score
-from tisat.sequential.rules import Scored, make_rule
 
 SPREADS = ("tisat.detectors._forecast.residual_spread", "tisat.detectors._windows.nominal_spread")
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tisat import datasets
 from tisat.detectors import make
+from tisat_bench import datasets
 
 SMD = ("machine-1-2", "machine-2-1", "machine-3-2")
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)

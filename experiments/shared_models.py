@@ -16,12 +16,12 @@ import warnings
 import numpy as np
 from kept import entities
 
-from tisat.benchmark.statistics import interval_of, resampled_means, resampling_weights
+from tisat.alarms.rules import make_rule
+from tisat.batch.fitting import LEARN_FROM
+from tisat.batch.groups import Described, _figures, by_likeness
 from tisat.detectors import make
-from tisat.many.fitting import LEARN_FROM
-from tisat.many.groups import Described, _figures, by_likeness
 from tisat.metrics import spd_score
-from tisat.sequential.rules import make_rule
+from tisat.metrics.statistics import interval_of, resampled_means, resampling_weights
 
 SETS = ("smd", "msl", "smap", "ASD", "JumpStarter2")
 DELTA_MAX = 100

@@ -19,14 +19,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tisat.benchmark.curves import NEVER
-from tisat.datasets import load
+from tisat.alarms.rules import make_rule
 from tisat.datasets.synthetic import make_plant
 from tisat.detectors import make
 from tisat.detectors.tisat import TiSAT
 from tisat.metrics import spd_score
-from tisat.sequential.rules import make_rule
 from tisat.series import Series
+from tisat_bench.datasets import load
+from tisat_bench.rule_counts import NEVER
 
 ENTITIES = (
     ("plant", "0"),

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from tisat.datasets import load
 from tisat.datasets.synthetic import make_plant
+from tisat_bench.datasets import load
 
 WINDOW = 100
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tisat.datasets import load
 from tisat.datasets.synthetic import make_plant
 from tisat.detectors import make
+from tisat_bench.datasets import load
 
 ENTITIES = (("plant", "0"), ("msl", "C-1"), ("smap", "E-1"), ("smd", "machine-1-2"))
 SMALL = {"d_model": 16, "n_heads": 2, "d_ff": 32, "encoder_layers": 2, "decoder_layers": 1}

@@ -15,10 +15,10 @@ import argparse
 
 import numpy as np
 
-from tisat import datasets
 from tisat.datasets.synthetic import KINDS
 from tisat.detectors import make
 from tisat.metrics import spd_score
+from tisat_bench import datasets
 
 DETECTORS = ("pca", "mahalanobis", "isolation-forest", "ocsvm", "lof", "nearest-neighbors")
 WINDOWS = (1, 5, 10, 20, 40)

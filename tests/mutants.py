@@ -43,8 +43,17 @@ from placing import loops_in_memory, place, without_kept_loops
 
 KEPT = ROOT / "build" / "mutants"
 TESTS = {
-    "metrics": ("tests/metrics", "tests/properties", "tests/contract/test_metrics.py", "tests/golden"),
-    "sequential": ("tests/sequential", "tests/contract/test_rules.py", "tests/contract/test_toy_rule.py"),
+    "metrics": (
+        "packages/tisat/tests/metrics",
+        "packages/tisat/tests/properties",
+        "packages/tisat/tests/contract/test_metrics.py",
+        "packages/tisat-bench/tests/golden",
+    ),
+    "alarms": (
+        "packages/tisat/tests/alarms",
+        "packages/tisat/tests/contract/test_rules.py",
+        "packages/tisat/tests/contract/test_toy_rule.py",
+    ),
 }
 QUIET = (
     "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", "--no-header", "-o", "pythonpath=tests",
@@ -61,7 +70,9 @@ class Learned:
         self.package, self.folder = package, folder
         self.file = folder.parent / "touched.json"
         self.known: dict[str, Any] = json.loads(self.file.read_text()) if self.file.exists() else {}
-        code = b"".join(each.read_bytes() for each in sorted((folder / "src/tisat" / package).rglob("*.py")))
+        code = b"".join(
+            each.read_bytes() for each in sorted((folder / "packages/tisat/src/tisat" / package).rglob("*.py"))
+        )
         self.code = hashlib.sha256(code).hexdigest()
 
     def stamp(self, file: str) -> str:
@@ -86,7 +97,7 @@ class Learned:
     def _measure(self, items: Sequence[Any], stamps: dict[str, str]) -> int:
         import coverage
 
-        source = [str(self.folder / "src" / "tisat" / self.package)]
+        source = [str(self.folder / "packages" / "tisat" / "src" / "tisat" / self.package)]
         measured = coverage.Coverage(data_file=None, source=source, config_file=False)
         seconds: dict[str, float] = {}
         measured.start()
@@ -138,7 +149,7 @@ def _lines_that_name(package: str, mutant: Mutant) -> Iterator[str]:
     names = {mutant.function} if mutant.function else {each.id for each in set_here}
     for _ in functions:
         names |= {each.name for each in functions if names & {n.id for n in ast.walk(each) if isinstance(n, ast.Name)}}
-    for file in sorted((ROOT / "src/tisat" / package).rglob("*.py")):
+    for file in sorted((ROOT / "packages/tisat/src/tisat" / package).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if getattr(node, "id", getattr(node, "attr", None)) in names:
                 yield f"{file.relative_to(ROOT)}:{node.lineno}"  # type: ignore[attr-defined]
@@ -189,12 +200,14 @@ class Judge:
         self.budget = budget
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        for each in pkgutil.walk_packages([str(self.folder / "src/tisat" / self.package)], f"tisat.{self.package}."):
+        for each in pkgutil.walk_packages(
+            [str(self.folder / "packages/tisat/src/tisat" / self.package)], f"tisat.{self.package}."
+        ):
             importlib.import_module(each.name)
         learned = Learned(self.package, self.folder)
         learned.update(session.items)
         warm()
-        inside = str(self.folder / "src" / "tisat" / self.package)
+        inside = str(self.folder / "packages" / "tisat" / "src" / "tisat" / self.package)
         found = (each for each in gc.get_objects() if type(each) is types.FunctionType)
         self.functions = [each for each in found if each.__code__.co_filename.startswith(inside)]
         self.loops = loops_in_memory()  # what is frozen is not listed any more
@@ -277,7 +290,11 @@ def judge(package: str, chosen: argparse.Namespace) -> int:
     folder = KEPT / package / "copy"
     kept = folder.parent / "judged.jsonl"
     judged = {each["key"]: each for each in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
-    found = [each for file in sorted((ROOT / "src/tisat" / package).rglob("*.py")) for each in mutants_of(file)]
+    found = [
+        each
+        for file in sorted((ROOT / "packages/tisat/src/tisat" / package).rglob("*.py"))
+        for each in mutants_of(file)
+    ]
     picked = sample_of((each for each in found if chosen.only in str(each)), chosen.sample, chosen.seed)
     again = {UNFINISHED, *(["lives"] if chosen.again else [])} - ({UNFINISHED} if chosen.budget < math.inf else set())
     left = [each for each in picked if each.key not in judged or judged[each.key]["verdict"] in again]
@@ -299,9 +316,9 @@ def judge(package: str, chosen: argparse.Namespace) -> int:
         import pytest
 
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(ROOT / "src", folder / "src")
+        shutil.copytree(ROOT / "packages" / "tisat" / "src", folder / "packages" / "tisat" / "src")
         use(folder)
-        paths = [*TESTS[package], str(folder / "src" / "tisat" / package)]
+        paths = [*TESTS[package], str(folder / "packages" / "tisat" / "src" / "tisat" / package)]
         pytest.main([*QUIET, "-s", *paths], plugins=[Judge(package, folder, left, tell, chosen.budget)])
     for each in picked:
         if (verdict := judged.get(each.key, {}).get("verdict")) in ("lives", UNFINISHED):
@@ -325,8 +342,15 @@ def inside(package: str) -> int:
 
 def use(folder: Path) -> None:
     """Import tisat from this copy, here and in processes that tests start."""
-    os.environ |= {"TISAT_DATA": "", "TISAT_HYPOTHESIS": "repeatable", "PYTHONPATH": str(folder / "src")}
-    sys.path[:] = [str(folder / "src"), *(each for each in sys.path if Path(each or ".").resolve() != ROOT / "src")]
+    os.environ |= {
+        "TISAT_DATA": "",
+        "TISAT_HYPOTHESIS": "repeatable",
+        "PYTHONPATH": str(folder / "packages" / "tisat" / "src"),
+    }
+    sys.path[:] = [
+        str(folder / "packages" / "tisat" / "src"),
+        *(each for each in sys.path if Path(each or ".").resolve() != ROOT / "packages" / "tisat" / "src"),
+    ]
     sys.dont_write_bytecode = True  # two mutants of a second would share a file
 
 

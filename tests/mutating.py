@@ -46,7 +46,7 @@ class Mutant:
     key: str
 
     def __str__(self) -> str:
-        return f"{self.file.relative_to(ROOT / 'src' / 'tisat')}:{self.line}  {self.was}  ->  {self.now}"
+        return f"{self.file.relative_to(ROOT / 'packages' / 'tisat' / 'src' / 'tisat')}:{self.line}  {self.was}  ->  {self.now}"
 
 
 def change(node: ast.AST) -> ast.AST | None:

@@ -1,6 +1,7 @@
 """What CONTRIBUTING.md tells to paste is pasted, run, and held to the tools."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -12,13 +13,13 @@ import numpy as np
 import pytest
 
 from tisat import registry
-from tisat.checks import check_detector
-from tisat.datasets.cards import card_of
 from tisat.errors import DataFileError
+from tisat.testing.contracts import check_detector
+from tisat_bench.datasets.cards import card_of
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
-FILES = dict(re.findall(r"`((?:src|tests)/[\w/]+\.(?:py|json))`[^\n]*:\n\n```(?:py|json)\n(.*?)```", TEXT, flags=re.S))
+FILES = dict(re.findall(r"`(packages/[\w/-]+\.(?:py|json))`[^\n]*:\n\n```(?:py|json)\n(.*?)```", TEXT, flags=re.S))
 
 
 def module(path, name, monkeypatch):
@@ -30,31 +31,31 @@ def module(path, name, monkeypatch):
 
 def test_the_guide_has_a_file_for_everything_one_can_add():
     assert list(FILES) == [
-        "src/tisat/detectors/distance.py",
-        "src/tisat/nn/squeeze.py",
-        "src/tisat/detectors/squeeze.py",
-        "src/tisat/sequential/rules/logarithm.py",
-        "src/tisat/metrics/alarm_load.py",
-        "tests/metrics/test_alarm_load.py",
-        "src/tisat/datasets/published/mill.json",
-        "src/tisat/datasets/mill.py",
+        "packages/tisat/src/tisat/detectors/distance.py",
+        "packages/tisat/src/tisat/detectors/networks/squeeze.py",
+        "packages/tisat/src/tisat/detectors/squeeze.py",
+        "packages/tisat/src/tisat/alarms/rules/logarithm.py",
+        "packages/tisat/src/tisat/metrics/alarm_load.py",
+        "packages/tisat/tests/metrics/test_alarm_load.py",
+        "packages/tisat-bench/src/tisat_bench/datasets/published/mill.json",
+        "packages/tisat-bench/src/tisat_bench/datasets/mill.py",
     ]
 
 
-# The detector goes through every law in tests/contract/test_detectors.py, the rule through every door in test_toy_rule.py.
+# The detector goes through every law in packages/tisat/tests/contract/test_detectors.py, the rule through every door in test_toy_rule.py.
 
 
 def test_the_neural_detector_passes_every_law(monkeypatch):
     pytest.importorskip("torch")
-    module("src/tisat/nn/squeeze.py", "tisat.nn.squeeze", monkeypatch)
-    made = module("src/tisat/detectors/squeeze.py", "tisat.detectors.squeeze", monkeypatch)
+    module("packages/tisat/src/tisat/detectors/networks/squeeze.py", "tisat.detectors.networks.squeeze", monkeypatch)
+    made = module("packages/tisat/src/tisat/detectors/squeeze.py", "tisat.detectors.squeeze", monkeypatch)
     monkeypatch.setitem(registry.DETECTORS, "squeeze", "tisat.detectors.squeeze:Squeeze")  # the line in registry.py
     check_detector(made.Squeeze)
 
 
 def test_the_metric_is_its_slow_twins(monkeypatch):
-    module("src/tisat/metrics/alarm_load.py", "tisat.metrics.alarm_load", monkeypatch)
-    tests = module("tests/metrics/test_alarm_load.py", "test_alarm_load", monkeypatch)
+    module("packages/tisat/src/tisat/metrics/alarm_load.py", "tisat.metrics.alarm_load", monkeypatch)
+    tests = module("packages/tisat/tests/metrics/test_alarm_load.py", "test_alarm_load", monkeypatch)
     found = [value for name, value in vars(tests).items() if name.startswith("test_")]
     assert len(found) == 2
     for one in found:
@@ -63,8 +64,8 @@ def test_the_metric_is_its_slow_twins(monkeypatch):
 
 @pytest.fixture
 def mill(tmp_path, monkeypatch):
-    loader = module("src/tisat/datasets/mill.py", "tisat.datasets.mill", monkeypatch)
-    card = card_of(json.loads(FILES["src/tisat/datasets/published/mill.json"]))
+    loader = module("packages/tisat-bench/src/tisat_bench/datasets/mill.py", "tisat_bench.datasets.mill", monkeypatch)
+    card = card_of(json.loads(FILES["packages/tisat-bench/src/tisat_bench/datasets/published/mill.json"]))
     rng = np.random.default_rng(0)
     for split, rows in (("train", 60), ("test", 40)):
         stamps = np.datetime64("2026-01-01T00:00") + np.arange(rows)
@@ -94,7 +95,9 @@ def test_the_data_set_is_read_and_its_damage_is_named(mill):
 
 @pytest.fixture
 def pasted(tmp_path):
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in (ROOT / "packages").iterdir():
+        where = Path("packages") / package.name / "src"
+        shutil.copytree(ROOT / where, tmp_path / where, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for path, text in FILES.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -117,8 +120,8 @@ def test_what_is_pasted_passes_the_quick_tools(pasted, command):
 
 @pytest.mark.slow
 def test_what_is_pasted_passes_the_types_and_the_layers(pasted, monkeypatch):
-    types = run(pasted, "mypy", "src")
+    types = run(pasted, "mypy", *map(str, sorted((pasted / "packages").glob("*/src"))))
     assert types.returncode == 0, types.stdout + types.stderr
-    monkeypatch.setenv("PYTHONPATH", str(pasted / "src"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (pasted / "packages").glob("*/src"))))
     layers = run(pasted, "lint-imports")
     assert layers.returncode == 0, layers.stdout + layers.stderr

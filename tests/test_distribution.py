@@ -1,5 +1,7 @@
 """What is built from the source installs into an empty environment, and runs."""
 
+import ast
+import re
 import subprocess
 import sys
 import tarfile
@@ -12,7 +14,6 @@ import pytest
 from tisat import __version__, registry
 
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.slow
 
 
 def run(*command, **options):
@@ -24,47 +25,96 @@ def environment(folder):
     return folder / ("Scripts" if sys.platform == "win32" else "bin")
 
 
+PACKAGES = {"tisat": "tisat", "tisat-serve": "tisat_serve", "tisat-bench": "tisat_bench"}
+
+
+def test_the_packages_have_one_version():
+    found = {
+        re.search(r'^__version__ = "(.+)"$', (ROOT / "packages" / name / "src" / module / "__init__.py").read_text(), flags=re.M)[1]
+        for name, module in PACKAGES.items()
+    }  # fmt: skip
+    assert found == {__version__}
+
+
+def test_every_package_carries_the_licence_and_the_notice_of_the_repository():
+    for name in PACKAGES:
+        assert (ROOT / "packages" / name / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert (ROOT / "packages" / "tisat" / "NOTICE").read_bytes() == (ROOT / "NOTICE").read_bytes()
+
+
+def public(module):
+    """Whether a dotted name has no private part."""
+    return not any(part.startswith("_") and not part.startswith("__") for part in module.split("."))
+
+
+@pytest.mark.parametrize("package", ["tisat-serve", "tisat-bench"])
+def test_only_public_names_of_the_library_are_imported(package):
+    private = []
+    for file in sorted((ROOT / "packages" / package / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tisat":
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names if alias.name.split(".")[0] == "tisat"]
+            else:
+                continue
+            private += [f"{file.name}: {name}" for name in names if not public(name)]
+    assert private == []
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A folder with the sdist, and the wheel that was made from it: what is not in the sdist is not in the wheel."""
+    """A folder with the sdists, and the wheels that were made from them: what is not in an sdist is not in its wheel."""
     folder = tmp_path_factory.mktemp("built")
     tools = environment(folder / "tools")
     got = run(tools / "pip", "install", "--quiet", "hatchling>=1.25")
     if got.returncode != 0:
         pytest.skip(f"there is no package registry to get hatchling from: {got.stderr.strip().splitlines()[-1]}")
-    made = run(tools / "python", "-m", "hatchling", "build", "-t", "sdist", "-d", folder / "dist", cwd=ROOT)
-    assert made.returncode == 0, made.stderr
-    (source,) = (folder / "dist").glob("*.tar.gz")
-    with tarfile.open(source) as archive:
-        archive.extractall(folder / "source", filter="data")
-    (unpacked,) = (folder / "source").iterdir()
-    made = run(tools / "python", "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist", cwd=unpacked)
-    assert made.returncode == 0, made.stderr
+    for name, module in PACKAGES.items():
+        build = (tools / "python", "-m", "hatchling", "build", "-d", folder / "dist", "-t")
+        made = run(*build, "sdist", cwd=ROOT / "packages" / name)
+        assert made.returncode == 0, made.stderr
+        with tarfile.open(folder / "dist" / f"{module}-{__version__}.tar.gz") as archive:
+            archive.extractall(folder / "source", filter="data")
+        made = run(*build, "wheel", cwd=folder / "source" / f"{module}-{__version__}")
+        assert made.returncode == 0, made.stderr
     return folder / "dist"
 
 
-def test_the_wheel_has_what_is_not_python_and_nothing_else(built):
-    (wheel,) = built.glob("*.whl")
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "module"), PACKAGES.items())
+def test_the_wheel_has_what_is_not_python_and_nothing_else(built, name, module):
+    (wheel,) = built.glob(f"{module}-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert all(name.startswith(("tisat/", f"tisat-{__version__}.dist-info/")) for name in names)
-    ours = [file for file in (ROOT / "src" / "tisat").rglob("*") if file.is_file() and "__pycache__" not in file.parts]
-    assert {str(Path("tisat") / file.relative_to(ROOT / "src" / "tisat")) for file in ours} <= set(names)
+    assert all(each.startswith((f"{module}/", f"{module}-{__version__}.dist-info/")) for each in names)
+    source = ROOT / "packages" / name / "src"
+    files = [file for file in source.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    assert {file.relative_to(source).as_posix() for file in files} <= set(names)
 
 
-def test_the_sdist_is_small_and_has_the_tests(built):
-    (source,) = built.glob("*.tar.gz")
-    with tarfile.open(source) as archive:
-        names = [name.partition("/")[2] for name in archive.getnames()]
-    assert {"pyproject.toml", "README.md", "LICENSE", "NOTICE", "tests/test_distribution.py"} <= set(names)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "module"), PACKAGES.items())
+def test_the_sdist_has_the_source_and_neither_tests_nor_experiments(built, name, module):
+    with tarfile.open(built / f"{module}-{__version__}.tar.gz") as archive:
+        names = [each.partition("/")[2] for each in archive.getnames()]
+    assert {"pyproject.toml", "README.md", "LICENSE"} <= set(names)
+    assert not [each for each in names if each.startswith(("tests", "experiments", "docs"))]
 
 
+@pytest.mark.slow
 def test_it_runs_in_an_empty_environment(built, tmp_path):
-    (wheel,) = built.glob("*.whl")
     there = environment(tmp_path / "empty")
-    got = run(there / "pip", "install", "--quiet", wheel)
+    got = run(there / "pip", "install", "--quiet", *built.glob("tisat-*.whl"))
     assert got.returncode == 0, got.stderr
-    said = run(there / "tisat", "--version", cwd=tmp_path)
-    assert said.stdout.strip() == f"tisat {__version__}", said.stderr
-    said = run(there / "tisat", "detectors", cwd=tmp_path)
-    assert said.returncode == 0, said.stderr
-    assert [name for name in registry.names() if name not in said.stdout] == []
+    printed = run(there / "tisat", "--version", cwd=tmp_path)
+    assert printed.stdout.strip() == f"tisat {__version__}", printed.stderr
+    printed = run(there / "tisat", "detectors", cwd=tmp_path)
+    assert printed.returncode == 0, printed.stderr
+    assert [name for name in registry.names() if name not in printed.stdout] == []
+    refused = run(there / "tisat", "serve", "--help", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "tisat serve needs the package tisat-serve. Install it with: pip install" in refused.stderr
+    got = run(there / "pip", "install", "--quiet", "--find-links", built, "tisat-bench", "tisat-serve")
+    assert got.returncode == 0, got.stderr
+    for verb in ("serve", "bench", "data", "tables"):
+        assert run(there / "tisat", verb, "--help", cwd=tmp_path).returncode == 0

@@ -12,10 +12,22 @@ import pytest
 from tisat import registry
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
+SOURCES = sorted(file for package in (ROOT / "packages").iterdir() for file in (package / "src").rglob("*.py"))
 FILES = [
     *SOURCES,
-    *(file for room in ("tests", "docs", "benchmarks", "experiments") for file in (ROOT / room).rglob("*.py")),
+    *(
+        file
+        for room in (
+            "tests",
+            "packages/tisat/tests",
+            "packages/tisat-serve/tests",
+            "packages/tisat-bench/tests",
+            "docs",
+            "benchmarks",
+            "experiments",
+        )
+        for file in (ROOT / room).rglob("*.py")
+    ),
 ]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 
@@ -44,7 +56,8 @@ def test_no_file_is_longer_than_400_lines():
 def test_mypy_holds_every_helper_of_the_tests():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
     held = {file for pattern in settings["files"] for file in ROOT.glob(pattern)}
-    helpers = {file for file in (ROOT / "tests").rglob("*.py") if not file.name.startswith("test_")}
+    folders = [ROOT / "tests", *(ROOT / "packages").glob("*/tests")]
+    helpers = {file for folder in folders for file in folder.rglob("*.py") if not file.name.startswith("test_")}
     assert helpers <= held
 
 
@@ -61,12 +74,12 @@ def test_nothing_unpickles():
 @pytest.mark.parametrize("name", [name for name, target in registry.DETECTORS.items() if target.startswith("tisat.")])
 def test_every_detector_has_a_page_and_a_notice(name):
     assert (ROOT / "docs" / "detectors" / f"{name}.md").is_file()
-    module = registry.DETECTORS[name].partition(":")[0].rpartition(".")[2]
-    assert f"src/tisat/detectors/{module}.py" in (ROOT / "NOTICE").read_text()
+    module = registry.DETECTORS[name].partition(":")[0].replace(".", "/")
+    assert f"packages/tisat/src/{module}.py" in (ROOT / "NOTICE").read_text()
 
 
 def test_the_notice_names_files_that_are_there():
-    named = re.findall(r"^((?:src|experiments)/\S+(?:, \S+)*)   ", (ROOT / "NOTICE").read_text(), flags=re.M)
+    named = re.findall(r"^((?:packages|experiments)/\S+(?:, \S+)*)   ", (ROOT / "NOTICE").read_text(), flags=re.M)
     assert len(named) > 50
     for line in named:
         first, *more = line.split(", ")
@@ -94,7 +107,7 @@ def test_the_flow_has_a_page_an_arrow():
 
 def test_every_room_is_on_the_page_of_the_architecture():
     text = (ROOT / "docs" / "architecture.md").read_text()
-    package = ROOT / "src" / "tisat"
+    package = ROOT / "packages" / "tisat" / "src" / "tisat"
     rooms = [path.name for path in package.iterdir() if (path / "__init__.py").is_file()]
     rooms += [path.name for path in package.glob("[a-z]*.py")]
     assert [room for room in rooms if room not in text] == []

@@ -11,7 +11,7 @@ import mutating
 import placing
 
 LOOPS = """
-from tisat._compiled import compile_for, compiled
+from tisat.utils.compiled import compile_for, compiled
 
 @compiled()
 def _one(value):

@@ -12,8 +12,8 @@ from matplotlib.dates import ConciseDateFormatter
 from matplotlib.figure import Figure
 
 import tisat
-from tisat._palette import ALARM, FAULT, FOUND, INK
 from tisat.datasets.synthetic import make_pump
+from tisat.utils.palette import ALARM, FAULT, FOUND, INK
 
 HERE = Path(__file__).parent
 RED, GREEN, GREY = ALARM, FOUND, FAULT

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from tisat._palette import ALARM, FOUND, INK, MISSED
-from tisat.datasets import load
+from tisat.alarms import make_rule
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
 from tisat.metrics import count_alarms
-from tisat.sequential import make_rule
+from tisat.utils.palette import ALARM, FOUND, INK, MISSED
+from tisat_bench.datasets import load
 
 CASES = (("smd", "machine-2-3"), ("smap", "A-5"), ("smap", "F-3"), ("smap", "A-8"))
 RULES = (("threshold", {}), ("paper", {"end": "recovery"}), ("excess", {}))

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from tisat._palette import ALARM, EXPECTED, FOUND, INK, LINE, SOFT
+from tisat.alarms import EpisodeRecord, propose
 from tisat.datasets.synthetic import make_pump
 from tisat.detectors import make
 from tisat.errors import CalibrationWarning
-from tisat.sequential import EpisodeRecord, propose
+from tisat.utils.palette import ALARM, EXPECTED, FOUND, INK, LINE, SOFT
 from tisat.watch.watch import Watch
 
 HERE = Path(__file__).parent

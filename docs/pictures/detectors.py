@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from tisat import registry
-from tisat._palette import ALARM, EXPECTED, FAULT, INK, SOFT
+from tisat.utils.palette import ALARM, EXPECTED, FAULT, INK, SOFT
 
 PAGES = Path(__file__).resolve().parents[1] / "detectors"
 BEGIN, END = "<!-- cost: python docs/pictures/detectors.py -->", "<!-- end of cost -->"

@@ -18,11 +18,12 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from tisat import datasets, metrics
-from tisat._palette import ALARM, EXPECTED, FAULT, FLOOR, FOUND
+from tisat import metrics
 from tisat.events import events_from_labels
 from tisat.metrics.evaluation import fool_scores
 from tisat.metrics.windows import all_windows
+from tisat.utils.palette import ALARM, EXPECTED, FAULT, FLOOR, FOUND
+from tisat_bench import datasets
 
 HERE = Path(__file__).parent
 BLUE, GREY, SHADE, RED, GREEN = EXPECTED, FLOOR, FAULT, ALARM, FOUND

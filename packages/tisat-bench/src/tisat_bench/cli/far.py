@@ -1,0 +1,108 @@
+"""``tisat data far``: do thresholds keep their promise? On the data sets and on ideal data (the paper's Figure 3)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli.output import JsonFlag, print_json, print_table
+
+if TYPE_CHECKING:
+    from tisat.alarms.false_alarm_study import Promise
+
+
+def far(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(help="Data sets (smd, msl, smap, swat, psm) or files; none: ideal data only.", metavar="DATA"),
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option("--data", help="The folder that holds the data sets.", envvar="TISAT_DATA")
+    ] = None,
+    entities: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
+    detector: Annotated[str, typer.Option(help="A name of `tisat detectors`.")] = "linear-mean",
+    rule: Annotated[
+        str, typer.Option(help="excess, threshold, paper, paper:weibull or paper:log; several separated by commas.")
+    ] = "paper",
+    method: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
+    targets: Annotated[
+        str | None,
+        typer.Option(help="Target periods in instants, separated by commas; by default a third of the nominal data."),
+    ] = None,
+    tail: Annotated[
+        float, typer.Option(help="Share of each training split, its end, that alarms are counted on.", min=0.1, max=0.8)
+    ] = 0.5,
+    picture: Annotated[Path | None, typer.Option(help="Draw log period against h here: .png or .svg.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Count false alarms on the held-out end of each training split, for targets and methods; without data sets, on ideal data.
+
+    For a file and a budget of your own: tisat far FILE.
+    """
+    from tisat_bench.false_alarm_figures import draw_promises, draw_study, ideal_study, study
+
+    if not data:
+        found, curves = ideal_study()
+    else:
+        chosen = None if entities is None else [name.strip() for name in entities.split(",")]
+        periods = None if targets is None else _periods(targets)
+        methods = None if method is None else [name.strip() for name in method.split(",")]
+        rules = [name.strip() for name in rule.split(",")]
+        found = study(
+            data,
+            root=root,
+            entities=chosen,
+            detector=detector,
+            rules=rules,
+            methods=methods,
+            targets=periods,
+            tail=tail,
+        )
+    if picture is not None:
+        # Thresholds of real data have no common scale.
+        (draw_promises(found) if data else draw_study(curves)).savefig(picture, dpi=110)
+    if json:
+        print_json([{**vars(one), "realised": one.realised, "kept": one.kept} for one in found])
+        return
+    print_table(
+        "False-alarm period, in instants: asked for, and counted on held-out nominal data",
+        ["entity", "rule", "method", "used", "target", "realised", "95 % low", "high", "alarms", "instants", "kept"],
+        [_row(one) for one in found],
+        note=_summary(found),
+    )
+
+
+def _periods(text: str) -> list[float]:
+    """The targets as typed, in instants."""
+    from tisat.errors import ParameterError
+
+    try:
+        found = [float(value) for value in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(1.0 < value < float("inf") for value in found):
+        raise ParameterError(f"--targets must be instants between two alarms, such as 500,5000. Got {text!r} instead.")
+    return found
+
+
+def _row(one: Promise) -> list[Any]:
+    high = math.inf if one.high is None else one.high
+    return [
+        one.entity, f"{one.rule}:{one.form}" if one.form else one.rule, one.method, one.used, round(one.target), _instants(one.realised), round(one.low), _instants(high),
+        one.alarms, one.instants, "yes" if one.kept else "no",
+    ]  # fmt: skip
+
+
+def _instants(value: float) -> str:
+    return "none seen" if math.isinf(value) else f"{value:.0f}"
+
+
+def _summary(found: list[Promise]) -> str:
+    """How often each rule and method kept its target."""
+    kept: dict[str, list[bool]] = {}
+    for one in found:
+        kept.setdefault(f"{one.rule}{':' * bool(one.form)}{one.form} by {one.method}", []).append(one.kept)
+    return "\n".join(f"{name}: target kept in {sum(flags)} of {len(flags)}" for name, flags in kept.items())

@@ -1,0 +1,236 @@
+"""Stored scores under each alarm rule, counted against the labels: every figure of every table starts here.
+
+Scores are computed once and evaluated as often as one likes; counts are kept beside the store, under a hash of what they
+depend on, so that a second look is quick. Before pooling a score is expressed in units of its entity's own nominal level; the
+evidence of the other two rules has such a unit already. No threshold is chosen here. Layouts are in :mod:`tisat_bench.tables`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms.rules import AlarmRule, Scored, make_rule
+from tisat.detectors.base import NOMINAL_QUANTILE
+from tisat.errors import InputError
+from tisat.metrics import Floors, Score, floors
+from tisat.metrics.entity_counts import EntityCounts, counts_of_scores
+from tisat.metrics.windows import windows_of
+from tisat.persistence.model_file import write_bytes
+from tisat.utils.types import Array, Flags
+from tisat_bench.experiment import Experiment, System
+from tisat_bench.rule_counts import NEVER, counts_of_rule
+from tisat_bench.store import Store, read_arrays
+from tisat_bench.task import Task
+
+COUNTS_VERSION = 2  # raised when counts are made differently, so that kept ones are not used
+ROUNDING = 1e-9  # a nominal level below this is a channel that never moved
+FOOL_DRAWS = 5  # coins averaged for the floor of a rule
+FOOL_NOMINAL = 5000  # nominal rows of the coin
+
+
+@dataclass(frozen=True)
+class Run:
+    """One system on one data set with one seed: which of its entities are done."""
+
+    system: System
+    dataset: str
+    seed: int | None
+    done: dict[str, str]  # entity -> task hash
+    failed: dict[str, str]  # entity -> reason
+    missing: tuple[str, ...]  # entities that have no outcome yet
+
+
+def nominal_unit(nominal: Array) -> float:
+    """The level in whose units scores are pooled: q99 of the nominal scores, but at least their mean.
+
+    Where the mean lies above q99, rare jumps are all there is and q99 is the resting value: SMAP A-8 has q99 = 1e-8 and a
+    maximum of 762 under the last-value forecast, and dividing by it would drown every other channel. Where a channel never
+    moved in training both are 0 (or rounding), and the unit is 1: the score as it is. ``docs/log.md`` has what this changes.
+
+    Examples
+    --------
+    >>> nominal_unit(np.zeros(5)), nominal_unit(np.full(5, 2.0)), nominal_unit(np.append(np.zeros(999), 500.0))
+    (1.0, 2.0, 0.5)
+    """
+    level = max(float(np.quantile(nominal, NOMINAL_QUANTILE)), float(np.mean(nominal)))
+    return level if level > ROUNDING else 1.0
+
+
+def evidence_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
+    """The evidence of stored scores under a rule; where the rule's statistic has no unit of its own, in nominal levels."""
+    if rule.needs_points and rule.name in arrays:
+        return arrays[rule.name]
+    if rule.needs_points and "views" in arrays:
+        raise InputError(
+            f"The rule {rule.name!r} must have its evidence in the store, because it looks at points. Got {', '.join(sorted(arrays))} instead."
+        )
+    unit = 1.0 if rule.has_unit else nominal_unit(arrays["nominal"])
+    nominal, scored = (
+        Scored.of(arrays[scores] / unit, views=arrays[views] / unit if views in arrays else None)
+        for scores, views in (("nominal", "nominal_views"), ("scores", "views"))
+    )
+    return rule.fit(nominal).evidence(scored)
+
+
+def statistic_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
+    """What a rule compares with its threshold, for a rule whose alarms do not feed back."""
+    return rule.accumulate(evidence_of(arrays, rule), threshold=NEVER).statistic
+
+
+class Results:
+    """An experiment's stored results, ready to be counted.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    store : Store
+    """
+
+    def __init__(self, experiment: Experiment, store: Store) -> None:
+        self.experiment = experiment
+        self.store = store
+        (store.folder / "counts").mkdir(exist_ok=True)
+        self.resampled: dict[Any, Any] = {}  # bootstrap draws that several tables share
+
+    @cached_property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The rows of the store, by task hash."""
+        return self.store.rows()
+
+    @cached_property
+    def entities(self) -> dict[str, tuple[str, ...]]:
+        """The entities of each data set, in order."""
+        return self.experiment.names
+
+    @cached_property
+    def runs(self) -> dict[tuple[str, str], list[Run]]:
+        """(system, data set) -> one run a seed."""
+        found: dict[tuple[str, str], list[Run]] = {}
+        for system in self.experiment.systems:
+            mine: dict[tuple[str, int | None], list[Task]] = {}
+            for task in self.experiment.tasks_of(system):
+                mine.setdefault((task.dataset, task.seed), []).append(task)
+            for (dataset, seed), tasks in mine.items():
+                status = {task.entity: self.rows.get(task.id, {}) for task in tasks}
+                run = Run(
+                    system,
+                    dataset,
+                    seed,
+                    {task.entity: task.id for task in tasks if status[task.entity].get("status") == "done"},
+                    {name: row["reason"] for name, row in status.items() if row.get("status") == "failed"},
+                    tuple(name for name, row in status.items() if not row),
+                )
+                found.setdefault((system.name, dataset), []).append(run)
+        return found
+
+    def finished(self, system: str, dataset: str) -> tuple[list[Run], tuple[str, ...]]:
+        """The runs to be averaged, and the entities all of them have: seeds that are as far as the farthest one."""
+        runs = self.runs.get((system, dataset), [])
+        most = max((len(run.done) for run in runs), default=0)
+        chosen = [run for run in runs if len(run.done) == most and most]
+        if not chosen:
+            return [], ()
+        common = tuple(name for name in self.entities[dataset] if all(name in run.done for run in chosen))
+        return (chosen, common) if common else ([], ())
+
+    def rule(self, name: str) -> AlarmRule:
+        """The alarm rule with the experiment's options."""
+        return make_rule(name, **self.experiment.rule_options.get(name, {}))
+
+    def labels(self, dataset: str, entity: str) -> Flags:
+        """The test labels of an entity."""
+        labels = self.experiment.labels_of(dataset, entity)
+        assert labels is not None, "a benchmark's test series carries labels"
+        return labels
+
+    def counts(self, run: Run, entities: Sequence[str], rule: str, delta_max: int) -> EntityCounts:
+        """The counts of one run under one rule."""
+        made = self.rule(rule)
+        identifiers = [run.done[entity] for entity in entities]
+
+        def count() -> EntityCounts:
+            windows = [windows_of(self.labels(run.dataset, entity), delta_max) for entity in entities]
+            if made.feeds_back:
+                evidence = [evidence_of(self.store.arrays(identifier), made) for identifier in identifiers]
+                return counts_of_rule(evidence, windows, made)
+            return counts_of_scores([self.statistic(identifier, rule) for identifier in identifiers], windows)
+
+        return EntityCounts.of_arrays(
+            self._kept(["run", identifiers, rule, made.params(), delta_max], lambda: count().to_arrays())
+        )
+
+    def statistic(self, identifier: str, rule: str) -> Array:
+        """The statistic of a task's test series under a rule that does not restart."""
+        made = self.rule(rule)
+        key = ["statistic", identifier, rule, made.params()]
+        return self._kept(key, lambda: {"statistic": statistic_of(self.store.arrays(identifier), made)})["statistic"]
+
+    def nominal_top(self, identifier: str, rule: str) -> float:
+        """The highest value the statistic reached on the task's nominal rows, under a rule that does not restart."""
+        made = self.rule(rule)
+
+        def make() -> dict[str, Array]:
+            arrays = self.store.arrays(identifier)
+            nominal = {"nominal": arrays["nominal"], "scores": arrays["nominal"]}
+            if "nominal_views" in arrays:
+                nominal |= {"nominal_views": arrays["nominal_views"], "views": arrays["nominal_views"]}
+            return {"top": np.array(np.nanmax(statistic_of(nominal, made)))}
+
+        return float(self._kept(["nominal top", identifier, rule, made.params()], make)["top"])
+
+    def fool(self, dataset: str, entities: Sequence[str], rule: str, delta_max: int) -> list[EntityCounts]:
+        """The counts of coins that get the same post-processing as everybody else."""
+        found = []
+        for draw in range(FOOL_DRAWS):
+            made = self.rule(rule)
+
+            def arrays(draw: int = draw, made: AlarmRule = made) -> dict[str, npt.NDArray[Any]]:
+                windows = [windows_of(self.labels(dataset, entity), delta_max) for entity in entities]
+                rng = np.random.default_rng([draw, 20221])
+                coins = [{"nominal": rng.random(FOOL_NOMINAL), "scores": rng.random(len(one))} for one in windows]
+                if made.feeds_back:
+                    return counts_of_rule([evidence_of(coin, made) for coin in coins], windows, made).to_arrays()
+                return counts_of_scores([statistic_of(coin, made) for coin in coins], windows).to_arrays()
+
+            key = ["fool", dataset, list(entities), draw, rule, made.params(), delta_max]
+            found.append(EntityCounts.of_arrays(self._kept(key, arrays)))
+        return found
+
+    def floors(self, dataset: str, entities: Sequence[str], delta_max: int) -> Floors:
+        """What fools get on the same labels, whatever the rule."""
+        return self.floors_on([self.labels(dataset, entity) for entity in entities], delta_max)
+
+    def floors_on(self, labels: Sequence[Flags], delta_max: int) -> Floors:
+        """What fools get on these labels; kept, for they take longer than any system's counts."""
+        digest = hashlib.sha256(b"".join(np.packbits(one).tobytes() for one in labels)).hexdigest()
+        key = ["floors", digest, [len(one) for one in labels], delta_max]
+
+        def make() -> dict[str, Array]:
+            found = floors(labels, delta_max)
+            return {one.name: np.array([s := getattr(found, one.name), *s.per_series]) for one in fields(Floors)}
+
+        return Floors(
+            **{name: Score.of(float(one[0]), one[1:].tolist()) for name, one in self._kept(key, make).items()}
+        )
+
+    def _kept(self, key: Any, make: Callable[[], dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
+        """Arrays made once and kept under a hash of what they depend on."""
+        text = json.dumps([COUNTS_VERSION, key], sort_keys=True)
+        file = self.store.folder / "counts" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.npz"
+        kept = read_arrays(file.read_bytes()) if file.is_file() else None
+        if kept is not None:  # a cache that cannot be read is made again
+            return kept
+        arrays = make()
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]  # no array is called allow_pickle
+        write_bytes(file, buffer.getvalue())
+        return arrays

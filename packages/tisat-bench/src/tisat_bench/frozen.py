@@ -1,0 +1,194 @@
+"""Figures in small csv files, written once and read back exactly: what tables and claims are made from.
+
+A file holds rows of one kind, with floats at six significant digits; ``about.json`` beside them says which experiment, command,
+versions, entities and seeds they come from. Nothing is computed here, and no scores are kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from tisat import __version__, registry
+from tisat.errors import DataFileError, InputError
+from tisat.persistence.model_file import write_bytes
+from tisat.utils.tables import csv_text
+from tisat_bench import figures as flat
+from tisat_bench.datasets import NAMES, labels
+from tisat_bench.evaluation import Results
+from tisat_bench.experiment import Experiment, System
+from tisat_bench.sources import PLANTS
+
+Row = TypeVar("Row")
+DIGITS = 6
+
+
+def _text(value: object) -> str:
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
+
+
+def write_rows(path: Path, kind: type[Any], rows: Sequence[Any]) -> None:
+    """Rows of one dataclass as csv, whole or not at all."""
+    names = [one.name for one in fields(kind)]
+    write_bytes(path, csv_text(names, ([_text(getattr(row, name)) for name in names] for row in rows)).encode())
+
+
+def read_rows(path: Path, kind: type[Row]) -> list[Row]:
+    """The rows that :func:`write_rows` wrote; none where there is no such file."""
+    if not path.is_file():
+        return []
+    types = get_type_hints(kind)
+    convert: dict[Any, Callable[[str], Any]] = {float: float, int: int, str: str, bool: "True".__eq__}
+    with path.open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    try:
+        return [kind(**{name: convert[types[name]](row[name]) for name in types}) for row in found]
+    except (KeyError, ValueError, TypeError) as error:
+        raise InputError(f"The file {str(path)!r} must hold rows of {kind.__name__}. It does not: {error}.") from None
+
+
+class Titles(dict[str, str]):
+    """What data sets are called; those of your own by the name you gave them."""
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+TITLES = Titles(smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM")
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The figures of one experiment."""
+
+    about: dict[str, Any]
+    figures: list[flat.Figure] = field(default_factory=list)
+    differences: list[flat.Difference] = field(default_factory=list)
+    rule_differences: list[flat.Difference] = field(default_factory=list)
+    entities: list[flat.EntityFigure] = field(default_factory=list)
+    adjusted: list[flat.Adjusted] = field(default_factory=list)
+    floors: list[flat.Floor] = field(default_factory=list)
+    coins: list[flat.Coin] = field(default_factory=list)
+
+    @property
+    def titles(self) -> Titles:
+        """What tables call the data sets."""
+        return Titles({**TITLES, **self.about.get("titles", {})})
+
+
+# The kind of rows in each file: what the fields of Frozen are lists of.
+FILES: dict[str, type[Any]] = {
+    name: get_args(kind)[0] for name, kind in get_type_hints(Frozen).items() if name != "about"
+}
+
+
+def label_sets(experiment: Experiment) -> dict[str, list[Any]]:
+    """The test labels of every published data set whose labels are there, all entities of them, values or not."""
+    found: dict[str, list[Any]] = {}
+    data = next((source.data for source in experiment.sources.values()), None)
+    for name in NAMES:
+        try:
+            found[name] = list(labels(name, data).values())
+        except DataFileError:
+            continue
+    if PLANTS in experiment.sources:
+        source = experiment.sources[PLANTS]
+        found[PLANTS] = [source.pair(entity)[1].labels for entity in experiment.names[PLANTS]]
+    return found
+
+
+def _settings(system: System) -> dict[str, Any]:
+    """Preset and anchoring in use, for captions."""
+    if system.detector not in registry.names():
+        return {}
+    in_use = registry.resolve(system.detector)(**system.params).settings()
+    return {name: in_use[name] for name in ("preset", "anchor") if in_use.get(name) is not None}
+
+
+PLANNED = ("title", "kind", "delta_max", "sweep", "rules", "rule_options", "reference", "note", "printed")
+OF_A_SYSTEM = ("name", "detector", "params", "pooled", "ours", "note")
+
+
+def about(evaluation: Results) -> dict[str, Any]:
+    """Which experiment, command, versions and machines figures come from, and what is missing: all that captions say."""
+    plan, rows, runs = evaluation.experiment, evaluation.rows.values(), evaluation.runs
+    machines = sorted({json.dumps(row["machine"], sort_keys=True) for row in rows})
+    told = {
+        "experiment": plan.name,
+        **{name: getattr(plan, name) for name in PLANNED},
+        "command": f"tisat bench experiments/{plan.name}.toml --freeze experiments/frozen",
+        "versions": sorted({row["task"]["version"] for row in rows} or {__version__}),
+        "machines": [json.loads(one) for one in machines],
+        "data": {name: len(entities) for name, entities in evaluation.entities.items()},
+        "systems": [
+            {**{name: getattr(system, name) for name in OF_A_SYSTEM}, "settings": _settings(system)}
+            for system in plan.systems
+        ],
+        "failures": sorted(
+            {
+                f"{run.system.name} on {dataset} {entity}: {reason}"
+                for (_, dataset), many in runs.items()
+                for run in many
+                for entity, reason in run.failed.items()
+            }
+        ),
+        "not_run": sorted(
+            f"{name} on {dataset}: {sum(len(run.missing) for run in many)} tasks"
+            for (name, dataset), many in runs.items()
+            if any(run.missing for run in many)
+        ),
+        "titles": plan.titles,
+        "said": plan.said,
+    }
+    read_again: dict[str, Any] = json.loads(json.dumps(told))  # fresh or frozen, it is the same
+    return read_again
+
+
+def gather(evaluation: Results) -> Frozen:
+    """Every figure that an experiment of this kind shows."""
+    plan = evaluation.experiment
+    kind = plan.kind
+    shown: dict[str, Any] = {"rules": plan.rules, "delta_max": plan.delta_max}
+    deltas = tuple(sorted({*plan.sweep, plan.delta_max})) if kind in ("sweep", "floors") else (plan.delta_max,)
+    known = label_sets(plan) if kind in ("adjusted", "floors", "spd", "sweep") else {}
+    found: dict[str, list[Any]] = {}
+    if kind in ("spd", "sweep", "rules"):
+        found["figures"] = flat.figures(evaluation, rules=plan.rules, deltas=deltas)
+    if kind == "spd":
+        found["differences"] = flat.differences(evaluation, reference=plan.reference, **shown)
+        found["entities"] = flat.entity_figures(evaluation, **shown)
+    if kind == "rules":
+        found["rule_differences"] = flat.rule_differences(evaluation, against="threshold", **shown)
+    if kind == "adjusted":
+        found["adjusted"] = flat.adjusted_figures(evaluation)
+    if kind in ("adjusted", "floors"):
+        found["coins"] = flat.coin_figures(known)
+    found["floors"] = flat.floor_figures(known, deltas=deltas, floors=evaluation.floors_on)
+    return Frozen(about(evaluation), **found)
+
+
+def write_frozen(folder: Path, frozen: Frozen) -> Path:
+    """One folder of csv files and ``about.json``, named after the experiment."""
+    target = folder / str(frozen.about["experiment"])
+    target.mkdir(parents=True, exist_ok=True)
+    for name, kind in FILES.items():
+        rows = getattr(frozen, name)
+        if rows:
+            write_rows(target / f"{name}.csv", kind, rows)
+    write_bytes(target / "about.json", (json.dumps(frozen.about, indent=1) + "\n").encode())
+    return target
+
+
+def read_frozen(folder: Path) -> Frozen:
+    """The figures of one experiment's folder."""
+    about = folder / "about.json"
+    if not about.is_file():
+        raise InputError(f"The folder {str(folder)!r} must hold frozen results. It has no about.json.")
+    return Frozen(
+        about=json.loads(about.read_text(encoding="utf-8")),
+        **{name: read_rows(folder / f"{name}.csv", kind) for name, kind in FILES.items()},
+    )

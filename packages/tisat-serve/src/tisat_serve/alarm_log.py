@@ -1,0 +1,207 @@
+"""From a verdict to the book of alarms: ids, records, and who is to be told. No database is opened here."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from tisat.alarms.alarms import Alarm
+from tisat.gap_filling import Silence
+from tisat.io.timestamps import read_time
+
+
+def alarm_id(entity: str, model: str, *what: object) -> str:
+    """The same alarm has the same id in every run: from its entity, the model and when it was raised.
+
+    Examples
+    --------
+    >>> alarm_id("pump", "model", 17, "2026-01-01T00:00Z") == alarm_id("pump", "model", 17, "2026-01-01T00:00Z")
+    True
+    """
+    text = "\x1f".join(map(str, (entity, model, *what)))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def moment_of(stamp: str | float | None, default: int) -> int:
+    """The nanoseconds of a stamp as alarms carry it."""
+    if stamp is None:
+        return default
+    return round(stamp * 1e9) if isinstance(stamp, int | float) else int(read_time(stamp).value)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that goes into the book: an alarm raised, joined by further channels, or cleared."""
+
+    seq: int
+    what: str  # raised, joined or cleared
+    id: str
+    entity: str
+    group: str
+    sort: str  # statistic, channel or silence
+    at: int  # when, nanoseconds
+    onset: int
+    ratio: float
+    document: dict[str, Any]
+
+
+def statistical(alarm: Alarm, model: str, group: str, seq: int, at: int) -> Event:
+    """An alarm of a monitor, raised, joined by further channels, or cleared."""
+    number = alarm_id(alarm.series, model, alarm.raised, alarm.raised_time)
+    ratio = alarm.peak / alarm.threshold if alarm.threshold > 0 else 0.0
+    what = "cleared" if alarm.cleared is not None else "joined" if alarm.further else "raised"
+    document = alarm.to_json()
+    document["why"] = "; ".join(word for word in (alarm.why, alarm.joined) if word)
+    document["model"] = model[:16]
+    return Event(
+        seq, what, number, alarm.series, group, "statistic", at, moment_of(alarm.onset_time, at), ratio, document
+    )
+
+
+def about_channel(silence: Silence, model: str, group: str, seq: int, at: int) -> Event:
+    """A channel that fell silent or came back."""
+    number = alarm_id(silence.series, model, "channel", silence.channel, silence.since, silence.since_time)
+    since = moment_of(silence.since_time, at)
+    document = {
+        **silence.to_json(),
+        "kind": "silent channel",
+        "why": f"{silence.channel} has said nothing since {silence.since_time if silence.since_time is not None else silence.since}",
+        "channels": {silence.channel: 1.0},
+    }
+    what = "raised" if silence.until is None else "cleared"
+    return Event(seq, what, number, silence.series, group, "channel", at, since, 0.0, document)
+
+
+def about_silence(entity: str, group: str, last: int, since: float, now: float) -> Event:
+    """An entity from which no row comes any more."""
+    document = {
+        "kind": "silent entity",
+        "why": f"no row has come for {now - since:.0f} seconds",
+        "channels": {},
+        "since": since,
+    }
+    at = int(now * 1e9)
+    return Event(0, "raised", alarm_id(entity, "silence", last), entity, group, "silence", at, last, 0.0, document)
+
+
+class Policy:
+    """Maintenance windows and suppression rules, read once and again when somebody changes them."""
+
+    def __init__(self) -> None:
+        self.pauses: list[dict[str, Any]] = []
+        self.rules: list[dict[str, Any]] = []
+
+    def load(self, pauses: list[dict[str, Any]], rules: list[dict[str, Any]]) -> None:
+        """What is in force."""
+        self.pauses = [one for one in pauses if one["ended"] is None]
+        self.rules = [one for one in rules if one["ended"] is None]
+
+    @staticmethod
+    def speaks_of(one: dict[str, Any], entity: str) -> bool:
+        """Whether a window or a rule is about an entity."""
+        return fnmatch.fnmatchcase(entity, one["pattern"])
+
+    def pause(self, entity: str, at: int) -> dict[str, Any] | None:
+        """The maintenance window an entity is in at a time."""
+        return next(
+            (one for one in self.pauses if fnmatch.fnmatchcase(entity, one["pattern"]) and within(one, at)), None
+        )
+
+    def learns(self, entity: str, at: int) -> bool:
+        """Whether a row of this time is to be learned from."""
+        return not any(
+            one["unlearned"] and within(one, at) and fnmatch.fnmatchcase(entity, one["pattern"]) for one in self.pauses
+        )
+
+    def decide(self, event: Event) -> tuple[str, int | None]:
+        """Why nobody is told of an alarm (empty: they are), and the maintenance window it is in."""
+        pause = self.pause(event.entity, event.at)
+        if pause is not None and pause["silent"]:
+            return f"maintenance window {pause['id']}: {pause['reason']}".rstrip(": "), pause["id"]
+        reasons = event.document.get("reasons") or []
+        if event.sort == "statistic" and reasons:
+            for rule in self.rules:
+                if fnmatch.fnmatchcase(event.entity, rule["pattern"]):
+                    why = breaks(rule, reasons)
+                    if why:
+                        return f"rule {rule['id']}: {why}", None if pause is None else pause["id"]
+        return "", None if pause is None else pause["id"]
+
+
+def within(pause: dict[str, Any], at: int) -> bool:
+    """Whether a time lies in a window or in one of its repetitions."""
+    if at < pause["start"]:
+        return False
+    if pause["every"]:
+        return bool((at - pause["start"]) % int(pause["every"] * 1e9) < pause["stop"] - pause["start"])
+    return bool(at < pause["stop"])
+
+
+def breaks(rule: dict[str, Any], reasons: list[dict[str, Any]]) -> str:
+    """Why a rule holds an alarm back: every blamed channel it speaks of moves the other way or too little; else empty."""
+    spoken = [
+        one
+        for one in reasons
+        if fnmatch.fnmatchcase(one["channel"], rule["channel"])
+        and one["seen"] is not None
+        and one["expected"] is not None
+    ]
+    if not spoken or len(spoken) < len([one for one in reasons if one["seen"] is not None]):
+        return ""  # a channel the rule does not speak of is to blame too
+    said = [_small(rule, one) for one in spoken]
+    return said[0] if all(said) else ""
+
+
+def _small(rule: dict[str, Any], reason: dict[str, Any]) -> str:
+    change = reason["seen"] - reason["expected"]
+    name = reason["channel"]
+    if rule["direction"] == "up" and change <= 0:
+        return f"{name} fell, and only a rise matters"
+    if rule["direction"] == "down" and change >= 0:
+        return f"{name} rose, and only a fall matters"
+    if rule["least"] is not None and abs(change) < rule["least"]:
+        return f"{name} changed by {abs(change):.4g}, less than {rule['least']:g}"
+    relative = rule["least_relative"]
+    if relative is not None and abs(change) < relative * abs(reason["expected"]):
+        return f"{name} changed by {abs(change) / max(abs(reason['expected']), 1e-300):.2%}, less than {relative:.2%}"
+    return ""
+
+
+def _suppressed(write: sqlite3.Connection, event: Event) -> str:
+    found = write.execute("SELECT suppressed FROM alarms WHERE id = ?", (event.id,)).fetchone()
+    return str(found[0]) if found else "unknown"
+
+
+def write_event(write: sqlite3.Connection, event: Event, policy: Policy, routes: tuple[str, ...], now: float) -> bool:
+    """Put an event into the book and what is to be sent into the outbox; False where it was there already."""
+    document = json.dumps(event.document, allow_nan=False)
+    if event.what == "raised":
+        suppressed, pause = policy.decide(event)
+        done = write.execute(
+            "INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?)",
+            (event.id, event.entity, event.group, event.sort, event.at, event.onset, event.ratio, now, document, suppressed, pause),
+        ).rowcount  # fmt: skip
+    elif event.what == "joined":
+        done = write.execute(
+            "UPDATE alarms SET ratio = max(ratio, ?), document = ? "
+            "WHERE id = ? AND cleared IS NULL AND json_array_length(document, '$.further') < ?",
+            (event.ratio, document, event.id, len(event.document["further"])),
+        ).rowcount
+        suppressed = _suppressed(write, event)
+    else:
+        done = write.execute(
+            "UPDATE alarms SET cleared = ?, ratio = max(ratio, ?), document = CASE WHEN sort = 'silence' THEN document ELSE ? END "
+            "WHERE id = ? AND cleared IS NULL",
+            (event.at, event.ratio, document, event.id),
+        ).rowcount
+        suppressed = _suppressed(write, event)
+    if done and not suppressed:
+        write.executemany(
+            "INSERT INTO outbox VALUES (NULL, ?, ?, ?, ?, ?, 0, '', ?)",
+            [(route, event.id, event.what, document, now, now) for route in routes],
+        )
+    return bool(done)

@@ -1,0 +1,266 @@
+"""The application: routes from the table, rows in, events out, and the checks every request passes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time as clocks
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from tisat.errors import InputError, TisatError
+from tisat_serve.api.bodies import BodyError, rows_guessed, rows_of, unpacked
+from tisat_serve.api.guard import Guard
+from tisat_serve.api.openapi import description
+from tisat_serve.api.table import ENDPOINTS, Endpoint
+from tisat_serve.metrics import Metrics
+from tisat_serve.security import COOKIE, Tokens
+from tisat_serve.service import BusyError, Service
+from tisat_serve.store import StoreFullError
+from tisat_serve.structs import Outcome, Outcomes
+
+HEARTBEAT = 15.0  # seconds between two signs of life on an event stream
+LISTENERS = 200  # event streams at once
+WAITING_EVENTS = 256  # events one listener may be behind
+_encode = msgspec.json.Encoder().encode
+
+
+def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A JSON answer."""
+    return Response(_encode(value), status, headers, "application/json")
+
+
+def refusal(error: Exception) -> Response:
+    """The answer to what cannot be: one sentence and the code that fits."""
+    said = {"error": str(error)}
+    if isinstance(error, BusyError):
+        return answer(said, 429, {"Retry-After": str(error.after)})
+    if isinstance(error, StoreFullError):
+        return answer(said, 507, {"Retry-After": "30"})
+    if isinstance(error, BodyError):
+        return answer(said, error.status)
+    if isinstance(error, msgspec.ValidationError):
+        return answer({"error": f"A parameter or a field must be as /openapi.json says. It is not: {error}."}, 422)
+    if isinstance(error, msgspec.DecodeError):
+        return answer({"error": f"The body must be JSON. It is not: {error}."}, 400)
+    if isinstance(error, InputError):
+        missing = any(
+            word in said["error"] for word in ("must know the entity", "must be in the book", "must be there")
+        )
+        late = any(word in said["error"] for word in ("must be open", "must have been taken", "one at a time"))
+        return answer(said, 404 if missing else 409 if late else 400)
+    return answer(said, 400)
+
+
+async def body_of(request: Request, most: int) -> bytes:
+    """The body, unpacked; refused where it is larger than ``most`` bytes."""
+    whole = await packed_body_of(request, most)
+    encoding = request.headers.get("content-encoding", "")
+    return await run_in_threadpool(unpacked, whole, encoding, 4 * most) if encoding else whole
+
+
+async def packed_body_of(request: Request, most: int) -> bytes:
+    """The body as it came; refused where it is larger than ``most`` bytes."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise BodyError(f"The body must not be larger than {most} bytes. It is; send it in parts.", 413)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    async def handle(request: Request) -> Response:
+        try:
+            query = msgspec.convert(dict(request.query_params), one.query, strict=False)
+            for name in request.query_params:
+                if getattr(query, name, 0) is None:
+                    raise msgspec.ValidationError(f"the parameter {name[:40]!r} must be left out instead of null")
+            body = None
+            if one.body is not None:
+                if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                    raise BodyError("The Content-Type must be application/json. Got another one.", 415)
+                body = msgspec.json.decode(await body_of(request, 1 << 20), type=one.body)
+            author = request.scope.get("tisat.author", "local")
+            found = await run_in_threadpool(one.call, service, dict(request.path_params), query, body, author)
+        except (TisatError, msgspec.DecodeError) as error:
+            return refusal(error)
+        return answer(found)
+
+    return handle
+
+
+def _table(service: Service) -> list[BaseRoute]:
+    """One route for each address, whatever it is asked: a wrong method is told all the right ones (Allow)."""
+    paths: dict[str, dict[str, Callable[[Request], Awaitable[Response]]]] = {}
+    for one in ENDPOINTS:
+        paths.setdefault(one.path, {})[one.method] = _handler(service, one)
+
+    def route(path: str, handlers: dict[str, Callable[[Request], Awaitable[Response]]]) -> BaseRoute:
+        async def handle(request: Request) -> Response:
+            return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+        return Route(path, handle, methods=list(handlers))
+
+    return [route(path, handlers) for path, handlers in paths.items()]
+
+
+def _rows(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    async def rows(request: Request) -> Response:
+        settings = service.settings
+        try:
+            body = await body_of(request, settings.body_bytes)
+            kind = request.headers.get("content-type", "")
+            # Turned away before it is decoded: overload costs next to nothing.
+            service.check_room(rows_guessed(body, kind))
+            entity = request.query_params.get("entity", "")
+            found, bad = rows_of(body, kind, entity=entity, most=settings.rows_in_request)
+            outcomes: list[Outcome] = []
+            if found:
+                outcomes = await asyncio.wrap_future(service.submit(found))
+        except TisatError as error:
+            return refusal(error)
+        good = iter(outcomes)
+        whole = [bad[k] if k in bad else next(good) for k in range(len(bad) + len(outcomes))] if bad else outcomes
+        refused = sum(one.status == "refused" for one in whole)
+        return answer(Outcomes(whole, len(whole) - refused, refused))
+
+    return rows
+
+
+class Events:
+    """Server-sent events: what happens, as it happens; a listener that falls behind is told so and goes on."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.queues: set[asyncio.Queue[dict[str, Any]]] = set()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        service.engine.listeners.append(self.tell)
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """From any thread."""
+        if self.loop is not None and self.queues:
+            with contextlib.suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self._spread, event)
+
+    def _spread(self, event: dict[str, Any]) -> None:
+        for one in self.queues:
+            if one.full():
+                one.get_nowait()
+            one.put_nowait(event)
+
+    async def listen(self, request: Request) -> Response:
+        """A stream that goes on until the client leaves or the service stops."""
+        if len(self.queues) >= LISTENERS:
+            return answer(
+                {"error": f"No more than {LISTENERS} may listen at once. Close one, or ask again later."}, 503
+            )
+        self.loop = asyncio.get_running_loop()
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._stream(request), headers=headers, media_type="text/event-stream")
+
+    async def _stream(self, request: Request) -> AsyncIterator[bytes]:
+        mine: asyncio.Queue[dict[str, Any]] = asyncio.Queue(WAITING_EVENTS)
+        self.queues.add(mine)
+        try:
+            yield b": hello\n\n"
+            beat = clocks.monotonic()
+            while not await request.is_disconnected() and not self.service._stopping:
+                try:
+                    event = await asyncio.wait_for(mine.get(), 1.0)
+                except TimeoutError:
+                    if clocks.monotonic() - beat > HEARTBEAT:
+                        beat = clocks.monotonic()
+                        yield b": beat\n\n"
+                    continue
+                yield b"event: " + str(event["what"]).encode() + b"\ndata: " + _encode(event) + b"\n\n"
+        finally:
+            self.queues.discard(mine)
+
+
+def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None = None) -> Starlette:
+    """The application around a service.
+
+    Parameters
+    ----------
+    service : Service
+    tokens : Tokens
+    more : list of routes, optional
+        The console's, and what sources bring.
+    """
+    metrics = Metrics(service)
+    document = _encode(description())
+
+    async def healthz(_: Request) -> Response:
+        return PlainTextResponse(service.broken or "ok\n", 500 if service.broken else 200)
+
+    async def readyz(_: Request) -> Response:
+        if service.ready:
+            return PlainTextResponse("ready\n")
+        why = "the disk is full\n" if service.engine.full else service.broken or "not ready\n"
+        return PlainTextResponse(why, 503)
+
+    async def figures(_: Request) -> Response:
+        return Response(await run_in_threadpool(metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def openapi(_: Request) -> Response:
+        return Response(document, media_type="application/json")
+
+    async def session(request: Request) -> Response:
+        """A console's session: the token in a cookie no script can read."""
+        made = answer({"done": True})
+        if request.method == "DELETE":
+            made.delete_cookie(COOKIE)
+            return made
+        try:
+            token = msgspec.json.decode(await body_of(request, 4096), type=dict[str, str]).get("token", "")
+        except (TisatError, msgspec.DecodeError) as error:
+            return refusal(error)
+        allowed, _ = tokens.may(token, "read")
+        if not allowed:
+            return answer({"error": "The token must be one with the scope 'read' or 'admin'. This one is not."}, 401)
+        made.set_cookie(
+            COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https", max_age=30 * 86400
+        )
+        return made
+
+    routes: list[BaseRoute] = _table(service)
+    routes += [
+        Route("/api/v1/rows", _rows(service), methods=["POST"]),
+        Route("/api/v1/events", Events(service).listen),
+        Route("/api/v1/session", session, methods=["POST", "DELETE"]),
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+        Route("/metrics", figures),
+        Route("/openapi.json", openapi),
+        *(more or []),
+    ]
+
+    async def odd(_: Request, error: Exception) -> Response:
+        code = getattr(error, "status_code", 500)
+        said = {404: "There is nothing at this address.", 405: "This address must be asked in another way."}
+        return answer(
+            {"error": said.get(code, str(getattr(error, "detail", error)))}, code, getattr(error, "headers", None)
+        )
+
+    async def fault(_: Request, error: Exception) -> Response:
+        return answer({"error": f"A fault of the service, which its log tells more of: {type(error).__name__}."}, 500)
+
+    async def left(_: Request, error: Exception) -> Response:
+        return answer({"error": "The client left."}, 400)
+
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(Guard, service=service, tokens=tokens, metrics=metrics)],
+        exception_handlers={HTTPException: odd, ClientDisconnect: left, Exception: fault},
+    )

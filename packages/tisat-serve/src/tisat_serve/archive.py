@@ -1,0 +1,76 @@
+"""History as it lies in the store: pieces of consecutive rows of an entity, and those that are not there yet."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.utils.types import Array, Integers
+from tisat_serve.row_encoding import ACCEPTED, Body, Brief, joined, unpack_body, unpack_brief
+
+if TYPE_CHECKING:
+    from tisat_serve.engine import Engine
+    from tisat_serve.entity_state import Cell
+
+FOREVER = 2**63 - 1
+
+
+def nanoseconds(start: float | None, stop: float | None) -> tuple[int, int]:
+    """A stretch of time as the store keeps times; without an end where none is said."""
+    return -FOREVER if start is None else int(start * 1e9), FOREVER if stop is None else int(stop * 1e9)
+
+
+def _stored(
+    engine: Engine, cell: Cell, columns: str, start: int, stop: int, *, same_model: bool
+) -> list[tuple[Any, ...]]:
+    """The pieces of an entity's history that touch ``[start, stop)``."""
+    model = engine.groups[cell.group].model_of[cell.calibration]
+    query = f"SELECT {columns} FROM history WHERE entity = ? AND last >= ? AND first < ? AND model >= ? AND model <= ? ORDER BY id"
+    return engine.store.read(query, (cell.id, start, stop, *((model, model) if same_model else (0, FOREVER))))
+
+
+def briefs_of(
+    engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
+) -> tuple[Brief, Array]:
+    """Times, statistic and status of the rows of an entity in ``[start, stop)``, as they were judged, and their thresholds.
+
+    ``same_model``: only those that the model it has now has judged.
+    """
+    cell = engine.cell_of(entity)
+    with engine.lock:  # so that no row moves from here to there in between
+        found = _stored(engine, cell, "rows, threshold, brief", start, stop, same_model=same_model)
+        rest, threshold = cell.brief(), cell.threshold
+    parts = [unpack_brief(content, rows) for rows, _, content in found] + [rest]
+    brief: Brief = joined(parts)
+    thresholds = np.repeat([row[1] for row in found] + [threshold], [len(part.times) for part in parts])
+    inside = (brief.times >= start) & (brief.times < stop)
+    return brief.where(inside), thresholds[inside]
+
+
+def rows_of(
+    engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
+) -> tuple[Brief, Body]:
+    """Everything about the rows of an entity in ``[start, stop)``."""
+    cell = engine.cell_of(entity)
+    with engine.lock:
+        found = _stored(engine, cell, "rows, brief, body", start, stop, same_model=same_model)
+        rest = cell.brief(), cell.body(len(engine.groups[cell.group].watch.channels))
+    brief: Brief = joined([*(unpack_brief(content, rows) for rows, content, _ in found), rest[0]])
+    body: Body = joined([*(unpack_body(content, rows) for rows, _, content in found), rest[1]])
+    inside = (brief.times >= start) & (brief.times < stop)
+    return brief.where(inside), body.where(inside)
+
+
+def taken_rows(
+    store: sqlite3.Connection, number: int, start: int, stop: int
+) -> Iterator[tuple[Integers, Array, npt.NDArray[np.uint8]]]:
+    """Times, values and whether the alarm was on of the rows of an entity that were taken in, piece by piece, from any connection."""
+    query = "SELECT rows, brief, body FROM history WHERE entity = ? AND last >= ? AND first < ? ORDER BY id"
+    for rows, brief, body in store.execute(query, (number, start, stop)):
+        head = unpack_brief(brief, rows)
+        taken = (head.status < ACCEPTED) & (head.times >= start) & (head.times < stop)
+        yield head.times[taken], unpack_body(body, rows).values[taken], head.active[taken]

@@ -1,0 +1,1 @@
+"""The verb that this package adds to the command line: ``tisat serve``."""

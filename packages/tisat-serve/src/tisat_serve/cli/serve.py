@@ -1,0 +1,239 @@
+"""``tisat serve``: the watch as a service. Thin: what it does is in :mod:`tisat_serve`."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli.options import Budget
+
+if TYPE_CHECKING:
+    from tisat_serve.config import Config
+
+app = typer.Typer(
+    help="The watch as a service: rows in over HTTP, alarms out, and a console that shows the budget.",
+    invoke_without_command=True,
+    no_args_is_help=True,
+)
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
+def _needs() -> None:
+    from tisat.utils.extras import require
+
+    for module in ("starlette", "uvicorn", "msgspec", "prometheus_client"):
+        require(module, whose="tisat serve")
+
+
+@app.callback()
+def serve(
+    ctx: typer.Context,
+    model: Annotated[Path | None, typer.Option(help="A model, as written by tisat fit.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder that holds everything; made where it is not there.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with groups, sources and sinks: see docs/serve.md.")] = None,
+    budget: Budget = None,
+    host: Annotated[str | None, typer.Option(help="Where to listen; beyond this machine only with a token.")] = None,
+    port: Annotated[int | None, typer.Option(help="8765 unless given; 0: any that is free.", min=0, max=65535)] = None,
+    lateness: Annotated[str | None, typer.Option(help="Wait so long for late rows before judging, such as '2 min'.")] = None,
+    silent_after: Annotated[str | None, typer.Option(help="An entity without rows for so long is an alarm, such as '10 min'.")] = None,
+    prometheus: Annotated[str | None, typer.Option(help="Pull rows from this Prometheus API, such as http://localhost:9090.")] = None,
+    query: Annotated[list[str] | None, typer.Option(help="A channel and its PromQL: 'cpu=avg by (instance) (rate(...))'. Again for each channel.")] = None,
+    entity: Annotated[str, typer.Option(help="The label that names the entity.")] = "instance",
+    step: Annotated[str, typer.Option(help="Seconds between two rows of a query, such as 15s.")] = "15s",
+    offset: Annotated[str, typer.Option(help="Ask for what is at least so old, so that late scrapes are there.")] = "5s",
+    history: Annotated[str | None, typer.Option(help="Where the model is not there yet: fit it on so much history of the queries.")] = None,
+    detector: Annotated[str | None, typer.Option(help="The detector to fit so.")] = None,
+    alertmanager: Annotated[str | None, typer.Option(help="Tell this Alertmanager, such as http://localhost:9093.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="Post every alarm here; signed where TISAT_WEBHOOK_SECRET is set.")] = None,
+    source: Annotated[str | None, typer.Option(help="kafka: read rows from a topic, as one of a consumer group; nats: from a stream of JetStream.")] = None,
+    brokers: Annotated[str, typer.Option(help="Of --source: host:port, with commas between several; localhost unless given.")] = "",
+    topic: Annotated[str, typer.Option(help="Of --source: the topic with rows, whose key is the entity; for nats the stream, with subjects TOPIC.ENTITY.")] = "rows",
+    group: Annotated[str, typer.Option(help="Of --source kafka: the consumer group.")] = "tisat",
+    handover: Annotated[Path | None, typer.Option(help="Of --source kafka: a folder that every service of the group sees, for states of partitions that move.")] = None,
+    alarms_topic: Annotated[str | None, typer.Option(help="Of --source kafka: send alarms to this topic.")] = None,
+    shard: Annotated[str | None, typer.Option(help="Watch only the entities that a stable hash gives to this one of several: 2/8.")] = None,
+    peer: Annotated[list[str] | None, typer.Option(help="The address of another shard, to be shown in this console too. Again for each; a token in TISAT_PEER_TOKEN.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, say what the fleet will need, and stop.")] = False,
+    entities: Annotated[int, typer.Option(help="For --dry-run: how many there will be.", min=1)] = 1000,
+    demo: Annotated[bool, typer.Option("--demo", help="A generated fleet of 30 pumps with faults that arrive live; needs no files.")] = False,
+) -> None:  # fmt: skip
+    """Watch entities whose rows come in over HTTP, or are pulled by query.
+
+    `tisat serve --model plant.tisat --data watch/`
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    _needs()
+    if demo:
+        _demo(data, host or "127.0.0.1", 8765 if port is None else port)
+        return
+    from tisat_serve.config import read_config
+
+    told = _of_options(ctx.params) if config is None else read_config(config)
+    told.shard = shard or told.shard
+    told.peers = list(peer or told.peers)
+    told.listen.host = host or told.listen.host
+    told.listen.port = told.listen.port if port is None else port
+    if dry_run:
+        _dry_run(told, entities)
+        return
+    _run(told, config)
+
+
+def _of_options(given: Mapping[str, Any]) -> Config:
+    """The configuration that somebody has typed."""
+    import msgspec
+
+    from tisat.errors import InputError
+    from tisat_serve.config import Config
+
+    streamed, told = ([], []) if given["source"] is None else _streamed(given)
+    sources, sinks = [*_pulled(given), *streamed], [*_sinks(given), *told]
+    if given["model"] is None or given["data"] is None:
+        raise InputError(
+            "tisat serve must be given --model and --data, or --config. Make a model with tisat fit, or look at --demo."
+        )
+    options = ("budget", "lateness", "silent_after", "history", "detector")
+    group = {key: given[key] for key in options if given[key] is not None}
+    tables = [{"name": "main", "model": str(given["model"]), **group}]
+    return msgspec.convert({"data": str(given["data"]), "group": tables, "source": sources, "sink": sinks}, Config)
+
+
+def _pulled(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    from tisat.errors import InputError
+
+    queries = given["query"] or ()
+    if given["prometheus"] is None:
+        if queries:
+            raise InputError("--query must come with --prometheus URL. Got none.")
+        return []
+    pairs = [text.partition("=") for text in queries]
+    if not pairs or any(not sign or not name.strip() or not asked.strip() for name, sign, asked in pairs):
+        raise InputError(
+            "--query must be channel=query, once for each channel: --query 'cpu=avg by (instance) (rate(...))'."
+        )
+    options = {key: given[key] for key in ("entity", "step", "offset")}
+    options["queries"] = {name.strip(): asked.strip() for name, _, asked in pairs}
+    return [{"kind": "promql", "name": "prometheus", "url": given["prometheus"], **options}]
+
+
+def _streamed(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Where rows are read from a broker, and where alarms are sent on it."""
+    from tisat.errors import InputError
+
+    kind, usual = given["source"], {"nats": "nats://localhost:4222", "kafka": "localhost:9092"}
+    if kind not in usual:
+        raise InputError(
+            f"--source must be kafka or nats; other sources have options of their own or a --config. Got {kind[:40]!r} instead."
+        )
+    brokers = given["brokers"] or usual[kind]
+    source = {"kind": kind, "name": kind, "brokers": brokers, "topic": given["topic"]}
+    if kind == "nats":
+        return [source], []
+    source["consumers"] = given["group"]
+    if given["handover"] is None:
+        _say("without --handover DIR a partition that moves to another service begins again from its first message")
+    else:
+        source["handover"] = str(given["handover"])
+    sink = {"kind": "kafka", "name": "alarms", "brokers": brokers, "topic": given["alarms_topic"]}
+    return [source], [sink] if given["alarms_topic"] else []
+
+
+def _sinks(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    secret = "TISAT_WEBHOOK_SECRET" if "TISAT_WEBHOOK_SECRET" in os.environ else ""
+    options: dict[str, dict[str, str]] = {"alertmanager": {}, "webhook": {"secret_env": secret}}
+    return [{"kind": kind, "name": kind, "url": given[kind], **more} for kind, more in options.items() if given[kind]]
+
+
+def _run(config: Config, path: Path | None) -> None:
+    from tisat_serve.api.app import make_app
+    from tisat_serve.config import groups_of, on_hangup, parts_of, settings_of
+    from tisat_serve.runner import check_listening, listen, more_routes, running
+    from tisat_serve.security import Tokens
+    from tisat_serve.shards import Shard
+
+    settings, limits = settings_of(config)
+    parts, routes = parts_of(config)
+    groups = groups_of(config, say=_say)
+    for group in groups:
+        _say(f"{group.name}: {group.watch.calibration}")
+    shard = Shard.parse(config.shard) if config.shard else None
+    opened = running(
+        Path(config.data), groups, settings=settings, limits=limits, parts=parts, routes=routes, shard=shard, say=_say
+    )
+    with opened as service:
+        service.fatal = lambda: os.kill(os.getpid(), signal.SIGTERM)  # whoever started us starts us again
+        tokens = Tokens(service.engine.store)
+        check_listening(config.listen.host, tokens)
+        for group in groups:
+            used = group.watches[group.calibration].calibration
+            if used.threshold != group.watch.calibration.threshold:
+                _say(
+                    f"{group.name}: in force is {used.budget}, h = {used.threshold:.4g}; a threshold changes by a proposal that somebody takes"
+                )
+        if service.engine.replayed:
+            _say(f"{service.engine.replayed} rows of the log judged again")
+
+        def ready(url: str) -> None:
+            service.settings.url = service.settings.url or url
+            _say(f"listening on {url} ({len(service.engine.cells)} entities); open it in a browser")
+
+        on_hangup(service, tokens, path, _say)
+        made = make_app(service, tokens, more=more_routes(service))
+        keys = [Path(name) if name else None for name in (config.listen.certificate, config.listen.key)]
+        listen(made, host=config.listen.host, port=config.listen.port, certificate=keys[0], key=keys[1], ready=ready)
+        if service.broken:
+            raise typer.Exit(1)
+
+
+def _demo(data: Path | None, host: str, port: int) -> None:
+    import tempfile
+
+    from tisat_serve.api.app import make_app
+    from tisat_serve.demo import DemoSource, demo_watch
+    from tisat_serve.group import Group
+    from tisat_serve.runner import check_listening, listen, more_routes, running
+    from tisat_serve.security import Tokens
+
+    _say("fitting a model on generated pumps ...")
+    group = Group("pumps", demo_watch(), silent_after=30.0)
+    _say("30 pumps, one row a second; the past quarter of an hour first, then a fault about every 18 seconds")
+    with (
+        tempfile.TemporaryDirectory(prefix="tisat-demo-") as folder,
+        running(data or Path(folder), [group], parts=[DemoSource()]) as service,
+    ):
+        tokens = Tokens(service.engine.store)
+        check_listening(host, tokens)
+        made = make_app(service, tokens, more=more_routes(service))
+        listen(made, host=host, port=port, ready=lambda url: _say(f"listening on {url}; open it in a browser"))
+
+
+def _dry_run(config: Config, entities: int) -> None:
+    from tisat_serve.config import groups_of, parts_of, settings_of
+    from tisat_serve.maintenance import estimate
+
+    settings_of(config)
+    parts_of(config)
+    for group in groups_of(config, say=_say):
+        found = estimate(group.watch, entities=entities, days=group.retention / 86400.0)
+        typer.echo(
+            f"group {group.name}: {entities} entities x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each"
+        )
+        typer.echo(
+            f"  rows/s     {found['rows_per_second_needed']:.1f} needed, {found['rows_per_second_here']:.0f} judged and written here ({found['share_of_a_core']:.1%} of a core)"
+        )
+        typer.echo(f"  memory     {found['memory_bytes'] / 1e6:.0f} MB")
+        typer.echo(f"  disk       {found['disk_bytes'] / 1e9:.2f} GB for {group.retention / 86400:g} days of history")
+        typer.echo(f"  restart    {found['restart_seconds']:.0f} s after a kill, beside the start of Python")
+
+
+from tisat_serve.cli import feedback as _feedback  # noqa: E402, F401 - more verbs of the same command
+from tisat_serve.cli import folder as _folder  # noqa: E402, F401

@@ -1,0 +1,368 @@
+"""The configuration file: groups of entities, sources, sinks, limits. One TOML file; every mistake is a sentence.
+
+Another configuration needs no restart: on SIGHUP the file is read again; what is wrong in it is said, and all stays as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from tisat import registry
+from tisat.errors import InputError, TisatError
+from tisat.io.durations import seconds_of
+from tisat.watch import Watch
+from tisat_serve.group import Group
+from tisat_serve.persistence import Limits
+from tisat_serve.security import Tokens
+from tisat_serve.service import Part, Service, Settings
+from tisat_serve.sinks.alertmanager import Alertmanager
+from tisat_serve.sinks.outbox import TOGETHER, Apprise, Outbox, Sink, Webhook
+from tisat_serve.sources.kafka import KafkaSink, KafkaSource
+from tisat_serve.sources.mqtt import Broker, MqttSink, MqttSource
+from tisat_serve.sources.nats import NatsSource
+from tisat_serve.sources.promql import PromQL
+from tisat_serve.sources.samples import Samples
+
+LIVE = ("match", "lateness", "silent_after", "retention", "ignore_extra", "refit")  # of a group, changed as they are
+WARM = 300  # steps a query looks back at its first start, so that no detector has to wait for its window to fill
+
+
+T = TypeVar("T")
+
+
+class Listen(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to listen. ``url`` is how others reach the console, for links in messages."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    url: str = ""
+    certificate: str = ""
+    key: str = ""
+
+
+class LimitsTable(msgspec.Struct, forbid_unknown_fields=True):
+    """What is taken at most."""
+
+    entities: int = 20_000
+    rows_waiting: int = 20_000
+    rows_in_request: int = 10_000
+    body_bytes: int = 16 << 20
+    save_rows: int = 64
+
+
+class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
+    """A group of entities with one model. Where ``model`` is not there yet, it is fitted on ``history`` of the group's source."""
+
+    name: str
+    model: str
+    match: str = "*"
+    budget: str | None = None
+    lateness: str = "0 s"
+    silent_after: str | None = None
+    retention: str = "14 days"
+    ignore_extra: bool = False
+    history: str | None = None
+    detector: str | None = None
+    refit: str | None = None  # propose a refit so often: "7 days"
+
+
+class _Broker(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Where a broker is, and how it is spoken to: ``mqtt`` by host and port, ``kafka`` and ``nats`` by a list."""
+
+    host: str = "127.0.0.1"
+    port: int = 1883
+    user: str = ""
+    password_env: str = ""
+    tls: bool = False
+    brokers: str = ""
+    options: dict[str, str] = {}
+
+
+class SourceTable(_Broker, forbid_unknown_fields=True, kw_only=True):
+    """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``, ``kafka``, ``nats``."""
+
+    kind: str
+    name: str = ""
+    group: str = ""
+    url: str = ""
+    queries: dict[str, str] = {}
+    entity: str = "instance"
+    channel: str = "__name__"
+    step: str | None = None
+    offset: str = "5 s"
+    backfill: str | None = None
+    headers: dict[str, str] = {}
+    lateness: str | None = None
+    match: dict[str, str] = {}
+    rename: dict[str, str] = {}
+    topic: str = ""
+    consumers: str = "tisat"  # the consumer group
+    handover: str | None = None  # a folder that every service of the consumer group sees
+    every: str = "30 s"
+
+
+class SinkTable(_Broker, forbid_unknown_fields=True, kw_only=True):
+    """Who is told: ``alertmanager``, ``webhook``, ``apprise``, ``mqtt`` or ``kafka``. Secrets come from the environment or a file.
+
+    ``together``: alarms that begin within so long are one message (``apprise`` 10 s, ``webhook`` 0 s unless told).
+    """
+
+    kind: str
+    name: str = ""
+    url: str = ""
+    urls: list[str] = []
+    every: str = "1 min"
+    together: str | None = None
+    labels: dict[str, str] = {}
+    secret_env: str = ""
+    secret_file: str = ""
+    topic: str = "tisat/alarms"
+
+
+class Config(msgspec.Struct, forbid_unknown_fields=True):
+    """The whole file."""
+
+    data: str
+    group: list[GroupTable]
+    shard: str = ""  # such as "2/8"
+    peers: list[str] = []  # the addresses of other shards, for one console over all
+    listen: Listen = msgspec.field(default_factory=Listen)
+    limits: LimitsTable = msgspec.field(default_factory=LimitsTable)
+    source: list[SourceTable] = []
+    sink: list[SinkTable] = []
+
+
+def read_config(path: Path) -> Config:
+    """A configuration from its file; paths in it are relative to the file."""
+    if not path.is_file():
+        raise InputError(f"The configuration {str(path)!r} must be a file. There is no such file.")
+    try:
+        config = msgspec.toml.decode(path.read_bytes(), type=Config)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(
+            f"The configuration {str(path)!r} must be TOML as docs/serve.md describes it. It is not: {error}."
+        ) from None
+    if not config.group:
+        raise InputError(f"The configuration {str(path)!r} must have at least one [[group]]. It has none.")
+    names = [group.name for group in config.group]
+    if len(set(names)) != len(names):
+        raise InputError(f"The groups of {str(path)!r} must have different names. Got {', '.join(names)}.")
+    home = path.parent
+    config.data = str(home / config.data)
+    for group in config.group:
+        group.model = str(home / group.model)
+    for source in config.source:
+        source.handover = None if source.handover is None else str(home / source.handover)
+    for name in ("certificate", "key"):
+        if getattr(config.listen, name):
+            setattr(config.listen, name, str(home / getattr(config.listen, name)))
+    tables: list[SourceTable | SinkTable] = [*config.source, *config.sink]
+    for number, one in enumerate(tables):
+        one.name = one.name or f"{one.kind}{number + 1}"
+    if len({one.name for one in tables}) != len(tables):
+        raise InputError(f"The sources and sinks of {str(path)!r} must have different names. Two are called alike.")
+    return config
+
+
+def _seconds(text: str, name: str) -> float:
+    said = text.strip()
+    if said in ("0", "0 s", "0s"):
+        return 0.0
+    return seconds_of(said, whose=name)
+
+
+def _durations(table: GroupTable | SourceTable, *names: str) -> dict[str, Any]:
+    """Fields that say how long, in seconds; None where nothing is said."""
+    return {name: None if (said := getattr(table, name)) is None else _seconds(said, name) for name in names}
+
+
+def _fields(table: SourceTable | SinkTable, *names: str) -> dict[str, Any]:
+    return {name: getattr(table, name) for name in names}
+
+
+def settings_of(config: Config) -> tuple[Settings, Limits]:
+    """The limits of the front and of the engine."""
+    limits = config.limits
+    for name in msgspec.structs.asdict(limits):
+        if getattr(limits, name) < 1:
+            raise InputError(f"The limit {name!r} must be at least 1. Got {getattr(limits, name)}.")
+    told = {name: getattr(limits, name) for name in ("rows_waiting", "body_bytes", "rows_in_request")}
+    front = Settings(**told, url=config.listen.url.rstrip("/"), peers=tuple(config.peers))
+    return front, Limits(entities=limits.entities, save_rows=limits.save_rows)
+
+
+def promql_of(table: SourceTable) -> PromQL:
+    """A PromQL source."""
+    step = _seconds(table.step or "15 s", "step")
+    told = _fields(table, "name", "url", "queries", "entity", "channel", "group", "headers")
+    backfill = WARM * step if table.backfill is None else _seconds(table.backfill, "backfill")
+    return PromQL(**told, step=step, offset=_seconds(table.offset, "offset"), backfill=backfill)
+
+
+def samples_of(table: SourceTable) -> Samples:
+    """Samples that are pushed; the grid is the model's period unless told."""
+    told = _fields(table, "name", "group", "entity", "match", "rename")
+    return Samples(**told, **_durations(table, "step", "lateness"))
+
+
+def _environment(variable: str, what: str) -> str:
+    if variable not in os.environ:
+        raise InputError(f"The {what} must be in the environment as {variable}. It is not.")
+    return os.environ[variable]
+
+
+def _broker(table: SourceTable | SinkTable) -> Broker:
+    """Where a broker of MQTT is, and who we are there."""
+    password = _environment(table.password_env, f"password of {table.name!r}") if table.password_env else ""
+    return Broker(**_fields(table, "host", "port", "user", "tls"), password=password)
+
+
+def groups_of(config: Config, *, say: Any = None) -> list[Group]:
+    """The groups with their models; a model that is not there is fitted on history, where the group says so."""
+    return [_group(config, table, say) for table in config.group]
+
+
+def _group(config: Config, table: GroupTable, say: Any) -> Group:
+    path = Path(table.model)
+    if not path.exists() and table.history is not None:
+        watch = fit_from_history(config, table)
+        watch.save(path)
+        if say is not None:
+            say(f"fitted {path.name} on {table.history} of history: {watch.calibration}")
+    else:
+        watch = Watch.load(path)
+    if table.budget is not None and watch.calibration.budget != table.budget:
+        watch = Watch.load(path, budget=table.budget)
+    told = _durations(table, "lateness", "silent_after", "retention", "refit")
+    return Group(table.name, watch, match=table.match, ignore_extra=table.ignore_extra, **told)
+
+
+def fit_from_history(config: Config, table: GroupTable) -> Watch:
+    """A watch fitted on what the group's PromQL source says of the past."""
+    source = next((one for one in config.source if one.kind == "promql" and one.group in ("", table.name)), None)
+    if source is None:
+        raise InputError(
+            f"The group {table.name!r} must have a model or a source of kind 'promql' to fit one from. It has neither."
+        )
+    found = promql_of(source).history(_seconds(table.history or "1 day", "history"))
+    detector = registry.resolve(table.detector or registry.DEFAULT)()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Watch(detector, budget=table.budget).fit(found if len(found) > 1 else found[0])
+
+
+def _secret(table: SinkTable) -> str:
+    if table.secret_env:
+        return _environment(table.secret_env, f"secret of sink {table.name!r}")
+    if table.secret_file:
+        path = Path(table.secret_file)
+        if not path.is_file():
+            raise InputError(
+                f"The secret of sink {table.name!r} must be in the file {str(path)!r}. There is no such file."
+            )
+        return path.read_text(encoding="utf-8").strip()
+    return ""
+
+
+def _together(table: SinkTable, usual: float) -> float:
+    return usual if table.together is None else _seconds(table.together, "together")
+
+
+def _kafka_of(table: SourceTable) -> KafkaSource:
+    told = _fields(table, "name", "brokers", "topic", "options")
+    every = _seconds(table.every, "every")
+    return KafkaSource(**told, group=table.consumers, shelf=table.handover, every=every)
+
+
+SINKS: dict[str, Callable[[SinkTable], Alertmanager | Sink]] = {
+    "alertmanager": lambda one: Alertmanager(one.name, one.url, every=_seconds(one.every, "every"), labels=one.labels),
+    "webhook": lambda one: Webhook(one.name, one.url, _secret(one), together=_together(one, 0.0)),
+    "apprise": lambda one: Apprise(one.name, one.urls or [one.url], together=_together(one, TOGETHER)),
+    "mqtt": lambda one: MqttSink(one.name, one.topic, _broker(one)),
+    "kafka": lambda one: KafkaSink(one.name, one.brokers, one.topic.replace("/", "."), options=one.options),
+}
+SOURCES: dict[str, Callable[[SourceTable], Part]] = {
+    "promql": promql_of,
+    "samples": samples_of,
+    "mqtt": lambda one: MqttSource(one.name, one.topic, samples_of(one), _broker(one)),
+    "kafka": _kafka_of,
+    "nats": lambda one: NatsSource(one.name, one.brokers, one.topic),
+}
+
+
+def _maker(kind: str, kinds: dict[str, T], what: str) -> T:
+    if kind not in kinds:
+        *first, last = kinds
+        raise InputError(f"The kind of a {what} must be {', '.join(first)} or {last}. Got {kind!r} instead.")
+    return kinds[kind]
+
+
+def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
+    """Sources and sinks, and the names of those that are told through the outbox."""
+    sinks = [_maker(table.kind, SINKS, "sink")(table) for table in config.sink]
+    outbox: list[Sink] = [sink for sink in sinks if not isinstance(sink, Alertmanager)]
+    parts: list[Part] = [sink for sink in sinks if isinstance(sink, Alertmanager)]
+    parts += [Outbox(outbox)] if outbox else []
+    parts += [_maker(table.kind, SOURCES, "source")(table) for table in config.source]
+    return parts, tuple(sink.name for sink in outbox)
+
+
+def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:
+    """Put a configuration in force; what changed, one sentence each.
+
+    Thresholds do not change so: a budget is changed by a proposal that somebody takes. A group that is gone goes on until the
+    next start.
+    """
+    settings, limits = settings_of(config)
+    parts, routes = parts_of(config)
+    groups = groups_of(config)
+    engine = service.engine
+    new = [group for group in groups if group.name not in engine.groups]
+    engine.add_groups(new)  # one may be refused: nothing has changed yet
+    said = [f"group {group.name} is new" for group in new]
+    for part in service.parts:
+        part.stop()
+    with engine.lock:
+        for group in groups:
+            known = engine.groups[group.name]
+            for name in LIVE:
+                if getattr(known, name) != getattr(group, name):
+                    setattr(known, name, getattr(group, name))
+                    said.append(f"group {group.name}: {name} is {getattr(group, name)} now")
+        engine.routes, engine.limits = routes, limits
+    settings.url = settings.url or service.settings.url
+    service.settings, service.parts = settings, list(parts)
+    for part in service.parts:
+        part.start(service)
+    tokens.reload()
+    return [*said, f"{len(parts)} sources and sinks began again"]
+
+
+def on_hangup(service: Service, tokens: Tokens, path: Path | None, say: Callable[[str], None]) -> None:
+    """Read the configuration (and the tokens) again at SIGHUP."""
+
+    def reload() -> None:
+        try:
+            if path is None:
+                tokens.reload()
+                say("tokens read again")
+                return
+            for sentence in apply(service, tokens, read_config(path)):
+                say(f"reload: {sentence}")
+        except TisatError as error:
+            say(f"reload: nothing has changed. {error}")
+
+    if hasattr(signal, "SIGHUP"):
+        with contextlib.suppress(ValueError):  # not the main thread: a test
+            signal.signal(
+                signal.SIGHUP, lambda *_: threading.Thread(target=reload, name="tisat-reload", daemon=True).start()
+            )

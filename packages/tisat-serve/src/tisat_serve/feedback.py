@@ -1,0 +1,322 @@
+"""What people say and decide: labels, proposals, maintenance windows, suppression rules. Every change has an author and a reason.
+
+Nothing here happens by itself. A label changes the ledger and what a proposal is made from; a proposal changes a threshold
+only when somebody takes it, and can be taken back; rules and windows hold messages back, never alarms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tisat.alarms.calibration import Calibration
+from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
+from tisat.errors import InputError, ParameterError
+from tisat_serve.alarm_log import within
+from tisat_serve.archive import briefs_of
+from tisat_serve.engine import ADOPT, LABEL, Engine
+from tisat_serve.refits import Refits
+from tisat_serve.row_encoding import ACCEPTED
+from tisat_serve.structs import Label, Pause, ProposalInfo, RuleInfo
+from tisat_serve.views import View
+
+WORDS = ("true", "false", "expected", "new normal", "unmarked")
+LONGEST_TEXT = 2000
+ENOUGH_FALSE = 3  # alarms marked false after which a recalibration is proposed
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The records of several entities as one, as :func:`tisat.alarms.episode_log.propose` looks at it."""
+
+    episodes: tuple[Episode, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, records: list[EpisodeRecord]) -> Pooled:
+        """One after the other: episodes keep their lengths."""
+        found = []
+        offset = 0
+        for record in records:
+            for one in record.episodes:
+                stop = record.rows if one.stop is None else one.stop
+                found.append(Episode(one.start + offset, max(stop, one.start) + offset, one.peak, one.label))
+            offset += max(record.rows, max((one.stop or 0 for one in record.episodes), default=0))
+        return cls(tuple(found), sum(record.rows for record in records))
+
+
+class People:
+    """What people can change.
+
+    Parameters
+    ----------
+    engine : Engine
+    view : View
+    """
+
+    def __init__(self, engine: Engine, view: View) -> None:
+        self.engine, self.view, self.store = engine, view, engine.store
+        self.refits = Refits(engine, view)
+
+    def _note(self, write: Any, author: str, what: str, reason: str) -> None:
+        write.execute("INSERT INTO journal VALUES (NULL, ?, ?, ?, ?)", (self.engine.clock(), author, what, reason))
+
+    # ------------------------------------------------------------------ labels
+
+    def label(self, alarm: str, word: str, *, author: str, reason: str = "") -> Label:
+        """Say what an alarm was: true, false, expected, new normal; or unmarked, to take it back."""
+        _check(word, "label", WORDS)
+        author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
+        found = self.store.read("SELECT entity, sort, document FROM alarms WHERE id = ?", (alarm,))
+        if not found:
+            raise InputError(f"The alarm of a label must be in the book. Got the id {alarm[:64]!r}, which is not.")
+        entity, sort, document = found[0]
+        with self.engine.lock:
+            with self.store.writing() as write:
+                at = self.engine.clock()
+                number = write.execute(
+                    "INSERT INTO labels VALUES (NULL, ?, ?, ?, ?, ?)", (alarm, word, author, reason, at)
+                ).lastrowid
+                self._note(write, author, f"label {alarm} {word}", reason)
+            if sort == "statistic" and entity in self.engine.cells:
+                said = "unlabelled" if word == "unmarked" else word
+                alarm_of = json.loads(document)
+                self.engine.command(entity, LABEL, int(alarm_of["raised"]), said, alarm_of.get("model", ""))
+        self.engine.tell({"what": "label", "alarm": alarm, "entity": entity, "label": word})
+        self._offer(entity)
+        return Label(int(number or 0), alarm, word, author, reason, at)
+
+    def _offer(self, entity: str) -> None:
+        """Propose by itself once enough alarms of an entity are marked false and no proposal waits; nothing changes by it."""
+        if entity not in self.engine.cells:
+            return
+        line = next(one for one in self.view.ledger().entities if one.name == entity)
+        waits = self.store.read("SELECT 1 FROM proposals WHERE entity = ? AND state = 'open'", (entity,))
+        if waits or not (line.false >= ENOUGH_FALSE or (line.false and line.over)):
+            return
+        try:
+            self.propose(
+                entity=entity, author="tisat", reason=f"{line.false} alarms marked false, {line.allowed:.2g} allowed"
+            )
+        except ParameterError:
+            return  # this calibration keeps no levels to start from
+
+    # ------------------------------------------------------------------ proposals
+
+    def propose(
+        self, *, entity: str = "", group: str = "", budget: str | None = None, author: str, reason: str = ""
+    ) -> ProposalInfo:
+        """Another threshold for one entity or a group, from what was seen and labelled, with its consequences."""
+        engine = self.engine
+        with engine.lock:
+            home = engine.group_of(engine.cell_of(entity).group if entity else group)
+            names = [entity] if entity else engine.names_of(home.name)
+            number = engine.cells[entity].calibration if entity else home.calibration
+            records = [self._record(name, home.watches[number].calibration) for name in names]
+            record: Any = records[0] if len(records) == 1 else Pooled.of(records)
+            made = propose(home.watches[number].calibration, record, budget=budget)
+        return self._lay(home.name, entity, self._consequences(made, entity, home.name), number, author, reason)
+
+    def refit(self, *, group: str = "", budget: str | None = None, author: str, reason: str = "") -> ProposalInfo:
+        """Another model for a group, fitted on what was kept and labelled, with its consequences. Nothing changes by it."""
+        author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
+        home = self.engine.group_of(group)
+        document = self.refits.make(home, budget=budget, author=author, reason=reason)
+        return self._lay(home.name, "", document, home.calibration, author, reason)
+
+    def _lay(
+        self, group: str, entity: str, document: dict[str, Any], before: int, author: str, reason: str
+    ) -> ProposalInfo:
+        with self.store.writing() as write:
+            proposal = write.execute(
+                "INSERT INTO proposals VALUES (NULL, ?, ?, ?, 'open', ?, ?, ?, NULL, NULL, ?)",
+                (group, entity or None, json.dumps(document), self.engine.clock(), _text(author, "author"), _text(reason, "reason", empty=True), before),
+            ).lastrowid  # fmt: skip
+            self._note(write, author, f"proposal {proposal}", reason)
+        self.engine.tell({"what": "proposal", "proposal": proposal, "entity": entity})
+        return self.view.proposal(int(proposal or 0))
+
+    def _record(self, name: str, calibration: Calibration) -> EpisodeRecord:
+        """What an entity's statistic did, with its labels; without the maintenance windows that are not to be learned from."""
+        engine = self.engine
+        pauses = [one for one in engine.policy.pauses if one["unlearned"] and fnmatch.fnmatchcase(name, one["pattern"])]
+        cell = engine.cells[name]
+        home = engine.groups[cell.group]
+        if not pauses:
+            return home.fleet_of(cell.calibration)[name].record
+        brief, _ = briefs_of(engine, name)
+        brief = brief.where(brief.status < ACCEPTED)
+        record = EpisodeRecord.beside(calibration)
+        for at, value in zip(brief.times.tolist(), brief.statistic.tolist(), strict=True):
+            record.update(float("nan") if any(within(one, at) for one in pauses) else value)
+        for alarm in self.view.alarms(entity=name, sort="statistic", limit=10_000):
+            if alarm.label != "unmarked":
+                row = int(np.searchsorted(brief.times, round(alarm.raised * 1e9) - 1000))
+                with contextlib.suppress(InputError):  # inside a window, or older than what is kept
+                    record.label(row, alarm.label)
+        return record
+
+    def _consequences(self, made: Proposal, entity: str, group: str) -> dict[str, Any]:
+        """What would have been, on the stored history."""
+        found = self.view.what_if(entity=entity, group=group, threshold=made.after.threshold)
+        return {
+            "threshold_before": made.before.threshold,
+            "threshold_after": made.after.threshold,
+            "budget": made.after.budget,
+            "sentences": [*made.words, *(f"On stored history: {line}" for line in found.sentences)],
+            "false_alarms": made.false_alarms,
+            "avoided": made.avoided,
+            "true_alarms": made.true_alarms,
+            "missed": max(made.missed, found.lost_true),
+            "unlabelled": made.unlabelled,
+            "rows": made.rows,
+            "seen": made.seen,
+            "calibration": made.after.to_json(),
+        }
+
+    def decide(self, number: int, *, take: bool, author: str, reason: str = "") -> ProposalInfo:
+        """Take a proposal or leave it."""
+        author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
+        proposal = self.view.proposal(number)
+        if proposal.state != "open":
+            raise InputError(f"The proposal must be open. Number {number} is {proposal.state}.")
+        document = json.loads(self.store.read("SELECT document FROM proposals WHERE id = ?", (number,))[0][0])
+        if take:
+            model = document.get("model", self._model_of(proposal))
+            return self._adopt(proposal, "taken", Calibration.from_json(document["calibration"]), model, author, reason)
+        self._state(number, "left", author, reason)
+        self.refits.forget(document.get("model", 0))
+        return self.view.proposal(number)
+
+    def revert(self, number: int, *, author: str, reason: str = "") -> ProposalInfo:
+        """Go back to the threshold before a proposal that was taken."""
+        proposal = self.view.proposal(number)
+        if proposal.state != "taken":
+            raise InputError(f"The proposal must have been taken. Number {number} is {proposal.state}.")
+        (before,) = self.store.read("SELECT before FROM proposals WHERE id = ?", (number,))[0]
+        text, model = self.store.read("SELECT document, model FROM calibrations WHERE id = ?", (before,))[0]
+        calibration = Calibration.from_json(json.loads(text))
+        if proposal.kind != "refit" and model != self._model_of(proposal):
+            raise InputError(
+                f"A threshold must belong to the model in force. That before proposal {number} is another model's; "
+                "go back to that model first."
+            )
+        return self._adopt(proposal, "reverted", calibration, model, _text(author, "author"), reason)
+
+    def _state(self, number: int, state: str, author: str, reason: str, calibration: int | None = None) -> None:
+        with self.store.writing() as write:
+            write.execute(
+                "UPDATE proposals SET state = ?, decided = ?, calibration = coalesce(?, calibration) WHERE id = ?",
+                (state, self.engine.clock(), calibration, number),
+            )
+            self._note(write, author, f"proposal {number} {state}", reason)
+
+    def _model_of(self, proposal: ProposalInfo) -> int:
+        """The model in force where a proposal speaks."""
+        home = self.engine.groups[proposal.group]
+        if proposal.entity is None or proposal.entity not in self.engine.cells:
+            return home.model
+        return home.model_of[self.engine.cells[proposal.entity].calibration]
+
+    def _adopt(
+        self, proposal: ProposalInfo, state: str, calibration: Calibration, model: int, author: str, reason: str
+    ) -> ProposalInfo:
+        """Put a calibration in force where a proposal speaks, which is in that state from then on."""
+        engine = self.engine
+        home = engine.groups[proposal.group]
+        with engine.lock:
+            engine._model(home, model)
+            with self.store.writing() as write:
+                kept = engine.add_calibration(
+                    write, proposal.group, proposal.entity, calibration, author, reason, model
+                )
+            home.watch_at(kept, calibration, model)
+            if proposal.entity is not None:
+                names = [proposal.entity]
+            else:  # where the model is another one, entities follow one by one: see Engine.move_on
+                home.force(kept)
+                names = [
+                    name
+                    for name in engine.names_of(home.name)
+                    if home.model_of[engine.cells[name].calibration] == model
+                ]
+            engine.commands([(name, ADOPT, kept) for name in names])
+            self._state(proposal.id, state, author, reason, kept)
+        engine.tell({"what": "threshold", "group": proposal.group, "entity": proposal.entity or ""})
+        return self.view.proposal(proposal.id)
+
+    # ------------------------------------------------------------------ maintenance windows and suppression rules
+
+    def pause(
+        self, pattern: str, start: float, stop: float, *, author: str, reason: str = "", silent: bool = True, unlearned: bool = True, every: float | None = None
+    ) -> Pause:  # fmt: skip
+        """A maintenance window for the entities of a pattern: do not send, do not learn; repeated ``every`` so many seconds."""
+        if not -9e9 < start < stop < 9e9 or (every is not None and not stop - start <= every < 9e9):
+            raise InputError(
+                "A maintenance window must start before it stops, and must not be longer than its repetition. "
+                f"Got {start:.15g} to {stop:.15g}{'' if every is None else f', every {every:g} seconds'}."
+            )
+        values = (_text(pattern, "pattern"), int(start * 1e9), int(stop * 1e9), every, silent, unlearned)
+        number = self._add("pauses", values, "maintenance window", author, reason)
+        return next(one for one in self.view.pauses() if one.id == number)
+
+    def rule(
+        self, pattern: str, *, channel: str = "*", direction: str = "both", least: float | None = None, least_relative: float | None = None, author: str, reason: str = ""
+    ) -> RuleInfo:  # fmt: skip
+        """Hold messages back of alarms that move the wrong way or too little; the alarms stay visible."""
+        _check(direction, "direction", ("both", "up", "down"))
+        for name, value in (("least", least), ("least_relative", least_relative)):
+            if value is not None and not 0 <= value < 1e300:
+                raise InputError(f"The {name!r} of a rule must be a number of at least 0. Got {value!r} instead.")
+        if direction == "both" and least is None and least_relative is None:
+            raise InputError("A rule must say a direction, 'least' or 'least_relative'. Got none of them.")
+        values = (_text(pattern, "pattern"), _text(channel, "channel"), direction, least, least_relative)
+        number = self._add("rules", values, "rule", author, reason)
+        return next(one for one in self.view.rules() if one.id == number)
+
+    def _add(self, table: str, values: tuple[Any, ...], what: str, author: str, reason: str) -> int:
+        """Put a maintenance window or a suppression rule in force; its number."""
+        row = (*values, _text(author, "author"), _text(reason, "reason", empty=True), self.engine.clock())
+        with self.store.writing() as write:
+            query = f"INSERT INTO {table} VALUES (NULL, {', '.join('?' * len(row))}, NULL)"
+            number = int(write.execute(query, row).lastrowid or 0)
+            self._note(write, author, f"{what} {number}", reason)
+        self.engine.reload_policy()
+        return number
+
+    def end(self, what: str, number: int, *, author: str, reason: str = "") -> bool:
+        """End a maintenance window (``pauses``) or a suppression rule (``rules``)."""
+        _check(what, "what", ("pauses", "rules"))
+        with self.store.writing() as write:
+            done = write.execute(
+                f"UPDATE {what} SET ended = ? WHERE id = ? AND ended IS NULL", (self.engine.clock(), number)
+            ).rowcount
+            if not done:
+                raise InputError(f"The number must be there among {what} in force. Got {number}, which is not.")
+            self._note(write, _text(author, "author"), f"end {what} {number}", reason)
+        self.engine.reload_policy()
+        return True
+
+
+def _check(value: str, name: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"The {name} must be one of {', '.join(choices)}. Got {str(value)[:60]!r} instead.")
+
+
+def _text(value: str, name: str, *, empty: bool = False) -> str:
+    """Text a person gave: of reasonable length, without control characters."""
+    said = value.strip()
+    if (
+        (not said and not empty)
+        or len(said) > LONGEST_TEXT
+        or any(ord(sign) < 32 and sign not in "\n\t" for sign in said)
+    ):
+        raise InputError(
+            f"The {name} must be text of {0 if empty else 1} to {LONGEST_TEXT} characters. Got {said[:40]!r} instead."
+        )
+    return said

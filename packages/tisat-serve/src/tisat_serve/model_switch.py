@@ -1,0 +1,55 @@
+"""One model follows another for an entity: the new monitor begins with the last rows that were kept, alarms are handed over in the book.
+
+What a monitor of the new model knows of the past is the last rows of the entity's history, so it comes out the same
+wherever this happens again after a kill.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tisat.watch.monitor import Monitor
+from tisat_serve.alarm_log import Event, statistical
+from tisat_serve.archive import rows_of
+from tisat_serve.row_encoding import ACCEPTED
+
+if TYPE_CHECKING:
+    from tisat_serve.engine import Engine
+    from tisat_serve.entity_state import Cell
+    from tisat_serve.group import Group
+
+WARM = 300  # rows at least that a new monitor is shown
+
+
+def succeed(engine: Engine, cell: Cell, group: Group, calibration: int) -> list[Event]:
+    """Put a monitor of another model in an entity's place; what is to be written into the book.
+
+    Its rows must be in the history already (:meth:`tisat_serve.persistence.Keeper._save`).
+    """
+    before = group.fleet_of(cell.calibration)
+    old = before.monitors.pop(cell.name)
+    watch = group.watches[calibration]
+    wanted = max(WARM, 3 * int(getattr(watch.detector, "window", 0) or 0))
+    found = engine.store.read("SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200", (cell.id,))
+    rows = 0
+    start = cell.newest
+    for count, first in found:
+        rows, start = rows + count, min(first, start)
+        if rows >= wanted:
+            break
+    brief, body = rows_of(engine, cell.name, start)
+    taken = brief.status < ACCEPTED
+    times = brief.times[taken].tolist()
+    new = Monitor(watch, name=cell.name)
+    new.extend(list(body.values[taken]), [cell.moment(at) for at in times])
+    group.fleet_of(calibration).monitors[cell.name] = new
+    events = []
+    at = times[-1] if times else 0
+    if old.alarm is not None:  # whoever was told that it is on is told that it is over
+        over = replace(old.alarm, cleared=old.rows, cleared_time=old.stamp)
+        events.append(statistical(over, group.print_of(cell.calibration), group.name, cell.seq, at))
+    if new.alarm is not None:
+        event = statistical(new.alarm, group.print_of(calibration), group.name, cell.seq, at)
+        events.append(replace(event, what="raised"))  # nobody was told of it yet, whatever has joined it
+    return events

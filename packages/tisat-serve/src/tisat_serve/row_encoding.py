@@ -1,0 +1,111 @@
+"""Bytes for arrays: what the store keeps of rows, verdicts and states. This module knows no database and no monitor."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tisat.utils.types import Array, Flags, Integers
+
+STATUSES = ("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused")
+CODES = {status: code for code, status in enumerate(STATUSES)}
+ACCEPTED = 3  # codes below it are rows that were taken in
+_HEAD = 8  # bytes that say how long the unpacked content is
+LARGEST = 1 << 30  # bytes: nothing we pack is larger
+
+
+def squeeze(content: bytes) -> bytes:
+    """Compressed, with the length in front."""
+    packed: bytes = pa.compress(content, codec="zstd", asbytes=True) if content else b""
+    return len(content).to_bytes(_HEAD, "little") + packed
+
+
+def unsqueeze(content: bytes) -> bytes:
+    """Back from :func:`squeeze`; refuses a length beyond all reason."""
+    size = int.from_bytes(content[:_HEAD], "little")
+    if not 0 <= size <= LARGEST:
+        raise ValueError("a packed content must say a length that can be")
+    unpacked: bytes = (
+        pa.decompress(content[_HEAD:], decompressed_size=size, codec="zstd", asbytes=True) if size else b""
+    )
+    return unpacked
+
+
+class Brief(NamedTuple):
+    """What is looked at often, of consecutive rows of one entity."""
+
+    times: Integers  # (n,) nanoseconds
+    statistic: Array  # (n,) NaN where there is none
+    status: npt.NDArray[np.uint8]  # (n,) codes of STATUSES
+    active: npt.NDArray[np.uint8]  # (n,) the alarm is on
+
+    def where(self, mask: Flags) -> Brief:
+        """Some of the rows."""
+        return Brief(self.times[mask], self.statistic[mask], self.status[mask], self.active[mask])
+
+
+class Body(NamedTuple):
+    """The rest of them."""
+
+    values: Array  # (n, C) as they came
+    score: Array  # (n,)
+    evidence: Array  # (n,)
+    row: Integers  # (n,) number of the row, -1 where it was left out
+    seq: Integers  # (n,) place in the log
+
+    def where(self, mask: Flags) -> Body:
+        """Some of the rows."""
+        return Body(self.values[mask], self.score[mask], self.evidence[mask], self.row[mask], self.seq[mask])
+
+
+def pack_brief(brief: Brief) -> bytes:
+    """Its arrays one after the other: 18 bytes a row, read without copying."""
+    return b"".join(array.tobytes() for array in brief)
+
+
+def unpack_brief(content: bytes, rows: int) -> Brief:
+    """Back from :func:`pack_brief`."""
+    if len(content) != 18 * rows:
+        raise ValueError("a piece of history must have the length its rows need")
+    return Brief(
+        np.frombuffer(content, np.int64, rows, 0),
+        np.frombuffer(content, np.float64, rows, 8 * rows),
+        np.frombuffer(content, np.uint8, rows, 16 * rows),
+        np.frombuffer(content, np.uint8, rows, 17 * rows),
+    )
+
+
+def _shuffled(values: Array) -> bytes:
+    """The bytes of numbers, first bytes first, channel by channel: like stands beside like and compresses."""
+    return np.ascontiguousarray(values.T).view(np.uint8).reshape(-1, 8).T.tobytes()
+
+
+def pack_body(body: Body) -> bytes:
+    """Its arrays, shuffled and compressed."""
+    rest = b"".join(_shuffled(np.asarray(array).view(np.float64)) for array in body[1:])
+    return squeeze(_shuffled(body.values) + rest)
+
+
+def unpack_body(content: bytes, rows: int) -> Body:
+    """Back from :func:`pack_body`."""
+    plain = unsqueeze(content)
+    if rows <= 0 or len(plain) % (8 * rows) or len(plain) < 40 * rows:
+        raise ValueError("a piece of history must have the length its rows need")
+    channels = len(plain) // (8 * rows) - 4
+    cut = 8 * rows * channels
+    values = np.frombuffer(plain, np.uint8, cut).reshape(8, -1).T.copy().view(np.float64).reshape(channels, rows).T
+    parts = [
+        np.frombuffer(plain, np.uint8, 8 * rows, cut + 8 * rows * k).reshape(8, -1).T.copy().reshape(-1)
+        for k in range(4)
+    ]
+    return Body(
+        values, parts[0].view(np.float64), parts[1].view(np.float64), parts[2].view(np.int64), parts[3].view(np.int64)
+    )
+
+
+def joined(parts: list[Any]) -> Any:
+    """Named tuples of arrays, one after the other, as one."""
+    return type(parts[0])(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))

@@ -1,0 +1,130 @@
+"""From a model and a folder to a listening service, and back down in order."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tisat.errors import InputError
+from tisat_serve import console
+from tisat_serve.engine import Engine
+from tisat_serve.group import Group
+from tisat_serve.persistence import Limits
+from tisat_serve.security import Tokens
+from tisat_serve.service import Part, Service, Settings
+from tisat_serve.shards import Shard
+from tisat_serve.sources import push
+from tisat_serve.store import Store
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_listening(host: str, tokens: Tokens) -> None:
+    """Refuse to listen to others where nobody needs a token."""
+    if not is_loopback(host) and not tokens:
+        raise InputError(
+            f"Without a token the service must listen on this machine alone. Got --host {host}; make one first: tisat serve token --data DIR --name NAME --scope admin."
+        )
+
+
+def few_arenas() -> None:
+    """Let threads share two heaps of the C library instead of eight for each core: 10 MB less, and no slower here."""
+    with contextlib.suppress(OSError, AttributeError):  # another C library has other ways
+        ctypes.CDLL(None).mallopt(-8, 2)  # M_ARENA_MAX
+
+
+@contextlib.contextmanager
+def running(
+    folder: Path,
+    groups: Sequence[Group],
+    *,
+    settings: Settings | None = None,
+    limits: Limits | None = None,
+    parts: Sequence[Part] = (),
+    routes: tuple[str, ...] = (),
+    shard: Shard | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Iterator[Service]:
+    """A service on a folder, started; stopped and saved at the end."""
+    few_arenas()
+    with Store(folder) as store:
+        engine = Engine(store, groups, limits=limits, routes=routes)
+        if shard is not None:
+            shard.settle(engine)
+        service = Service(engine, settings, parts=parts)
+        service.say = say or service.say
+        service.start()
+        try:
+            yield service
+        finally:
+            service.stop()
+
+
+def more_routes(service: Service) -> list[Any]:
+    """The addresses others push samples to, and the console."""
+    return [*push.routes(service), *console.routes(service)]
+
+
+def listen(
+    app: Any,
+    *,
+    host: str,
+    port: int,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    ready: Callable[[str], None],
+) -> None:
+    """Answer requests until the process is told to end; ``ready`` gets the address."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=3,
+        timeout_keep_alive=30,
+        limit_concurrency=1000,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)  # those who come before we are there wait
+    except OSError as error:
+        listener.close()
+        raise InputError(
+            f"The address {host}:{port} must be free. It is not: {error.strerror}. Give another --port."
+        ) from None
+    server = uvicorn.Server(config)
+    ours: Any = contextlib.nullcontext
+    server.capture_signals = ours  # type: ignore[method-assign]  # its own would end us before all is saved
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    name = f"[{host}]" if ":" in host else host
+    ready(f"{'https' if certificate else 'http'}://{name}:{listener.getsockname()[1]}")
+    server.run(sockets=[listener])

@@ -1,0 +1,113 @@
+"""Alertmanager, API v2: every alarm that is on is told again and again, with an end a little ahead; a cleared one is told resolved.
+
+Clients must re-send: Alertmanager forgets what nobody repeats. So there is nothing to keep here; after a restart the book says
+what is on.
+"""
+
+from __future__ import annotations
+
+import time as clocks
+from typing import Any, ClassVar
+
+import msgspec
+
+from tisat_serve.http_client import ask, check_address
+from tisat_serve.sinks.message import say_moment
+from tisat_serve.structs import AlarmInfo
+from tisat_serve.worker import ListeningPart
+
+TIMEOUT = 10.0
+OLD = 30 * 86400.0  # a start further back than this is told as when it was noticed
+RESOLVED = 900.0  # seconds for which a cleared alarm is still told resolved
+
+
+class Alertmanager(ListeningPart):
+    """A :class:`tisat_serve.service.Part` that tells Alertmanager.
+
+    Parameters
+    ----------
+    name : str
+    url : str
+        Such as ``http://127.0.0.1:9093``.
+    every : float
+        Seconds between two tellings; a new alarm is told at once.
+    labels : dict
+        Added to every alert.
+    """
+
+    patience: ClassVar[float] = TIMEOUT + 5.0
+
+    def __init__(self, name: str, url: str, *, every: float = 60.0, labels: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.url = check_address(url, "The url of Alertmanager")
+        self.name, self.every, self.labels = name, every, dict(labels or {})
+        self.sent = self.failed = 0
+        self._told: dict[str, float] = {}  # alarms told as on, and resolved ones with when they were
+
+    def report(self) -> dict[str, float]:
+        """Tellings that went well and that did not."""
+        return {"sent": self.sent, "failed": self.failed}
+
+    def _run(self) -> None:
+        while not self._end.is_set():
+            self._wake.clear()
+            wait = self.every
+            try:
+                self.tell()
+                self.error = ""
+            except Exception as error:  # whatever a stranger's server does: in a moment again
+                self.failed += 1
+                self._trouble(f"the alarms could not be told to {self.url}: {type(error).__name__}: {str(error)[:300]}")
+                wait = min(5.0, self.every)
+            self._wake.wait(wait)
+            self._end.wait(0.05)  # what happens together is told together
+
+    def tell(self) -> None:
+        """Say how things stand."""
+        view, now = self._service.view, clocks.time()
+        on = view.alarms(active=True, suppressed=False, limit=10_000)
+        off = [
+            one
+            for one in view.alarms(active=False, suppressed=False, limit=500)
+            if one.id in self._told or now - (one.cleared or 0.0) < RESOLVED
+        ]
+        alerts = [self._alert(one, now) for one in on + off]
+        if alerts:
+            body = msgspec.json.encode(alerts)
+            ask(f"{self.url}/api/v2/alerts", {"Content-Type": "application/json"}, body, timeout=TIMEOUT)
+            self.sent += 1
+        self._told = {one.id: now for one in on}
+
+    def _alert(self, one: AlarmInfo, now: float) -> dict[str, Any]:
+        cell = self._service.engine.cells.get(one.entity)
+        dated = one.sort == "silence" or cell is None or cell.dates
+        begin = one.raised if dated and now - OLD < one.raised <= now else now
+        end = now + 3 * self.every
+        if one.cleared is not None:
+            end = min(one.cleared, now) if dated and one.cleared > begin else now
+        labels = {
+            "alertname": {"statistic": "TisatAlarm", "silence": "TisatSilent", "channel": "TisatChannelSilent"}[
+                one.sort
+            ],
+            "entity": one.entity,
+            "group": one.group,
+            "kind": one.kind,
+            "channel": one.channels[0] if one.channels else "",  # to group by: what began together has it in common
+            "alarm": one.id,
+            **self.labels,
+        }
+        annotations = {
+            "summary": f"{one.entity}: {one.kind or 'alarm'}",
+            "why": one.why,
+            "onset": say_moment(one.onset) if dated else f"{one.onset:g}",
+            "channels": ", ".join(one.channels),
+            "ratio": f"{one.ratio:.2f}",
+            "budget": one.budget,
+        }
+        return {
+            "labels": {key: value for key, value in labels.items() if value},
+            "annotations": {key: value for key, value in annotations.items() if value},
+            "startsAt": say_moment(begin),
+            "endsAt": say_moment(max(end, begin + 0.001)),
+            "generatorURL": f"{self._service.settings.url}/alarm/{one.id}",
+        }

@@ -1,0 +1,89 @@
+"""What is told about an alarm: the same words for every sink."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import msgspec
+
+from tisat_serve.structs import AlarmPage
+from tisat_serve.views import View
+
+
+class Message(msgspec.Struct):
+    """An alarm raised, joined by further channels, or cleared, for people and machines outside."""
+
+    event: str  # raised, joined or cleared
+    key: str  # the same message sent twice has the same key
+    id: str
+    entity: str
+    group: str
+    sort: str
+    kind: str
+    raised: str
+    onset: str
+    cleared: str | None
+    ratio: float
+    threshold: float
+    budget: str
+    why: str
+    reasons: list[dict[str, Any]]
+    shares: dict[str, float]
+    url: str
+    title: str
+    text: str
+    alarms: list[dict[str, str]] = []  # where several began together: each with its id, entity, kind, why and url
+
+
+def say_moment(seconds: float) -> str:
+    """A time as others read it: ISO 8601 in UTC.
+
+    Examples
+    --------
+    >>> say_moment(1770000000.0)
+    '2026-02-02T02:40:00.000Z'
+    """
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def message_of(view: View, alarm: str, event: str, base: str) -> Message:
+    """The message about an alarm as the book has it."""
+    page: AlarmPage = view.alarm(alarm)
+    one = page.alarm
+    ending = {"cleared": "is over", "joined": "alarm, joined by further channels"}.get(event, "alarm")
+    moments = {at: getattr(one, at) for at in ("raised", "onset", "cleared")}
+    told = {
+        **{at: None if moment is None else say_moment(moment) for at, moment in moments.items()},
+        "event": event,
+        "key": f"{alarm}:{event}" + (f":{len(page.further)}" if event == "joined" else ""),
+        "threshold": page.threshold,
+        "reasons": msgspec.to_builtins(page.reasons),
+        "shares": dict(list(page.shares.items())[:10]),
+        "url": f"{base}/alarm/{alarm}",
+        "title": f"{one.entity}: {one.kind or one.sort} {ending}",
+        "text": " ".join(page.sentences),
+    }
+    return msgspec.convert({**msgspec.structs.asdict(one), **told}, Message)
+
+
+NAMED = 4  # entities that a title names
+
+
+def message_of_all(view: View, alarms: list[str], event: str, base: str) -> Message:
+    """One message about alarms that began together; that of the first where it is alone."""
+    each = [message_of(view, alarm, event, base) for alarm in alarms]
+    first = each[0]
+    if len(each) == 1:
+        return first
+    names = list(dict.fromkeys(one.entity for one in each))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    kinds = list(dict.fromkeys(one.kind or one.sort for one in each))
+    return msgspec.structs.replace(
+        first,
+        key=f"{first.id}:{event}:{len(each)}",
+        title=f"{len(names)} entities together: {', '.join(kinds)} {'is over' if event == 'cleared' else 'alarm'} on {', '.join(names[:NAMED])}{more}",
+        text="\n".join(f"{one.entity}: {one.text} {one.url}" for one in each),
+        alarms=[{"id": one.id, "entity": one.entity, "kind": one.kind, "why": one.why, "url": one.url} for one in each],
+    )

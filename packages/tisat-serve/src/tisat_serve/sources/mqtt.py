@@ -1,0 +1,154 @@
+"""MQTT: rows or samples in by topic, alarms out as retained messages.
+
+In: a topic pattern such as ``plant/{entity}/{channel}`` with a number (or ``{"value": 1.5, "time": ...}``) as message, or ``plant/{entity}``
+with an object by channel. A message is acknowledged (QoS 1) after it is on the disk; the session outlives the connection, so the broker
+keeps what comes while we are away.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time as clocks
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tisat.errors import InputError, TisatError
+from tisat.io.timestamps import Moment, read_time
+from tisat.utils.extras import require
+from tisat_serve.service import Service
+from tisat_serve.sinks.message import Message
+from tisat_serve.sources.samples import Sample, Samples
+from tisat_serve.structs import Row
+
+
+@dataclass(frozen=True)
+class Broker:
+    """Where a broker is, and who we are there."""
+
+    host: str
+    port: int
+    user: str = ""
+    password: str = ""
+    tls: bool = False
+
+    def connect(self, name: str, *, keep: bool) -> Any:
+        """A client that connects in the background and again after every loss; the broker may keep what comes in between."""
+        require("paho.mqtt.client", whose="MQTT")
+        import paho.mqtt.client as paho
+
+        client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=f"tisat-{name}", clean_session=not keep)
+        if self.user:
+            client.username_pw_set(self.user, self.password)
+        if self.tls:
+            client.tls_set()
+        client.reconnect_delay_set(1, 30)
+        client.connect_async(self.host, self.port, keepalive=30)
+        return client
+
+
+def pattern_of(topic: str) -> tuple[str, re.Pattern[str]]:
+    """What to subscribe to, and how to read a topic.
+
+    Examples
+    --------
+    >>> subscription, read = pattern_of("plant/{entity}/{channel}")
+    >>> subscription, read.fullmatch("plant/p1/temp").groupdict()
+    ('plant/+/+', {'entity': 'p1', 'channel': 'temp'})
+    """
+    if "{entity}" not in topic or "#" in topic:
+        raise InputError(
+            f"The topic of an MQTT source must hold {{entity}}, and perhaps {{channel}}. Got {topic[:80]!r} instead."
+        )
+    parts = re.split(r"(\{entity\}|\{channel\}|\+)", topic)
+    shapes = {"{entity}": r"(?P<entity>[^/]+)", "{channel}": r"(?P<channel>[^/]+)", "+": r"[^/]+"}
+    read = "".join(shapes.get(part, re.escape(part)) for part in parts)
+    return "".join("+" if part in shapes else part for part in parts), re.compile(read)
+
+
+class MqttSource:
+    """A :class:`tisat_serve.service.Part` that subscribes."""
+
+    def __init__(self, name: str, topic: str, samples: Samples, broker: Broker) -> None:
+        self.name = name
+        self._subscription, self._read = pattern_of(topic)
+        self._samples = samples
+        self._client = broker.connect(name, keep=True)
+        self.messages = self.refused = 0
+        self._where = f"{broker.host}:{broker.port}"
+
+    @property
+    def error(self) -> str:
+        """Whether the broker is there."""
+        return "" if self._client.is_connected() else f"no connection to the broker at {self._where}"
+
+    def start(self, service: Service) -> None:
+        """Begin."""
+        self._service = service
+        self._samples.start(service)
+        self._client.on_connect = lambda client, *_: client.subscribe(self._subscription, qos=1)
+        self._client.on_message = self._message
+        self._client.loop_start()
+
+    def stop(self) -> None:
+        """End; the broker keeps what comes."""
+        self._client.disconnect()
+        self._client.loop_stop()
+        self._samples.stop()
+
+    def report(self) -> dict[str, float]:
+        """Messages taken and refused."""
+        return {"messages": self.messages, "refused": self.refused, "connected": float(self._client.is_connected())}
+
+    def _message(self, _client: Any, _data: Any, message: Any) -> None:
+        found = self._read.fullmatch(message.topic)
+        if found is None:
+            return
+        while True:
+            try:
+                self._take(found.groupdict(), bytes(message.payload))
+                self.messages += 1
+                return
+            except (msgspec.DecodeError, InputError, ValueError, TypeError, OverflowError, RecursionError):
+                self.refused += 1
+                return
+            except TisatError:
+                clocks.sleep(0.5)  # busy or full: not acknowledged until it is on the disk
+
+    def _take(self, names: dict[str, str], payload: bytes) -> None:
+        value = msgspec.json.decode(payload)
+        channel = names.get("channel")
+        if channel is None:
+            if not isinstance(value, dict):
+                raise ValueError("an object by channel")
+            at = value.pop("time", None)
+            row = msgspec.convert({"entity": names["entity"], "values": value, "time": at}, Row)
+            self._service.ingest([row])
+            return
+        pair = value if isinstance(value, dict) else {"value": value}
+        number, at = float(pair.get("value", math.nan)), pair.get("time")
+        moment = Moment(dates=True, value=int(clocks.time() * 1e9)) if at is None else read_time(at)
+        nanoseconds = int(moment.value) if moment.dates else round(moment.value * 1e9)
+        if math.isfinite(number):
+            self._samples.take(
+                [Sample(names["entity"], self._samples.rename.get(channel, channel), nanoseconds, number)]
+            )
+
+
+class MqttSink:
+    """Alarms as retained messages on ``topic/{entity}``; told through the outbox."""
+
+    def __init__(self, name: str, topic: str, broker: Broker) -> None:
+        self.name, self._topic = name, topic.rstrip("/")
+        self._client = broker.connect(f"{name}-out", keep=False)
+        self._client.loop_start()
+
+    def send(self, message: Message) -> None:
+        """See :class:`tisat_serve.sinks.outbox.Sink`."""
+        entity = re.sub(r"[/+#]", "_", message.entity)
+        told = self._client.publish(f"{self._topic}/{entity}", msgspec.json.encode(message), qos=1, retain=True)
+        told.wait_for_publish(10.0)
+        if not told.is_published():
+            raise OSError("the broker did not take it")

@@ -1,0 +1,220 @@
+"""One SQLite file that holds everything: the log of rows, states, history, alarms, what people said, what is to be sent.
+
+One connection writes, in transactions that end on the disk (write-ahead log, ``synchronous=FULL``); any number read.
+This module knows tables, not monitors and not the network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tisat.errors import InputError, TisatError
+from tisat.utils.locking import locked
+
+FILE = "tisat-serve.db"
+VERSION = 3  # of the tables
+STEPS = {  # from a version to the next one
+    1: """
+    CREATE TABLE models (
+      id INTEGER PRIMARY KEY, grp TEXT NOT NULL, print TEXT NOT NULL, body BLOB NOT NULL, at REAL NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL
+    );
+    ALTER TABLE calibrations ADD COLUMN model INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE history ADD COLUMN model INTEGER NOT NULL DEFAULT 0;
+    """,
+    2: """
+    CREATE TABLE marks (source TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, PRIMARY KEY (source, partition));
+    CREATE TABLE owners (entity TEXT PRIMARY KEY, source TEXT NOT NULL, partition INTEGER NOT NULL);
+    """,
+}
+
+
+class StoreFullError(TisatError, OSError):
+    """The disk (or the limit set on the file) is full: nothing more can be kept until there is room."""
+
+
+@dataclass
+class Mark:
+    """How far a source was read, and which entities came with which part of it; written in the transaction of the rows."""
+
+    source: str
+    next: dict[int, int]  # by partition: the offset of the next message
+    owners: dict[str, int]  # entities that were not known to be of a partition yet
+
+    def write(self, write: Any) -> None:
+        """See above."""
+        write.executemany(
+            "INSERT INTO marks VALUES (?, ?, ?) ON CONFLICT (source, partition) DO UPDATE SET next = excluded.next",
+            [(self.source, partition, offset) for partition, offset in self.next.items()],
+        )
+        write.executemany(
+            "INSERT OR REPLACE INTO owners VALUES (?, ?, ?)",
+            [(entity, self.source, partition) for entity, partition in self.owners.items()],
+        )
+
+
+class Store:
+    """The file of one service.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is not there. One service at a time holds it.
+    beside : bool
+        A small change beside a running service, such as a token.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
+    ...     with store.writing() as write:
+    ...         _ = write.execute("INSERT INTO journal VALUES (NULL, 0, 'me', 'looked', '')")
+    ...     store.read("SELECT author, what FROM journal")
+    [('me', 'looked')]
+    """
+
+    def __init__(self, folder: str | Path, *, beside: bool = False) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        refusal = InputError(f"The folder {str(folder)!r} must have one tisat serve at a time. Another one holds it.")
+        self._held = contextlib.ExitStack()
+        if not beside:
+            self._held.enter_context(locked(self.folder / "lock", refusal))
+        self.path = self.folder / FILE
+        self.lock = threading.RLock()  # of the writing connection
+        try:
+            self._writer = self._connect()
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            self._held.close()
+            raise InputError(
+                f"The file {str(self.path)!r} must be a store of tisat serve. It cannot be read: {error}. "
+                "Put a backup in its place with tisat serve restore."
+            ) from None
+        except BaseException:
+            self._held.close()
+            raise
+        self._readers = threading.local()
+        self._open: list[sqlite3.Connection] = []
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA busy_timeout=30000")
+        return connection
+
+    def _prepare(self) -> None:
+        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        if not 0 <= version <= VERSION:
+            raise InputError(
+                f"The file {str(self.path)!r} must be of version {VERSION} at most. Got {version}: it belongs to another tisat; install that one."
+            )
+        if version == 0:
+            self._writer.executescript(files("tisat_serve").joinpath("schema.sql").read_text(encoding="utf-8"))
+            self._writer.execute(f"PRAGMA user_version={VERSION}")
+            os.chmod(self.path, 0o600)  # tokens' hashes and everybody's rows are in it
+        for step in range(version, VERSION) if version else ():
+            self._writer.executescript(f"BEGIN;{STEPS[step]}PRAGMA user_version={step + 1};COMMIT;")
+
+    # ------------------------------------------------------------------ writing
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: on the disk when it ends, or nothing has happened."""
+        with self.lock:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                with contextlib.suppress(sqlite3.Error):
+                    if self._writer.in_transaction:
+                        self._writer.execute("ROLLBACK")
+                if is_full(error):
+                    raise StoreFullError(
+                        f"The disk of {str(self.folder)!r} must have room. It is full: rows are refused until there is."
+                    ) from None
+                raise
+
+    # ------------------------------------------------------------------ reading
+
+    def reader(self) -> sqlite3.Connection:
+        """A connection of this thread that only reads."""
+        connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only=1")
+            self._readers.connection = connection
+            self._open.append(connection)
+        return connection
+
+    def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        return self.reader().execute(query, values).fetchall()
+
+    def records(self, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """The rows of a query, each by name."""
+        cursor = self.reader().execute(query, values)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def meta(self, key: str) -> str:
+        """A value kept under a name; empty where there is none."""
+        found = self.read("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else ""
+
+    @property
+    def bytes(self) -> int:
+        """Size of the file and of its write-ahead log."""
+        paths = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(path.stat().st_size for path in paths if path.exists())
+
+    def close(self) -> None:
+        """Close every connection and let the folder go."""
+        for connection in self._open:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+        with contextlib.suppress(sqlite3.Error):
+            self._writer.close()
+        self._held.close()
+
+
+def file_in(folder: Path) -> Path:
+    """The file of a store that must be there."""
+    if not (folder / FILE).is_file():
+        raise InputError(f"The folder {str(folder)!r} must hold a store of tisat serve. It does not.")
+    return folder / FILE
+
+
+@contextlib.contextmanager
+def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
+    """A connection beside those of a service, only to read unless told; a file that cannot be opened is a sentence."""
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode={mode}", uri=True)
+    except sqlite3.Error as error:
+        raise InputError(f"The file {str(path)!r} must be readable. It is not: {error}.") from None
+    with contextlib.closing(connection):
+        yield connection
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error says that there is no room left."""
+    return isinstance(error, sqlite3.OperationalError) and getattr(error, "sqlite_errorname", "") in (
+        "SQLITE_FULL",
+        "SQLITE_IOERR_WRITE",
+    )

@@ -1,0 +1,261 @@
+"""What can be asked of a running service, without changing anything: the one side a console, a script and the HTTP interface use.
+
+Times are seconds since 1970 (or on an entity's own clock). Everything comes back as the types of :mod:`tisat_serve.structs`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from tisat.alarms.alarms import say_time
+from tisat.errors import InputError
+from tisat_serve import heatmap as heat
+from tisat_serve import history_chart as stretch
+from tisat_serve import ledger, structs, whatif
+from tisat_serve.archive import nanoseconds
+from tisat_serve.engine import Engine
+from tisat_serve.entity_state import Cell
+
+_ALARMS = (
+    "SELECT alarms.*, coalesce((SELECT word FROM labels WHERE labels.alarm = alarms.id ORDER BY labels.id DESC LIMIT 1), 'unmarked') "
+    "AS label FROM alarms"
+)
+NS = 1e-9
+COUNTS = ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")  # of a proposal
+
+
+class View:
+    """The read side.
+
+    Parameters
+    ----------
+    engine : Engine
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.store = engine.store
+
+    # ------------------------------------------------------------------ entities
+
+    def entities(self, *, search: str = "", status: str = "") -> list[structs.EntityInfo]:
+        """All entities, the highest ratio first; those whose name holds ``search`` and that are in ``status``."""
+        engine = self.engine
+        open_alarms = dict(
+            self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'")
+        )
+        with engine.lock:
+            found = [
+                self._entity(cell, open_alarms) for cell in engine.cells.values() if search.lower() in cell.name.lower()
+            ]
+        found = [one for one in found if not status or one.status == status]
+        return sorted(found, key=lambda one: (-(one.ratio or 0.0), one.name))
+
+    def entity(self, name: str) -> structs.EntityInfo:
+        """One entity."""
+        cell = self.engine.cell_of(name)
+        found = self.store.read(
+            "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'", (name,)
+        )
+        with self.engine.lock:
+            return self._entity(cell, dict(found))
+
+    def _entity(self, cell: Cell, open_alarms: dict[str, str]) -> structs.EntityInfo:
+        monitor = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name]
+        tally = monitor.tally
+        at = cell.newest if cell.newest > -(2**62) else None
+        pause = self.engine.policy.pause(cell.name, at if at is not None else 0)
+        return structs.EntityInfo(
+            name=cell.name,
+            group=cell.group,
+            status="silent" if cell.quiet else cell.status,
+            ratio=cell.ratio if math.isfinite(cell.ratio) else None,
+            statistic=cell.now if math.isfinite(cell.now) else None,
+            threshold=cell.threshold,
+            time=None if cell.at is None else cell.at * NS,
+            received=cell.received,
+            rows=tally.rows,
+            judged=tally.judged,
+            late=cell.late,
+            refused=cell.refused,
+            alarm=open_alarms.get(cell.name) if monitor.alarm else None,
+            silent_channels=list(monitor.silent),
+            paused=pause is not None,
+            trouble=monitor.trouble or "",
+        )
+
+    def oldest(self) -> float | None:
+        """The time of the oldest row that is kept."""
+        kept = self.store.read("SELECT min(first) FROM history")[0][0]
+        rest = [cell.times[0] for cell in list(self.engine.cells.values()) if cell.times]
+        found = [one for one in (kept, *rest) if one is not None]
+        return min(found) * NS if found else None
+
+    def counts(self) -> dict[str, int]:
+        """How many entities are in each status."""
+        with self.engine.lock:
+            words = ["silent" if cell.quiet else cell.status for cell in self.engine.cells.values()]
+        return {word: words.count(word) for word in sorted(set(words))}
+
+    history = stretch.stretch
+    heat_map = heat.heat_map
+
+    # ------------------------------------------------------------------ alarms
+
+    def alarms(
+        self,
+        *,
+        entity: str = "",
+        start: float | None = None,
+        stop: float | None = None,
+        label: str = "",
+        sort: str = "",
+        active: bool | None = None,
+        suppressed: bool | None = None,
+        limit: int = 200,
+        before: str = "",
+    ) -> list[structs.AlarmInfo]:
+        """Alarms, the latest first. ``before`` is the id of the last one of the page before."""
+        where = ["coalesce(cleared, raised) >= ?", "raised < ?"]
+        values: list[Any] = [*nanoseconds(start, stop)]
+        earlier = "(raised, id) < (SELECT raised, id FROM alarms WHERE id = ?)"
+        for clause, value in (("entity = ?", entity), ("sort = ?", sort), ("label = ?", label), (earlier, before)):
+            if value:
+                where.append(clause)
+                values.append(value)
+        if active is not None:
+            where.append("cleared IS NULL" if active else "cleared IS NOT NULL")
+            if active:  # what was handed over is on elsewhere
+                where.append("entity NOT IN (SELECT name FROM entities WHERE retired IS NOT NULL)")
+        if suppressed is not None:
+            where.append("suppressed != ''" if suppressed else "suppressed = ''")
+        query = f"SELECT * FROM ({_ALARMS}) WHERE {' AND '.join(where)} ORDER BY raised DESC, id DESC LIMIT ?"
+        return [self._alarm(record) for record in self.store.records(query, (*values, max(1, min(limit, 10_000))))]
+
+    def _alarm(self, record: dict[str, Any]) -> structs.AlarmInfo:
+        document = json.loads(record["document"])
+        ratio = record["ratio"]
+        cell = self.engine.cells.get(record["entity"])
+        if record["cleared"] is None and record["sort"] == "statistic" and cell is not None:
+            alarm = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name].alarm
+            if alarm is not None and alarm.threshold > 0:
+                ratio = max(ratio, alarm.peak / alarm.threshold)
+        told = {
+            "kind": "",
+            "why": "",
+            "budget": "",
+            **document,
+            **record,
+            "group": record["grp"],
+            "ratio": ratio,
+            "channels": list(document.get("channels", {}))[:5],
+            **{at: record[at] and record[at] * NS for at in ("raised", "onset", "cleared")},
+        }
+        return msgspec.convert(told, structs.AlarmInfo)
+
+    def alarm(self, number: str) -> structs.AlarmPage:
+        """One alarm with everything."""
+        found = self.store.records(f"SELECT * FROM ({_ALARMS}) WHERE id = ?", (number,))
+        if not found:
+            raise InputError(f"The alarm must be in the book. Got the id {number[:64]!r}, which is not.")
+        record = found[0]
+        alarm, document = self._alarm(record), json.loads(record["document"])
+        first = alarm.channels[0] if alarm.channels else None
+        earlier = self.alarms(entity=alarm.entity, stop=alarm.raised, sort=alarm.sort, limit=50)
+        group = self.engine.groups.get(alarm.group)
+        reach = 10.0 * ((group.watch.period if group else None) or 60.0)
+        around = self.alarms(start=alarm.onset - reach, stop=alarm.raised + reach, limit=50)
+        threshold = float(document.get("threshold") or 0.0)
+        return structs.AlarmPage(
+            alarm=alarm,
+            reasons=[structs.ReasonInfo(**one) for one in document.get("reasons", [])],
+            further=msgspec.convert(document.get("further", []), list[structs.FurtherInfo]),
+            shares=document.get("channels", {}),
+            threshold=threshold,
+            statistic=alarm.ratio * threshold,
+            rule=document.get("rule", ""),
+            labels=self.labels(number),
+            similar=[one for one in earlier if first is not None and one.channels[:1] == [first] and one.id != number][
+                :10
+            ],
+            together=[one for one in around if one.entity != alarm.entity][:20],
+            sentences=_sentences(alarm, document),
+        )
+
+    def labels(self, alarm: str = "") -> list[structs.Label]:
+        """Labels, the latest first; those of one alarm or all."""
+        query = "SELECT id, alarm, word, author, reason, at FROM labels" + (" WHERE alarm = ?" if alarm else "")
+        found = self.store.records(query + " ORDER BY id DESC LIMIT 1000", (alarm,) if alarm else ())
+        return msgspec.convert(found, list[structs.Label])
+
+    # ------------------------------------------------------------------ the budget
+
+    budgets = ledger.budgets_of
+    ledger = ledger.ledger
+    what_if = whatif.what_if
+
+    # ------------------------------------------------------------------ people
+
+    def proposals(self, *, state: str = "") -> list[structs.ProposalInfo]:
+        """Proposals, the latest first."""
+        query = "SELECT * FROM proposals" + (" WHERE state = ?" if state else "") + " ORDER BY id DESC LIMIT 200"
+        return [_proposal(record) for record in self.store.records(query, (state,) if state else ())]
+
+    def proposal(self, number: int) -> structs.ProposalInfo:
+        """One proposal."""
+        found = self.store.records("SELECT * FROM proposals WHERE id = ?", (number,))
+        if not found:
+            raise InputError(f"The proposal must be there. Got number {number}, which is not.")
+        return _proposal(found[0])
+
+    def pauses(self, *, ended: bool = False) -> list[structs.Pause]:
+        """Maintenance windows; those that were ended by hand too where asked."""
+        query = "SELECT * FROM pauses" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY start DESC LIMIT 1000"
+        return [_pause(record) for record in self.store.records(query)]
+
+    def rules(self, *, ended: bool = False) -> list[structs.RuleInfo]:
+        """Suppression rules."""
+        query = "SELECT * FROM rules" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY id"
+        return msgspec.convert(self.store.records(query), list[structs.RuleInfo])
+
+    def journal(self, *, limit: int = 200) -> list[dict[str, Any]]:
+        """Who changed what, the latest first."""
+        return self.store.records("SELECT * FROM journal ORDER BY id DESC LIMIT ?", (limit,))
+
+
+def _pause(record: dict[str, Any]) -> structs.Pause:
+    times = {at: record[at] * NS for at in ("start", "stop")}
+    switches = {name: bool(record[name]) for name in ("silent", "unlearned")}
+    return msgspec.convert({**record, **times, **switches}, structs.Pause)
+
+
+def _proposal(record: dict[str, Any]) -> structs.ProposalInfo:
+    document = json.loads(record["document"])
+    counts = {name: document[name] for name in COUNTS}
+    more = {"group": record["grp"], "loses_true": document["missed"] > 0, "document": counts}
+    return msgspec.convert({**document, **record, **more}, structs.ProposalInfo)
+
+
+def _sentences(alarm: structs.AlarmInfo, document: dict[str, Any]) -> list[str]:
+    """The alarm in words."""
+    if alarm.sort != "statistic":
+        return [f"{alarm.entity}: {alarm.why}."]
+    raised, onset = document.get("raised_time"), document.get("onset_time")
+    lines = [
+        f"Raised at {say_time(raised) if raised is not None else alarm.raised}; it began at about {say_time(onset) if onset is not None else alarm.onset}."
+    ]
+    lines.append(
+        "It is still on." if alarm.cleared is None else f"It lasted {alarm.cleared - alarm.raised:.0f} seconds."
+    )
+    if alarm.why:
+        lines.append(f"Blamed: {alarm.why}.")
+    lines.append(
+        f"The statistic reached {alarm.ratio:.2f} times its threshold, which is made for {alarm.budget} per entity."
+    )
+    if alarm.suppressed:
+        lines.append(f"Nobody was told: {alarm.suppressed}.")
+    return lines

@@ -1,0 +1,172 @@
+"""What another threshold would have done: alarms there would have been beside those in the book, in numbers and in words.
+
+It is told from the statistics that were stored when rows were judged. The statistic of ``excess`` and ``threshold`` does not depend on the threshold, so counting runs at or above another one is
+exact. A rule whose alarms change its statistic (``paper``) is run again over its stored evidence; that is exact from the
+first row that is kept on, where a stretch begins in the middle it is not, and says so. Only rows that the model of now has
+judged are looked at: another model's statistic has another scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tisat.alarms.calibration import Calibration
+from tisat.errors import ParameterError
+from tisat.events import events_from_labels
+from tisat.utils.types import Flags, Integers
+from tisat_serve.archive import briefs_of, nanoseconds, rows_of
+from tisat_serve.row_encoding import ACCEPTED
+from tisat_serve.structs import AlarmInfo, WhatIf, WhatIfAlarm
+
+if TYPE_CHECKING:
+    from tisat_serve.group import Group
+    from tisat_serve.views import View
+
+MOST_ALARMS = 2000  # told one by one
+RUN_AGAIN = "The alarms of this rule change its statistic: it was run again over the stored evidence."
+Raised = dict[str, list[tuple[float, float | None]]]  # by entity: when it is raised and cleared, seconds
+
+
+@dataclass(frozen=True)
+class Found:
+    """A comparison."""
+
+    book: dict[str, list[AlarmInfo]]  # of each entity, in order of time
+    alarms: list[WhatIfAlarm]  # there would have been
+    avoided: list[AlarmInfo]  # of the book, that would not have been
+    rows: int
+
+
+def book_of(view: View, names: list[str], start: float | None, stop: float | None) -> dict[str, list[AlarmInfo]]:
+    """The statistical alarms of entities, in order of time."""
+    found = {name: view.alarms(entity=name, start=start, stop=stop, sort="statistic", limit=10_000) for name in names}
+    return {name: sorted(alarms, key=lambda one: one.raised) for name, alarms in found.items()}
+
+
+def compared(book: dict[str, list[AlarmInfo]], raised: Raised, rows: int) -> Found:
+    """Alarms that overlap are the same one."""
+    alarms: list[WhatIfAlarm] = []
+    avoided: list[AlarmInfo] = []
+    for name, spans in raised.items():
+        met: set[str] = set()
+        for begin, end in spans:
+            was = [one for one in book[name] if one.raised <= (end or np.inf) and (one.cleared or np.inf) >= begin]
+            met.update(one.id for one in was)
+            one = was[0] if was else None
+            delay = None if one is None else begin - one.raised
+            alarms.append(
+                WhatIfAlarm(name, begin, end, one.id if one else None, one.label if one else "unmarked", delay)
+            )
+        avoided += [one for one in book[name] if one.id not in met]
+    return Found(book, alarms, avoided, rows)
+
+
+def sentences_of(found: Found) -> list[str]:
+    """The comparison in words: "would have avoided 3 of 4", "2 min later"."""
+    before: list[Any] = [one for of in found.book.values() for one in of]
+    lines = [f"{len(found.alarms)} alarm{'s' * (len(found.alarms) != 1)} instead of {len(before)}."]
+    for words, verb, name in ((("false", "new normal"), "avoided", "false"), (("true",), "missed", "true")):
+        of = sum(one.label in words for one in before)
+        if of:
+            lines.append(
+                f"It would have {verb} {sum(one.label in words for one in found.avoided)} of {of} alarms marked {name}."
+            )
+    late = [one.delay for one in found.alarms if one.label == "true" and one.delay and one.delay > 0]
+    if late:
+        lines.append(
+            f"{len(late)} true alarm{'s' * (len(late) != 1)} would have come later, by {said_seconds(max(late))} at most."
+        )
+    new = sum(one.was is None for one in found.alarms)
+    if new:
+        lines.append(
+            f"{new} of them {'is' if new == 1 else 'are'} not in the book: nobody has looked at {'it' if new == 1 else 'them'}."
+        )
+    return lines
+
+
+def said_seconds(seconds: float) -> str:
+    """A stretch of time for people.
+
+    Examples
+    --------
+    >>> said_seconds(42), said_seconds(120), said_seconds(9000)
+    ('42 s', '2 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.3g} min" if seconds < 5400 else f"{seconds / 3600:.3g} h"
+
+
+def active_at(group: Group, view: View, entity: str, threshold: float, start: int, stop: int) -> tuple[Integers, Flags]:
+    """Times of the judged rows of an entity, and whether the alarm would have been on."""
+    if not group.watch.rule.feeds_back:
+        brief, _ = briefs_of(view.engine, entity, start, stop, same_model=True)
+        taken = brief.status < ACCEPTED
+        with np.errstate(invalid="ignore"):
+            return brief.times[taken], brief.statistic[taken] >= threshold
+    brief, body = rows_of(view.engine, entity, start, stop, same_model=True)
+    taken = brief.status < ACCEPTED
+    trace = group.watch.rule.accumulate(body.evidence[taken], threshold=threshold)
+    return brief.times[taken], np.asarray(trace.active, dtype=np.bool_)
+
+
+def what_if(
+    view: View,
+    *,
+    entity: str = "",
+    group: str = "",
+    threshold: float | None = None,
+    budget: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+) -> WhatIf:
+    """What another threshold, or another budget, would have done on the stored history of one entity or of a group."""
+    engine = view.engine
+    home = engine.group_of(engine.cell_of(entity).group if entity else group)
+    names = [entity] if entity else engine.names_of(home.name)
+    number = engine.cells[entity].calibration if entity else home.calibration
+    calibration, said = _calibrated(home.watches[number].calibration, home, threshold, budget)
+    wanted = calibration.threshold if threshold is None else float(threshold)
+    first, last = nanoseconds(start, stop)
+    raised: Raised = {}
+    rows = 0
+    for name in names:
+        times, active = active_at(home, view, name, wanted, first, last)
+        rows += len(times)
+        spans = events_from_labels(active.astype(np.int64))
+        raised[name] = [(float(times[a]) * 1e-9, float(times[b]) * 1e-9 if b < len(times) else None) for a, b in spans]
+    found = compared(book_of(view, names, start, stop), raised, rows)
+    labels = [one.label for one in found.avoided]
+    exact = not home.watch.rule.feeds_back
+    return WhatIf(
+        threshold=wanted,
+        budget=said,
+        exact=exact,
+        rows=rows,
+        allowed=rows / calibration.target,
+        before=sum(map(len, found.book.values())),
+        alarms=found.alarms[:MOST_ALARMS],
+        avoided=[one.id for one in found.avoided],
+        lost_true=labels.count("true"),
+        avoided_false=labels.count("false") + labels.count("new normal"),
+        sentences=[*sentences_of(found), *([] if exact else [RUN_AGAIN])],
+    )
+
+
+def _calibrated(
+    now: Calibration, home: Group, threshold: float | None, budget: str | None
+) -> tuple[Calibration, str | None]:
+    if threshold is not None and budget is not None:
+        raise ParameterError("What-if must be asked about a threshold or a budget. Got both.")
+    if threshold is not None:
+        if not np.isfinite(threshold) or threshold <= 0:
+            raise ParameterError(f"The threshold must be a number above 0. Got {threshold!r} instead.")
+        return now, None
+    if budget is None:
+        return now, now.budget
+    if now.nominal is None:
+        return home.watch.recalibrated(budget).calibration, budget
+    return now.recalibrated(budget), budget

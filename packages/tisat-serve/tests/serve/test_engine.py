@@ -1,0 +1,178 @@
+"""The engine: what is answered is kept, and a restart changes nothing, to the bit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from serve.conftest import START, limit, plant_rows, requests_of, verdict_lines
+from tisat_serve.store import StoreFullError
+from tisat_serve.structs import Row
+
+
+def run(engine, requests):
+    return [engine.ingest(rows) for rows in requests]
+
+
+def test_rows_are_judged_as_a_monitor_would(engine_in, watch, tmp_path):
+    outcomes = [one for rows in run(engine_in(tmp_path), requests_of()) for one in rows]
+    for name in ("e0", "e1"):
+        monitor = watch.monitor(name=name)
+        expected = [
+            monitor.update(row, START + 60 * k)
+            for k, row in enumerate(plant_rows(200, seed=int(name[1]), fault=120 if name == "e1" else None))
+        ]
+        mine = [one for one in outcomes if one.entity == name]
+        assert [one.status for one in mine] == [one.status for one in expected]
+        assert [one.statistic for one in mine] == [None if np.isnan(v.statistic) else v.statistic for v in expected]
+        assert [one.raised for one in mine] == [one.raised for one in expected]
+    assert sum(one.raised for one in outcomes if one.entity == "e1") >= 1
+
+
+@pytest.mark.parametrize("stop", [1, 4, 7])
+def test_a_restart_after_any_request_changes_no_bit(engine_in, tmp_path, stop):
+    requests = requests_of()
+    whole = engine_in(tmp_path / "whole")
+    first = run(whole, requests)
+    killed = engine_in(tmp_path / "killed")
+    second = run(killed, requests[:stop])
+    killed.store.close()  # as if it were killed: nothing is saved on the way out
+    again = engine_in(tmp_path / "killed")
+    second += run(again, requests[stop:])
+    assert first == second
+    assert verdict_lines(whole) == verdict_lines(again)
+    query = "SELECT id, entity, raised, onset, cleared, ratio, document FROM alarms ORDER BY id"
+    assert whole.store.read(query) == again.store.read(query) != []
+
+
+def test_closing_saves_everything_and_the_log_is_cut(engine_in, tmp_path):
+    engine = engine_in(tmp_path)
+    run(engine, requests_of())
+    engine.close()
+    engine._cut()
+    assert engine.store.read("SELECT count(*) FROM log")[0][0] == 1  # the last one says where to go on
+    lines = verdict_lines(engine)
+    engine.store.close()
+    again = engine_in(tmp_path)
+    assert again.replayed == 0
+    assert verdict_lines(again) == lines
+    assert again.ingest([Row("e0", [60.0, 5.0, 1.0], START + 200 * 60)])[0].status == "ok"
+
+
+def test_a_bad_row_is_that_rows_outcome(engine_in, tmp_path):
+    engine = engine_in(tmp_path)
+    rows = [
+        Row("a", [1.0, 2.0, 3.0], START),
+        Row("a", [1.0, 2.0], START + 60),
+        Row("a", {"temp": 1.0, "nonsense": 2.0}, START + 60),
+        Row("a", [1.0, 2.0, 3.0], "yesterday"),
+        Row("", [1.0, 2.0, 3.0], START),
+        Row("a\n", [1.0, 2.0, 3.0], START),
+        Row("b" * 201, [1.0, 2.0, 3.0], START),
+        Row("a", [1.0, 2.0, 3.0], START),
+        Row("a", [1.0, 2.0, 3.0], START + 60),
+        Row("c", [1.0, 2.0, 3.0], START, "nowhere"),
+        Row("a", [1.0, 2.0, 3.0], 17.0),
+    ]
+    statuses = [one.status for one in engine.ingest(rows)]
+    assert statuses == ["warming up", *["refused"] * 6, "duplicate", "warming up", "refused", "refused"]
+    assert list(engine.cells) == ["a"]
+    assert all(one.reason.endswith(".") for one in engine.ingest(rows[1:7]))
+
+
+def test_the_reorder_window_puts_late_rows_in_their_place(engine_in, tmp_path):
+    order = [0, 1, 3, 2, 4, 6, 5, 7, 8, 9, 10, 11]
+    values = plant_rows(12, seed=3)
+    plain = engine_in(tmp_path / "plain")
+    run(plain, [[Row("a", values[k].tolist(), START + 60 * k)] for k in range(12)])
+    late = engine_in(tmp_path / "late", lateness=180.0)
+    for k in order:
+        assert late.ingest([Row("a", values[k].tolist(), START + 60 * k)])[0].status == "held"
+    late.clock = lambda: START + 1000.0
+    late.tend()  # nothing has come for long: the rest is judged too
+    strip = verdict_lines(plain)
+    assert verdict_lines(late) == strip
+    held = engine_in(tmp_path / "held", lateness=180.0, save_rows=2)
+    for k in order[:7]:
+        held.ingest([Row("a", values[k].tolist(), START + 60 * k)])
+    held.store.close()
+    held = engine_in(tmp_path / "held", lateness=180.0, save_rows=2)
+    for k in order[7:]:
+        held.ingest([Row("a", values[k].tolist(), START + 60 * k)])
+    held.clock = lambda: START + 1000.0
+    held.tend()
+    assert verdict_lines(held) == strip
+
+
+def test_a_silent_entity_is_an_alarm_of_its_own_kind(engine_in, tmp_path):
+    now = [float(START)]
+    engine = engine_in(tmp_path, clock=lambda: now[0], silent_after=120.0)
+    engine.ingest([Row("a", [60.0, 5.0, 1.0], START), Row("b", [60.0, 5.0, 1.0], START)])
+    now[0] += 100
+    engine.ingest([Row("b", [60.0, 5.0, 1.0], START + 60)])
+    now[0] += 100
+    engine.tend()
+    assert engine.store.read("SELECT entity, sort, cleared FROM alarms") == [("a", "silence", None)]
+    engine.tend()
+    engine.ingest([Row("a", [60.0, 5.0, 1.0], START + 60)])
+    assert engine.store.read("SELECT entity, sort, cleared IS NULL FROM alarms") == [("a", "silence", 0)]
+
+
+def test_a_full_disk_refuses_rows_with_a_sentence_and_goes_on(engine_in, tmp_path):
+    requests = requests_of(size=40)
+    whole = engine_in(tmp_path / "whole")
+    run(whole, requests)
+    engine = engine_in(tmp_path / "small")
+    run(engine, requests[:5])
+    (pages,) = engine.store.read("PRAGMA page_count")[0]
+    limit(engine.store, pages + 2)
+    done = 5
+    while not engine.full:
+        try:
+            engine.ingest(requests[done])
+            done += 1
+        except StoreFullError as error:
+            assert "must have room" in str(error)  # noqa: PT017
+    assert engine.full
+    with pytest.raises(StoreFullError):
+        engine.ingest(requests[done])
+    limit(engine.store, 2**32 - 2)
+    run(engine, requests[done:])
+    assert not engine.full
+    assert verdict_lines(engine) == verdict_lines(whole)
+
+
+def test_idle_time_is_used_to_save(engine_in, tmp_path):
+    engine = engine_in(tmp_path, save_rows=100)
+    for rows in requests_of(count=60):
+        engine.ingest(rows)
+    assert all(cell.unsaved for cell in engine.cells.values())
+    engine.save_while_idle()
+    assert not any(cell.unsaved for cell in engine.cells.values())
+    engine.store.close()
+    assert engine_in(tmp_path).replayed == 0
+
+
+def test_a_fault_that_joins_an_alarm_is_in_the_book_and_is_told_once(engine_in, tmp_path):
+    values = plant_rows(260, seed=3)
+    rng = np.random.default_rng(0)
+    values[100:200, 0] += 4.0 * rng.normal(size=100)
+    values[150:180, 1] += 40.0 * rng.normal(size=30)
+    rows = [Row(entity="pump", values=one.tolist(), time=START + 60 * k) for k, one in enumerate(values)]
+    books = []
+    for name, cuts in (("whole", [260]), ("restarted", [130, 156, 170, 260])):
+        start = 0
+        for cut in cuts:  # the engine is dropped without a word: what it did not save it reads from its log again
+            engine = engine_in(tmp_path / name, routes=("webhook",))
+            engine.ingest(rows[start:cut])
+            start = cut
+            if cut < len(rows):
+                engine.store.close()
+        engine.settle()
+        book = engine.store.records("SELECT document FROM alarms ORDER BY raised", ())
+        told = engine.store.records("SELECT event FROM outbox ORDER BY id", ())
+        books.append(([json.loads(one["document"])["further"] for one in book], [one["event"] for one in told]))
+    assert books[0] == books[1]
+    further, told = books[0]
+    assert [one["reasons"][0]["channel"] for found in further for one in found] == ["flow"]
+    assert told.count("joined") == 1

@@ -1,0 +1,394 @@
+"""Alarms as objects: when raised, since when, until when, how strong, which channels, and on what budget.
+
+An alarm is raised at the first instant of a run of active instants and cleared at the first instant after it. One
+:class:`Alarms` holds those of one series, with the evidence, statistic and threshold they came from; it can be written
+as csv, parquet or JSON lines, and drawn. This module does not know detectors; it takes points and scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms.budget import Budget
+from tisat.alarms.calibration import Calibration, calibrate
+from tisat.alarms.explanation import Explanation, Reason
+from tisat.alarms.files import COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
+from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
+from tisat.alarms.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
+from tisat.alarms.suppression import Suppression, suppressed_by
+from tisat.events import events_from_labels
+from tisat.gap_filling import Silence
+from tisat.series import Series
+from tisat.utils.extras import require
+from tisat.utils.html import table, text
+from tisat.utils.types import Array, Flags, Integers
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One alarm."""
+
+    raised: int  # instant at which it was raised
+    onset: int  # estimate of when the anomaly began: the last instant the statistic was 0 or an alarm ended
+    cleared: int | None  # first instant at which it was off again; None: still on at the end of the data
+    peak: float  # largest statistic while it was on
+    threshold: float  # h
+    rule: str  # paper, threshold or excess
+    budget: str  # false alarms the threshold was made for
+    channels: dict[str, float]  # share of the evidence from the onset to the raise, largest first; empty if unknown
+    raised_time: str | float | None = None  # timestamps of the three instants, where the series has them
+    onset_time: str | float | None = None
+    cleared_time: str | float | None = None
+    series: str = ""  # the entity
+    kind: str = ""  # what it looks like: spike, stuck, level, rhythm, ...
+    reasons: tuple[Reason, ...] = ()  # the channels that matter most: seen, expected and spread in the user's units
+    suppressed: str = ""  # what was not to be heard of, where that covers it; see tisat.alarms.suppression
+    further: tuple[Further, ...] = ()  # channels that joined while it was on; see tisat.alarms.joined_channels
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, in the order of the tables."""
+        return {column: getattr(self, column) for column in COLUMNS} | {
+            "reasons": [vars(one) for one in self.reasons],
+            "further": [one.to_json() for one in self.further],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Alarm:
+        """Back from :meth:`to_json`."""
+        plain = {column: document[column] for column in COLUMNS if column not in ("suppressed", "further")}
+        plain["suppressed"] = document.get("suppressed", "")  # states of earlier versions do not have these two
+        further = tuple(map(Further.from_json, document.get("further", ())))
+        return cls(**{**plain, "reasons": tuple(Reason(**one) for one in document["reasons"]), "further": further})
+
+    def __str__(self) -> str:
+        """In one line: whose, when, since when, until when, what and why."""
+        raised = f"instant {self.raised}" if self.raised_time is None else say_time(self.raised_time)
+        since = f"instant {self.onset}" if self.onset_time is None else say_time(self.onset_time)
+        off = self.cleared if self.cleared_time is None else say_time(self.cleared_time)
+        until = "still on" if self.cleared is None else f"until {off}"
+        parts = [
+            f"{self.series + ': ' if self.series else ''}alarm at {raised}, since {since}, {until}",
+            self.kind,
+            self.why,
+            self.joined,
+            f"suppressed ({self.suppressed})" if self.suppressed else "",
+        ]
+        return "; ".join(part for part in parts if part)
+
+    def _repr_html_(self) -> str:
+        return text(self)
+
+    @property
+    def why(self) -> str:
+        """The reasons as one sentence: ``bearing_temp 71.3, expected 58.2 ± 1.9; vibration 3.05, expected 1.49 ± 0.08``."""
+        return "; ".join(map(str, self.reasons))
+
+    @property
+    def joined(self) -> str:
+        """What joined while it was on, as one sentence: ``from 11:40 also spike: vibration 3.05, expected 1.49 ± 0.08``."""
+        return "; ".join(
+            f"from {one.at if one.time is None else say_time(one.time)} also {one.kind}: {one.why}"
+            for one in self.further
+        )
+
+    @property
+    def named(self) -> set[str]:
+        """The channels it blames with a large share, those that joined among them; one it mentions last may still join."""
+        told = (self.reasons, *(one.reasons for one in self.further))
+        return {reason.channel for reasons in told for reason in reasons if reason.share >= LARGE}
+
+    def join(self, at: int, time: str | float | None, why: Explanation, channels: Sequence[str]) -> Alarm:
+        """The alarm with what an instant while it is on says beyond it; itself where that is nothing new."""
+        reasons = newly_named(why, channels, self.named)
+        return replace(self, further=(*self.further, Further(at, time, why.kind, reasons))) if reasons else self
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many rows were judged, and how many were not, and why."""
+
+    rows: int
+    judged: int
+    warming_up: int = 0  # the detector needs rows before it can say anything
+    unusable: int = 0  # a value was missing for too long
+    late: int = 0  # at or before the time of a row that came earlier
+    refused: int = 0  # could not be read, or its time could not be believed
+
+    def __str__(self) -> str:
+        reasons = (
+            (self.warming_up, "to warm up"),
+            (self.unusable, "with missing values"),
+            (self.late, "late or repeated"),
+            (self.refused, "refused"),
+        )
+        why = ", ".join(f"{count} {word}" for count, word in reasons if count)
+        return f"{self.judged} of {self.rows} rows judged" + (f" ({why})" if why else "")
+
+
+def say_time(stamp: str | float) -> str:
+    """A time for people: no T, no seconds that are zero.
+
+    Examples
+    --------
+    >>> say_time("2026-03-09T11:40:00+02:00"), say_time(90.0)
+    ('2026-03-09 11:40+02:00', '90')
+    """
+    if not isinstance(stamp, str):
+        return f"{stamp:g}"
+    return re.sub(r"(?<=\d\d:\d\d):00(?=$|Z|[+-])", "", stamp.replace("T", " "))
+
+
+def shares_between(contributions: Array) -> Array:
+    """Shares ``(m,)`` of contributions ``(n, m)``, added up row after row as a monitor does; equal if all are 0."""
+    total = np.zeros(contributions.shape[1])
+    for row in contributions:
+        total += np.nan_to_num(row)
+    return shares_of(total)
+
+
+def shares_of(total: Array) -> Array:
+    """Contributions ``(m,)`` as shares that add up to 1."""
+    whole = float(total.sum())
+    return total / whole if whole > 0 else np.full(len(total), 1.0 / len(total))
+
+
+def named_shares(shares: Array, channels: Sequence[str]) -> dict[str, float]:
+    """Channel -> share, largest first; ties in the order of the channels."""
+    order = np.argsort(-shares, kind="stable")
+    return {channels[c]: float(shares[c]) for c in order}
+
+
+@dataclass(frozen=True)
+class Alarms(Sequence[Alarm]):
+    """The alarms of one series, and what they came from.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.exponential(size=3000)
+    >>> scores[2000:2040] += 30.0
+    >>> alarms = raise_alarms(scores, nominal=rng.exponential(size=50_000), false_alarms="1/10000 instants")
+    >>> [(alarm.onset, alarm.raised) for alarm in alarms]
+    [(1999, 2000)]
+    """
+
+    alarms: tuple[Alarm, ...]
+    scores: Array  # (T,)
+    evidence: Array  # (T,)
+    statistic: Array  # (T,)
+    active: Flags  # (T,)
+    calibration: Calibration
+    tally: Tally  # rows judged and not judged
+    silences: tuple[Silence, ...] = ()  # channels that fell silent: alarms about the data, outside the budget
+
+    @overload
+    def __getitem__(self, index: int) -> Alarm: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Alarm, ...]: ...
+    def __getitem__(self, index: int | slice) -> Alarm | tuple[Alarm, ...]:
+        return self.alarms[index]
+
+    def __len__(self) -> int:
+        return len(self.alarms)
+
+    def __iter__(self) -> Iterator[Alarm]:
+        return iter(self.alarms)
+
+    def __repr__(self) -> str:
+        return f"Alarms({len(self)} in {len(self.active)} instants, rule={self.calibration.rule!r}, budget={self.calibration.budget!r})"
+
+    def __str__(self) -> str:
+        lines = [
+            f"{len(self)} alarm{'s' * (len(self) != 1)}; {self.tally}",
+            *map(str, self.alarms),
+            str(self.calibration),
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (say_time(a.raised if a.raised_time is None else a.raised_time),
+             say_time(a.onset if a.onset_time is None else a.onset_time),
+             "still on" if a.cleared is None else say_time(a.cleared if a.cleared_time is None else a.cleared_time),
+             f"{a.peak / a.threshold:.1f}" if a.threshold else "", a.kind, a.why)
+            for a in self.alarms
+        ]  # fmt: skip
+        title = f"{len(self)} alarm{'s' * (len(self) != 1)}; {self.tally}"
+        return table(title, ("raised", "since", "until", "x h", "what", "why"), rows, note=str(self.calibration))
+
+    @property
+    def threshold(self) -> float:
+        """The threshold h."""
+        return self.calibration.threshold
+
+    @property
+    def raised(self) -> Integers:
+        """The instants at which alarms were raised."""
+        return np.array([alarm.raised for alarm in self.alarms], dtype=np.int64)
+
+    def suppress(self, *rules: str | Suppression) -> Alarms:
+        """The same alarms with those marked that nobody wants to hear of: ``alarms.suppress("flow:up", "bearing_temp:2.5")``.
+
+        Marked, not dropped: they stay in every table, with the reason in ``alarm.suppressed``.
+        """
+        parsed = [rule if isinstance(rule, Suppression) else Suppression.parse(rule) for rule in rules]
+        return replace(self, alarms=tuple(replace(one, suppressed=suppressed_by(one, parsed)) for one in self.alarms))
+
+    @property
+    def unsuppressed(self) -> tuple[Alarm, ...]:
+        """The alarms that are not suppressed."""
+        return tuple(one for one in self.alarms if not one.suppressed)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dictionary an alarm."""
+        return [alarm.to_json() for alarm in self.alarms]
+
+    def to_jsonl(self) -> str:
+        """JSON lines."""
+        return jsonl_of(self.alarms)
+
+    def to_csv(self) -> str:
+        """A csv table with a header that a spreadsheet reads: shares and reasons as text, no cell is a formula."""
+        return csv_of(self.alarms)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow table; shares and reasons as text."""
+        return arrow_of(self.alarms)
+
+    def to_pandas(self) -> Any:
+        """A pandas table, times as dates; shares and reasons as text."""
+        return dated(self.to_arrow(), self.alarms).to_pandas()
+
+    def to_polars(self) -> Any:
+        """A polars table, times as dates; shares and reasons as text."""
+        return require("polars", whose="Alarms.to_polars").from_arrow(dated(self.to_arrow(), self.alarms))
+
+    def write(self, path: str | Path) -> None:
+        """Write the table; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
+        write_table(path, self.alarms)
+
+    def plot(self, series: Series | None = None, *, channels: int = 3) -> Any:
+        """A picture: blamed channels, statistic with its threshold, alarms, onsets and labelled events; see :mod:`.picture`."""
+        from tisat.alarms.plot import draw
+
+        return draw(self, series, channels=channels)
+
+
+def explained(
+    why: Explanation, shares: dict[str, float], channels: Sequence[str]
+) -> tuple[str, dict[str, float], tuple[Reason, ...]]:
+    """Kind, shares and reasons of an alarm: the shares that are known, or else those of the explanation."""
+    if shares:
+        return why.kind, shares, why.reasons(channels, np.array([shares[channel] for channel in channels]))
+    return why.kind, named_shares(why.channels, channels), why.reasons(channels)
+
+
+def alarms_of(
+    scored: Scored,
+    *,
+    rule: AlarmRule,
+    calibration: Calibration,
+    series: Series | None = None,
+    blame: bool = False,
+    explain: Callable[[int], Explanation] | None = None,
+    tally: Tally | None = None,
+    silences: tuple[Silence, ...] = (),
+) -> Alarms:
+    """The alarms of scored rows by a fitted rule at a calibrated threshold.
+
+    Parameters
+    ----------
+    scored : Scored
+    rule, calibration
+    series : Series, optional
+        What was scored: for times, channel names and the entity.
+    blame : bool
+        Points are the channels of the series: what each added since the onset is its share.
+    explain : callable, optional
+        Why an instant is unusual; the shares of channels, too, where points are not channels.
+    tally : Tally, optional
+        Rows judged and not judged; counted from the scores unless given.
+    silences : tuple of Silence
+    """
+    evidence, trace = rule.start(threshold=calibration.threshold).extend(scored)
+    found, climb = [], Climb()
+    for start, stop in events_from_labels(trace.active):
+        onset = int(trace.onset[start])
+        shares: dict[str, float] = {}
+        if blame and series is not None:
+            rows = slice(min(onset + 1, start), start + 1)
+            shares = named_shares(shares_between(rule.contributions(scored.points[rows])), series.channels)
+        reasons: tuple[Reason, ...] = ()
+        kind = ""
+        if explain is not None and series is not None:
+            kind, shares, reasons = explained(explain(int(start)), shares, series.channels)
+        cleared = int(stop) if stop < len(scored) else None
+        alarm = Alarm(
+            raised=int(start),
+            onset=onset,
+            cleared=cleared,
+            peak=float(np.max(trace.statistic[start:stop])),
+            threshold=calibration.threshold,
+            rule=rule.name,
+            budget=calibration.budget,
+            channels=shares,
+            raised_time=None if series is None else series.stamp(int(start)),
+            onset_time=None if series is None else series.stamp(onset),
+            cleared_time=None if series is None else series.stamp(cleared),
+            series="" if series is None else series.name,
+            kind=kind,
+            reasons=reasons,
+        )
+        if explain is not None and series is not None:
+            climb.begin()
+            for at in range(int(start) + 1, int(stop)):
+                if climb.update(float(trace.statistic[at]), threshold=calibration.threshold):
+                    alarm = alarm.join(at, series.stamp(at), explain(at), series.channels)
+        found.append(alarm)
+    judged = int(scored.known.sum())
+    counted = Tally(rows=len(scored), judged=judged, warming_up=len(scored) - judged) if tally is None else tally
+    return Alarms(tuple(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences)
+
+
+def raise_alarms(
+    scores: npt.ArrayLike,
+    *,
+    nominal: npt.ArrayLike,
+    false_alarms: object,
+    period: object = None,
+    rule: str | AlarmRule = DEFAULT_RULE,
+    method: str = "auto",
+    random_state: int = 0,
+    **options: Any,
+) -> Alarms:
+    """Alarms from any score, within a false-alarm budget.
+
+    Parameters
+    ----------
+    scores : array of shape (T,) or (T, m)
+        Higher = more anomalous; or residual vectors. NaN where there is none.
+    nominal : array of shape (N,) or (N, m)
+        The same for nominal data the scoring model has not seen, in time order.
+    false_alarms : str, float or timedelta
+        The budget: ``"1/day"``, ``"1/1000 instants"``, a rate per instant: see :class:`tisat.alarms.Budget`.
+    period : float, str or timedelta, optional
+        The sampling period, where the budget speaks of time.
+    rule : str or AlarmRule
+        ``excess``, ``threshold`` or ``paper``; ``options`` are the rule's own.
+    method : str
+        How the threshold is found: see :func:`tisat.alarms.calibrate`.
+    random_state : int
+    """
+    scored = Scored.of(scores, whose="raise_alarms")
+    made = make_rule(rule, **options)
+    calibration = calibrate(
+        made, nominal, Budget.parse(false_alarms, period=period), method=method, random_state=random_state
+    )
+    return alarms_of(scored, rule=made, calibration=calibration)

@@ -1,0 +1,178 @@
+"""What users say about false alarms, and the rate per instant it means.
+
+A budget is how many false alarms one is ready to bear: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per
+instant, or the period between two of them. Times need the sampling period. Nothing here knows how a threshold is found.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tisat.errors import ParameterError
+from tisat.io.durations import SECONDS, seconds_of, unit_of
+
+INSTANTS = ("instant", "row", "sample")
+_RATE = re.compile(
+    r"^\s*(?:every\s+|(?P<count>\d+(?:\.\d+)?)\s*(?:/|per|a|in|every)\s*)(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)?\s*$"
+)
+MUST = (
+    "a budget such as '1/day', '3/week', 'daily', 'one per shift of 8h', '1/12 hours', '1/1000 instants' or '0.1%', a rate per "
+    "instant > 0 and < 1, or the time between two false alarms"
+)
+_WORDS = {
+    "once": "1", "one": "1", "an": "1", "single": "1", "twice": "2", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+    "seven": "7", "eight": "8", "nine": "9", "ten": "10",
+}  # fmt: skip
+_EVERY = {"hourly": "1/hour", "daily": "1/day", "weekly": "1/week", "monthly": "1/month", "yearly": "1/year", "annually": "1/year"}  # fmt: skip
+_MACHINES = re.compile(r"^(?P<one>.*\S)\s+over\s+(?P<count>\d+)\s+machines$")
+_SHARE = re.compile(
+    r"^(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent|per cent)(?:\s+of\s+(?:the\s+)?(?:instants|rows|samples))?$"
+)
+
+
+def plain_words(text: str) -> str:
+    """What people write, as ``count/span unit`` or a number.
+
+    Examples
+    --------
+    >>> plain_words("once a day"), plain_words("One per shift of 8h"), plain_words("daily"), plain_words("per day")
+    ('1 a day', '1 per 8h', '1/day', '1 per day')
+    >>> plain_words("0.1%"), plain_words("0,001"), plain_words("two false alarms a week")
+    ('0.001', '0.001', '2 a week')
+    """
+    said = " ".join(text.lower().split())
+    said = re.sub(r"(?<=\d),(?=\d)", ".", said)
+    said = _EVERY.get(said, said)
+    said = re.sub(r"\s*(?:false\s+)?alarms?\b\s*", " ", said).strip()
+    share = _SHARE.match(said)
+    if share:
+        return f"{float(share['number']) / 100:.12g}"
+    first, _, rest = said.partition(" ")
+    said = f"{_WORDS[first]} {rest}" if first in _WORDS and rest else said
+    said = re.sub(r"^(?=(?:per|a|each)\s)", "1 ", said)
+    said = re.sub(r"\beach\b", "per", said)
+    said = re.sub(r"\b(?:a|an|one)?\s*shift of\s+", " ", said)
+    return " ".join(re.sub(r"\b(per|a|in|every|/)\s*one\b", r"\1 1", said).split())
+
+
+def _unit(text: str | None) -> str | None:
+    """The unit without its plural, or None if there is no such unit."""
+    if text is None:
+        return "instant"
+    instants = next((name for name in (text, text.removesuffix("s")) if name in INSTANTS), None)
+    return instants or unit_of(text)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A bearable rate of false alarms.
+
+    Examples
+    --------
+    >>> budget = Budget.parse("2/day", period="1 min")
+    >>> budget.instants
+    720.0
+    >>> str(budget)
+    '2/day'
+    """
+
+    text: str  # as the user said it
+    instants: float  # the target period: instants between two false alarms
+    period: float | None = None  # sampling period in seconds, where known
+
+    def __str__(self) -> str:
+        return self.text
+
+    def shared(self, machines: int) -> Budget:
+        """The budget of one of so many machines that have this one together.
+
+        Examples
+        --------
+        >>> Budget.parse("2/day", period="1 min").shared(10)
+        Budget(text='2/day over 10 machines', instants=7200.0, period=60.0)
+        """
+        return Budget(f"{self.text} over {machines} machines", self.instants * machines, self.period)
+
+    def say(self, instants: float) -> str:
+        """Another period of so many instants, in the words of this budget.
+
+        Examples
+        --------
+        >>> Budget.parse("1/week", period=60.0).say(2880.0)
+        '1 in 2880 instants (2 days)'
+        """
+        words = f"1 in {instants:.0f} instants"
+        if self.period is None or not np.isfinite(instants):
+            return words
+        seconds = instants * self.period
+        for unit in ("year", "week", "day", "hour", "minute"):
+            if seconds >= SECONDS[unit]:
+                amount = f"{seconds / SECONDS[unit]:.3g}"
+                return f"{words} ({amount} {unit}{'s' * (amount != '1')})"
+        return f"{words} ({seconds:.3g} seconds)"
+
+    @classmethod
+    def parse(cls, value: Any, *, period: Any = None) -> Budget:
+        """A budget from what users say.
+
+        Parameters
+        ----------
+        value : str, float, timedelta or Budget
+            ``"3/week"``, ``"1/1000 instants"``, ``"every 2 hours"``; a rate per instant below 1; or the time between
+            two false alarms.
+        period : float, str or timedelta, optional
+            The sampling period; needed where the budget speaks of time.
+        """
+        if isinstance(value, Budget):
+            return value
+        step = None if period is None else seconds_of(period, whose="Budget.parse")
+        said = value
+        wrong = ParameterError(f"The budget of false alarms must be {MUST}. Got {said!r} instead.")
+        if isinstance(value, bool | np.bool_):
+            raise wrong
+        if isinstance(value, str):
+            many = _MACHINES.match(value.strip())
+            if many and int(many["count"]):
+                return cls.parse(many["one"], period=period).shared(int(many["count"]))
+            value = plain_words(value)
+            if re.search(r"\bshifts?\b", value):
+                raise ParameterError(
+                    f"The budget must say how long a shift is: 'one per shift of 8h'. Got {said!r} instead."
+                )
+        if isinstance(value, str) and re.fullmatch(r"\s*(0?\.\d+|\d+(\.\d+)?e-\d+)\s*", value.lower()):
+            value = float(value)  # a rate typed at a command line
+        if isinstance(value, datetime.timedelta | np.timedelta64):
+            seconds = seconds_of(value, name="false_alarms")
+            return cls(f"every {seconds:g} seconds", _instants(seconds, step, value), step)
+        if isinstance(value, int | float | np.integer | np.floating):
+            if not 0 < value < 1:
+                raise wrong
+            return cls(said.strip() if isinstance(said, str) else f"{float(value):g}/instant", 1.0 / float(value), step)
+        found = _RATE.match(value.lower()) if isinstance(value, str) else None
+        unit = _unit(found["unit"]) if found else None
+        if found is None or unit is None or (found["unit"] is None and found["span"] is None):
+            raise wrong
+        count, span = float(found["count"] or 1), float(found["span"] or 1)
+        if count == 0 or span == 0:
+            raise wrong
+        instants = span / count if unit in INSTANTS else _instants(span / count * SECONDS[unit], step, said)
+        if instants <= 1:
+            raise ParameterError(
+                f"The budget must leave more than one instant between two false alarms. "
+                f"Got {said!r}, which is {1 / instants:.3g} an instant."
+            )
+        return cls(said.strip(), instants, step)
+
+
+def _instants(seconds: float, period: float | None, value: object) -> float:
+    if period is None:
+        raise ParameterError(
+            f"The budget {value!r} speaks of time, and the series had no timestamps. "
+            "Give the sampling period too, for example period='1 min', or a budget such as '1/1000 instants'."
+        )
+    return seconds / period

@@ -1,0 +1,256 @@
+"""A threshold from a false-alarm budget, with what it was worth on nominal data it had not seen.
+
+``episodes`` counts alarms of nominal data at every level and extrapolates with care (:mod:`tisat.alarms.episodes`); it is
+what ``auto`` means for every rule whose statistic no alarm changes. The others are the paper's: four formulas that need
+independent evidence, and a bootstrap (:mod:`tisat.alarms.closed_forms`); for the paper's rule ``auto`` chooses among them.
+
+Nominal points are cut into contiguous folds. The evidence of a fold comes from a rule fitted on the others, so that no
+point meets itself or its neighbours in time; the realised period of a fold is counted at the threshold found on the
+others. This module does not know detectors, labels or series.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms import _kernels
+from tisat.alarms import closed_forms as formulas
+from tisat.alarms.budget import Budget
+from tisat.alarms.episodes import SUPPORT, Episodes
+from tisat.alarms.result import Calibration as Calibration
+from tisat.alarms.result import from_episodes
+from tisat.alarms.result import period_interval as period_interval
+from tisat.alarms.rules import AlarmRule, PaperRule, Scored
+from tisat.errors import CalibrationWarning, InputError
+from tisat.utils.random import generator
+from tisat.utils.validation import check_choice
+
+METHODS = ("auto", "episodes", "printed", "other-root", "exact", "weibull", "empirical", "bootstrap")
+FOLDS = 5
+FEWEST_IN_FOLD = 20
+INDEPENDENCE_LEVEL = 0.01  # of the test; with many points the correlation must also be of some size:
+INDEPENDENCE_SIZE = 0.1
+NEVER = 1e300  # a threshold nothing reaches
+STRICT_PERIOD = 1.6  # Poisson(10 / 1.6) is at most 10 with 95 % probability
+
+
+def with_breaks(nominal: Scored, breaks: Sequence[int]) -> Scored:
+    """Nominal rows with an unknown row before each of ``breaks``, so that nobody sums across a join."""
+    places = np.unique([b for b in breaks if 0 < b < len(nominal)]).astype(np.int64)
+    if len(places) == 0:
+        return nominal
+    return Scored(*(np.insert(part, places, np.nan, axis=0) for part in nominal))
+
+
+class _Fold:
+    """One contiguous stretch of nominal data: a rule fitted on the rest, and its evidence here."""
+
+    def __init__(self, rule: AlarmRule, nominal: Scored, here: slice) -> None:
+        rest = np.ones(len(nominal), dtype=np.bool_)
+        rest[here] = False
+        self.rule = copy.deepcopy(rule)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)  # the fit on all points says it once
+            self.rule.fit(nominal.rows(rest))
+        self.evidence = self.rule.evidence(nominal.rows(here))
+        self.length = int(nominal.known[here].sum())
+
+
+def _folds(rule: AlarmRule, nominal: Scored) -> list[_Fold]:
+    count = max(2, min(FOLDS, len(nominal) // FEWEST_IN_FOLD))
+    edges = np.linspace(0, len(nominal), count + 1).round().astype(int)
+    return [_Fold(rule, nominal, slice(a, b)) for a, b in pairwise(edges)]
+
+
+def _realised(
+    folds: Sequence[_Fold], method: str, target: float, *, careful: bool, rng: np.random.Generator
+) -> tuple[int, int, float]:
+    """Alarms, instants and the share of active ones, each fold at the threshold found on the others."""
+    alarms = instants = active = 0
+    for fold in folds:
+        others = [other.evidence for other in folds if other is not fold]
+        aim = formulas.cautious(target, sum(map(len, others))) if careful else target
+        threshold, _ = formulas.find(fold.rule, method, others, aim, rng)
+        if not math.isfinite(threshold):
+            threshold = formulas.by_bootstrap(fold.rule, others, aim, rng)
+        if careful:
+            threshold = formulas.raise_to_data(fold.rule, others, threshold, aim)
+        trace = fold.rule.accumulate(fold.evidence, threshold=threshold)
+        alarms += _kernels.count_runs(trace.active)
+        active += int(trace.active.sum())
+        instants += fold.length
+    return alarms, instants, active / instants
+
+
+class NominalEvidence:
+    """A rule fitted to nominal points, and the evidence of each fold by a rule fitted to the others.
+
+    What every budget and every method starts from; make one and :meth:`calibrate` as often as needed.
+
+    Parameters
+    ----------
+    rule : AlarmRule
+        Fitted here, in place, on all points.
+    points, scores
+        As in :meth:`AlarmRule.fit`.
+    breaks : sequence of int
+        Rows that do not follow from the one before: what is summed there begins again.
+    """
+
+    def __init__(
+        self,
+        rule: AlarmRule,
+        points: npt.ArrayLike | Scored,
+        *,
+        scores: npt.ArrayLike | None = None,
+        breaks: Sequence[int] = (),
+    ) -> None:
+        nominal = points if isinstance(points, Scored) else Scored.of(points, scores, whose="calibrate")
+        self.length = int(nominal.known.sum())
+        if self.length < 8:
+            raise InputError(f"The nominal points given to calibrate must be at least 8. Got {self.length} instead.")
+        self.rule = rule.fit(nominal)
+        self.views = nominal.views.shape[1]
+        self.folds = _folds(rule, with_breaks(nominal, breaks))
+        self.segments = [fold.evidence for fold in self.folds]
+        self.p_value, self.correlation = formulas.independence(self.segments)
+
+    @property
+    def dependent(self) -> bool:
+        """Whether successive evidence is correlated, beyond doubt and by a size that matters."""
+        return self.p_value < INDEPENDENCE_LEVEL and abs(self.correlation) > INDEPENDENCE_SIZE
+
+    def episodes(self) -> Episodes:
+        """How often the statistic rises above each level, fold by fold, on a logarithmic scale."""
+        statistics = [fold.rule.accumulate(fold.evidence, threshold=NEVER).statistic for fold in self.folds]
+        common, floor = self.rule.tail(self.views)
+        return Episodes.of([self.rule.compressed(one) for one in statistics], common=common, floor=floor)
+
+    def calibrate(
+        self, budget: Budget | float | str, *, method: str = "auto", strict: bool = False, random_state: int = 0
+    ) -> Calibration:
+        """The threshold that keeps ``budget``; as :func:`calibrate`."""
+        check_choice(method, "method", "calibrate", choices=METHODS)
+        wanted = Budget.parse(budget)
+        formulas.check_method(self.rule, method)
+        rng = generator(random_state, whose="calibrate")
+        draft = Calibration(
+            rule=self.rule.name, budget=str(wanted), target=wanted.instants, threshold=math.nan, method=method,
+            requested=method, realised=None, low=0.0, high=None, alarms=0, instants=self.length, active=None,
+            independence=self.p_value, correlation=self.correlation, vouched=self.length / SUPPORT, largest=0.0,
+            period=wanted.period, strict=strict, compression=self.rule.compression,
+        )  # fmt: skip
+        if method == "episodes" or (method == "auto" and not self.rule.feeds_back):
+            return from_episodes(draft, self.episodes())
+        return self._by_other(draft, wanted, rng)
+
+    def _by_other(self, draft: Calibration, wanted: Budget, rng: np.random.Generator) -> Calibration:
+        careful = draft.requested == "auto"
+        period = wanted.instants * (STRICT_PERIOD if draft.strict else 1.0)
+        aim = formulas.cautious(period, self.length) if careful else period
+        chosen = self._choose(aim) if careful else draft.requested
+        threshold, notes = formulas.find(self.rule, chosen, self.segments, aim, rng)
+        if not math.isfinite(threshold):
+            chosen = "bootstrap"
+            threshold = formulas.by_bootstrap(self.rule, self.segments, aim, rng)
+            notes.append("The bootstrap is used instead.")
+        if careful:
+            threshold = formulas.raise_to_data(self.rule, self.segments, threshold, aim)
+        notes += self._doubts(wanted, chosen)
+        alarms, instants, active = _realised(self.folds, chosen, period, careful=careful, rng=rng)
+        low, high = period_interval(alarms, instants)
+        reached = [self.rule.accumulate(segment, threshold=threshold).statistic for segment in self.segments]
+        return replace(
+            draft, threshold=threshold, method=chosen, realised=instants / alarms if alarms else None, low=low, high=high,
+            alarms=alarms, instants=instants, active=active, largest=float(np.nanmax(np.concatenate(reached))),
+            compression=None, notes=tuple(notes),
+        )  # fmt: skip
+
+    def _choose(self, target: float) -> str:
+        """Dependent evidence or a rule without a bound: bootstrap; otherwise the most careful of the formulas that apply."""
+        if self.dependent or not isinstance(self.rule, PaperRule):
+            return "bootstrap"
+        found = {
+            name: formulas.by_formula(self.rule, name, self.segments, target)[0]
+            for name in formulas.FORMULAS[self.rule.form]
+        }
+        found = {name: threshold for name, threshold in found.items() if math.isfinite(threshold)}
+        return max(found, key=lambda name: found[name]) if found else "bootstrap"
+
+    def _doubts(self, wanted: Budget, chosen: str) -> list[str]:
+        notes = []
+        if chosen != "bootstrap" and self.dependent:
+            notes.append(
+                f"Nominal evidence is not independent over time (rank correlation {self.correlation:.2f}), "
+                f"which {chosen!r} assumes; method='bootstrap' does not."
+            )
+        vouched = self.length / SUPPORT
+        if wanted.instants > vouched:
+            notes.append(
+                f"{self.length} nominal instants cannot vouch for {wanted.say(wanted.instants)}; the rarest budget they "
+                f"can vouch for is {wanted.say(vouched)}. The threshold is extrapolated."
+            )
+        return notes
+
+
+def calibrate(
+    rule: AlarmRule,
+    points: npt.ArrayLike | Scored,
+    budget: Budget | float | str,
+    *,
+    scores: npt.ArrayLike | None = None,
+    breaks: Sequence[int] = (),
+    method: str = "auto",
+    strict: bool = False,
+    random_state: int = 0,
+) -> Calibration:
+    """Fit ``rule`` to nominal points and find the threshold that keeps ``budget``.
+
+    Parameters
+    ----------
+    rule : AlarmRule
+        Fitted here, in place, on all points.
+    points : Scored, or array of shape (N, m) or (N,)
+        Nominal points in time order.
+    budget : Budget, str or float
+    scores : array of shape (N,), optional
+        As in :meth:`AlarmRule.fit`.
+    breaks : sequence of int
+        Rows that do not follow from the one before.
+    method : str
+        ``auto``, ``episodes``, ``paper``, ``exact``, ``weibull``, ``empirical`` or ``bootstrap``.
+    strict : bool
+        The threshold of half the budget, at least a fifth higher: kept more often than on average, and fewer events are found.
+    random_state : int
+        Seed of the resampling.
+
+    Warns
+    -----
+    CalibrationWarning
+        Where an assumption fails or the nominal data is too short for the budget.
+
+    Examples
+    --------
+    >>> from tisat.alarms import ThresholdRule
+    >>> nominal = np.random.default_rng(0).normal(size=20_000)
+    >>> calibration = calibrate(ThresholdRule(), nominal, "1/1000 instants")
+    >>> bool(2.9 < calibration.threshold < 3.5), calibration.kept
+    (True, True)
+    """
+    check_choice(method, "method", "calibrate", choices=METHODS)
+    formulas.check_method(rule, method)
+    budget = Budget.parse(budget)
+    calibration = NominalEvidence(rule, points, scores=scores, breaks=breaks).calibrate(
+        budget, method=method, strict=strict, random_state=random_state
+    )
+    for note in calibration.notes:
+        warnings.warn(note, CalibrationWarning, stacklevel=2)
+    return calibration

@@ -1,0 +1,236 @@
+"""CUSUM: evidence accumulated over time, never below zero; an alarm where it reaches the threshold.
+
+``s_t = max(s_{t-1} + D_t, 0)``, ``s_0 = 0``, alarm where ``s_t >= h``. (The paper prints ``s_t`` on the right and
+``<= h``: slips.) What ends an alarm is a policy:
+
+* ``restart``: the statistic starts again from 0 at the next instant, the alarm is on for one instant. The policy the
+  false-alarm bound is about. A long event raises many alarms, one each time the statistic climbs back.
+* ``recovery``: the statistic goes on, cut off at h, and the alarm lasts until it is back at 0. One alarm for one long
+  event; on a level that has changed for good it never ends.
+* ``cooldown``: the statistic starts again from 0 after a pause of ``cooldown`` instants during which the alarm is on.
+  At most one alarm in ``cooldown + 1`` instants, whatever happens.
+* ``endless``: the statistic goes on as if there were no alarm, which is on while it is at or above h. After a strong event
+  it takes as long to come down as the event was strong.
+
+An unknown instant (NaN) ends the alarm and empties the sum: what was before a hole in the data says nothing about what
+comes after. This module does not know where evidence comes from, nor how h is chosen.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms import _kernels
+from tisat.errors import InputError
+from tisat.utils.stateful import Kept
+from tisat.utils.types import Array, Flags
+from tisat.utils.validation import check_choice, check_integer, check_real, check_vector
+
+POLICIES = {
+    "restart": _kernels.RESTART,
+    "recovery": _kernels.RECOVERY,
+    "cooldown": _kernels.COOLDOWN,
+    "endless": _kernels.ENDLESS,
+}
+COOLDOWN = 50  # instants; half the headline delta_max, like the hold of the excess rule
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What an accumulator made of evidence, instant by instant."""
+
+    statistic: Array  # (T,), NaN where the evidence is
+    active: Flags  # (T,), the alarm is on
+    onset: npt.NDArray[
+        np.int64
+    ]  # (T,), the last instant up to this one at which the statistic was 0 or an alarm had just ended
+
+    @classmethod
+    def empty(cls, length: int) -> Trace:
+        """Room for ``length`` instants."""
+        return cls(np.empty(length), np.empty(length, dtype=np.bool_), np.empty(length, dtype=np.int64))
+
+
+class _Accumulator(Kept, ABC):
+    """Evidence in, a trace out, in calls of any length."""
+
+    def __repr__(self) -> str:
+        said = (f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def run(self, evidence: npt.ArrayLike) -> Trace:
+        """The trace of an array ``(T,)``, going on from where the last call ended."""
+        values = check_vector(evidence, "evidence", f"{type(self).__name__}.run")
+        trace = Trace.empty(len(values))
+        self.extend(values, trace)
+        return trace
+
+    @abstractmethod
+    def extend(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+
+
+class Cusum(_Accumulator):
+    """Cumulative sum of evidence with a threshold and a policy for what ends an alarm.
+
+    Parameters
+    ----------
+    threshold : float
+        h, in the unit of the evidence.
+    end : str
+        ``restart``, ``recovery``, ``cooldown`` or ``endless``: see :mod:`tisat.alarms.cusum`.
+    cooldown : int
+        Instants an alarm lasts under ``cooldown``.
+
+    Examples
+    --------
+    >>> cusum = Cusum(threshold=2.0)
+    >>> [cusum.update(e) for e in (-1.0, 1.5, 1.0, 1.0)]
+    [(0.0, False), (1.5, False), (2.5, True), (1.0, False)]
+    >>> Cusum(threshold=2.0).run([-1.0, 1.5, 1.0, 1.0]).statistic.tolist()
+    [0.0, 1.5, 2.5, 1.0]
+    """
+
+    _kept = ("sums", "clock")
+
+    def __init__(self, *, threshold: float, end: str = "restart", cooldown: int = COOLDOWN) -> None:
+        self.threshold = check_real(threshold, "threshold", "Cusum", above=0.0)
+        self.end = check_choice(end, "end", "Cusum", choices=POLICIES)
+        self.cooldown = check_integer(cooldown, "cooldown", "Cusum", minimum=1)
+        self._one = np.empty(1)
+        self._trace = Trace.empty(1)
+        self.reset()
+
+    def update(self, evidence: float) -> tuple[float, bool]:
+        """The statistic and whether the alarm is on, after one more instant."""
+        self._one[0] = evidence
+        self.extend(self._one, self._trace)
+        return float(self._trace.statistic[0]), bool(self._trace.active[0])
+
+    def extend(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+        _kernels.cusum(
+            evidence,
+            self.threshold,
+            POLICIES[self.end],
+            self.cooldown,
+            self._sums,
+            self._clock,
+            trace.statistic,
+            trace.active,
+            trace.onset,
+        )
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._sums = np.zeros(1)
+        self._clock = _kernels.fresh_clock()
+
+
+class WindowSum(_Accumulator):
+    """The sum of the last ``length`` evidence values, held at its maximum for ``hold`` instants: a finite memory.
+
+    Parameters
+    ----------
+    threshold : float
+        The alarm is on while the statistic is at or above it.
+    length : int
+        Instants summed; 1 gives the evidence itself, a plain threshold.
+    hold : int
+        Instants over which the running maximum is taken; 1 holds nothing.
+
+    Examples
+    --------
+    >>> WindowSum(threshold=2.0, length=2, hold=2).run([0.0, 1.0, 1.0, 0.0, 0.0]).statistic.tolist()
+    [0.0, 1.0, 2.0, 2.0, 1.0]
+    """
+
+    _kept = ("recent", "held", "clock")
+
+    def __init__(self, *, threshold: float, length: int = 20, hold: int = 50) -> None:
+        self.threshold = check_real(threshold, "threshold", "WindowSum")
+        self.length = check_integer(length, "length", "WindowSum", minimum=1)
+        self.hold = check_integer(hold, "hold", "WindowSum", minimum=1)
+        self.reset()
+
+    def extend(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+        _kernels.window_sum(
+            evidence, self.threshold, self._recent, self._held, self._clock, trace.statistic, trace.active, trace.onset
+        )
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._recent = np.zeros(self.length)
+        self._held = np.zeros(self.hold)
+        self._clock = _kernels.fresh_clock()
+
+
+class CompressedSum(_Accumulator):
+    """Evidence of several views: each summed over the last ``length`` instants, then added up on a logarithmic scale.
+
+    The statistic is the sum over views of ``log(1 + S / unit)``, S a view's sum, held at its maximum for ``hold`` instants.
+    With one view it orders instants as :class:`WindowSum` does; it grows by 7 where the sum grows a thousandfold.
+
+    Parameters
+    ----------
+    threshold : float
+        The alarm is on while the statistic is at or above it.
+    length, hold : int
+        Instants.
+    unit : float
+        A sum that counts as one unit.
+
+    Examples
+    --------
+    >>> sums = CompressedSum(threshold=2.0, length=2, hold=2, unit=1.0)
+    >>> sums.run([[0.0, 0.0], [1.0, 0.0], [1.0, 3.0], [0.0, 0.0], [0.0, 0.0]]).statistic.round(2).tolist()
+    [0.0, 0.69, 2.48, 2.48, 2.08]
+    """
+
+    _kept = ("recent", "held", "clock")
+
+    def __init__(
+        self, *, threshold: float, length: int = 20, hold: int = 30, unit: float = 0.2, views: int = 1
+    ) -> None:
+        self.threshold = check_real(threshold, "threshold", "CompressedSum")
+        self.length = check_integer(length, "length", "CompressedSum", minimum=1)
+        self.hold = check_integer(hold, "hold", "CompressedSum", minimum=1)
+        self.unit = check_real(unit, "unit", "CompressedSum", above=0.0)
+        self.views = check_integer(views, "views", "CompressedSum", minimum=1)
+        self.reset()
+
+    def run(self, evidence: npt.ArrayLike) -> Trace:
+        """The statistic over an array ``(T,)`` or ``(T, V)``, going on from where the last call ended."""
+        values = np.ascontiguousarray(evidence, dtype=np.float64)
+        if values.ndim == 1:
+            values = values[:, None]
+        if values.ndim != 2:
+            raise InputError(f"The evidence of CompressedSum must have shape (T, V). Got shape {values.shape} instead.")
+        if values.shape[1] != self.views:
+            if self._clock[_kernels.NOW] > 0:
+                raise InputError(
+                    f"The evidence of CompressedSum must have the {self.views} views it began with. Got {values.shape[1]} instead."
+                )
+            self.views = values.shape[1]
+            self.reset()
+        trace = Trace.empty(len(values))
+        self.extend(values, trace)
+        return trace
+
+    def extend(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+        _kernels.compressed_sum(
+            evidence if evidence.ndim == 2 else evidence[:, None], self.threshold, self.unit, self._recent, self._held,
+            self._clock, trace.statistic, trace.active, trace.onset,
+        )  # fmt: skip
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._recent = np.zeros((self.length, self.views))
+        self._held = np.zeros(self.hold)
+        self._clock = _kernels.fresh_clock()

@@ -1,0 +1,251 @@
+"""What a monitor remembers of its own episodes, what people said of them, and the threshold that would follow.
+
+A threshold never moves by itself: ten true alarms in a row would deafen it. A monitor keeps a small record of the highest
+episodes of its statistic. People label alarms: **false**, **true**, **expected** (planned work), **new normal**. From
+the record and the labels :func:`propose` makes a new calibration with its consequences in words; somebody takes it or leaves it.
+
+What counts as nominal: quiet rows, episodes below the threshold, and alarms labelled false or new normal. Alarms labelled
+true or expected do not, nor do alarms nobody labelled. This module does not know monitors or detectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms.budget import Budget
+from tisat.alarms.episodes import PEAKS
+from tisat.alarms.result import Calibration, expanded, from_episodes
+from tisat.errors import ArtefactError, InputError, ParameterError
+from tisat.utils.stateful import Kept
+from tisat.utils.validation import check_choice
+
+LABELS = ("unlabelled", "false", "true", "expected", "new normal")
+NOMINAL = ("false", "new normal")  # labels that make an alarm's rows nominal
+ROOM = 256  # episodes kept
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A run of rows with the statistic at or above the record's mark."""
+
+    start: int  # first row
+    stop: int | None  # first row after it; None: still under way
+    peak: float
+    label: str  # one of LABELS
+
+
+class EpisodeRecord(Kept):
+    """The highest episodes of a statistic, row by row, in bounded memory.
+
+    Every episode above ``mark`` is here; where there are more than ``room``, the lowest unlabelled one goes and the mark
+    rises to it.
+
+    Parameters
+    ----------
+    mark : float
+        Least level of an episode, in the unit of the statistic.
+    room : int
+
+    Examples
+    --------
+    >>> record = EpisodeRecord(mark=1.0)
+    >>> for value in (0.0, 2.0, 3.0, 0.0, 1.5):
+    ...     record.update(value)
+    >>> [(one.start, one.stop, one.peak) for one in record.episodes]
+    [(1, 3, 3.0), (4, None, 1.5)]
+    """
+
+    _kept = ("start", "stop", "peak", "label", "mark", "count")
+
+    def __init__(self, *, mark: float, room: int = ROOM) -> None:
+        self._start = np.zeros(room, dtype=np.int64)
+        self._stop = np.zeros(room, dtype=np.int64)  # -1: under way
+        self._peak = np.zeros(room)
+        self._label = np.zeros(room, dtype=np.int64)
+        self._mark = np.array([float(mark)])
+        self._count = np.zeros(3, dtype=np.int64)  # episodes, rows, rows with a statistic
+
+    @classmethod
+    def beside(cls, calibration: Calibration, *, room: int = ROOM) -> EpisodeRecord:
+        """A record whose mark nominal data passes some twenty times: what is needed to see the tail of the levels."""
+        nominal = calibration.nominal
+        if nominal is None:
+            return cls(mark=0.5 * calibration.threshold, room=room)
+        levels = nominal.pooled
+        level = float(levels[min(PEAKS, len(levels) - 1)]) if len(levels) else 0.0
+        level = min(max(level, 0.5 * nominal.floor), nominal.threshold(calibration.target))
+        return cls(mark=expanded(max(level, 1e-9), calibration.compression), room=room)
+
+    @property
+    def mark(self) -> float:
+        """Every episode that reached this level is in the record."""
+        return float(self._mark[0])
+
+    @property
+    def rows(self) -> int:
+        """Rows with a statistic seen so far."""
+        return int(self._count[2])
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        """In order of time."""
+        return tuple(
+            Episode(
+                int(self._start[i]),
+                None if self._stop[i] < 0 else int(self._stop[i]),
+                float(self._peak[i]),
+                LABELS[int(self._label[i])],
+            )
+            for i in range(int(self._count[0]))
+        )
+
+    def update(self, statistic: float) -> None:
+        """One more row; NaN where there is no statistic, which ends an episode."""
+        count, row = int(self._count[0]), int(self._count[1])
+        self._count[1] = row + 1
+        known = not math.isnan(statistic)
+        self._count[2] += known
+        under_way = count > 0 and self._stop[count - 1] < 0
+        if known and statistic >= self._mark[0]:
+            if under_way:
+                self._peak[count - 1] = max(self._peak[count - 1], statistic)
+                return
+            if count == len(self._peak):
+                count = self._make_room()
+            self._start[count], self._stop[count], self._peak[count], self._label[count] = row, -1, statistic, 0
+            self._count[0] = count + 1
+        elif under_way:
+            self._stop[count - 1] = row
+
+    def _make_room(self) -> int:
+        free = np.flatnonzero(self._label == 0)
+        lowest = int(free[np.argmin(self._peak[free])]) if len(free) else 0  # all labelled: the oldest
+        if len(free):
+            self._mark[0] = max(self._mark[0], self._peak[lowest])
+        for array in (self._start, self._stop, self._peak, self._label):
+            array[lowest:-1] = array[lowest + 1 :]
+        self._count[0] -= 1
+        return int(self._count[0])
+
+    def label(self, row: int, word: str) -> Episode:
+        """Say what the alarm that was on at ``row`` was: false, true, expected or new normal; the episode it is about."""
+        check_choice(word, "label", "EpisodeRecord", choices=LABELS)
+        for i, episode in enumerate(self.episodes):
+            if episode.start <= row < (int(self._count[1]) if episode.stop is None else episode.stop):
+                self._label[i] = LABELS.index(word)
+                return replace(episode, label=word)
+        raise InputError(
+            f"The row of a label must lie in an episode of the record. Got row {row}, where nothing rose above {self.mark:.4g}."
+        )
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``; refuses what cannot be one."""
+        sizes = {name: array.shape for name, array in self.state().items()}
+        if any(name not in state or np.shape(state[name]) != shape for name, shape in sizes.items()):
+            raise ArtefactError(
+                f"The record of episodes must have the arrays {', '.join(sizes)} with room for {len(self._peak)}."
+            )
+        count, labels = np.asarray(state["count"]), np.asarray(state["label"])
+        used = slice(0, int(count[0]))
+        sound = 0 <= count[0] <= len(self._peak) and 0 <= count[2] <= count[1] and np.isfinite(state["mark"]).all()
+        sound = sound and labels.min() >= 0 and labels.max() < len(LABELS)
+        if not (sound and np.isfinite(np.asarray(state["peak"])[used]).all()):
+            raise ArtefactError("The record of episodes must hold counts in range, finite peaks and known labels.")
+        super().restore(state)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Another threshold and what it would have meant. Nothing has changed yet."""
+
+    before: Calibration
+    after: Calibration
+    false_alarms: int  # alarms labelled false or new normal
+    avoided: int  # of those, not raised at the new threshold
+    true_alarms: int  # alarms labelled true
+    missed: int  # of those, not raised at the new threshold
+    unlabelled: int  # alarms nobody labelled: counted neither way
+    seen: int  # rows of operation
+    rows: int  # of those, rows that count as nominal
+    new_normal: bool  # somebody said that what is normal has changed
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The consequences, one sentence each."""
+        say = Budget(self.after.budget, self.after.target, self.after.period).say
+        lines = [f"The threshold would be {self.after.threshold:.4g} instead of {self.before.threshold:.4g}."]
+        if self.false_alarms:
+            lines.append(
+                f"{self.false_alarms} false alarms in {self.seen} rows; the budget allows {self.seen / self.after.target:.2g}."
+            )
+            lines.append(f"It would have avoided {self.avoided} of {self.false_alarms} false alarms.")
+        if self.true_alarms:
+            lines.append(f"It would have missed {self.missed} of {self.true_alarms} true alarms.")
+        if self.unlabelled:
+            lines.append(f"{self.unlabelled} alarm{'s' * (self.unlabelled != 1)} without a label counted neither way.")
+        lines.append(
+            f"With {self.rows} rows of operation the data can vouch for {say(self.after.vouched)}; before, for {say(self.before.vouched)}."
+        )
+        if self.after.extrapolated > 1.0:
+            lines.append(f"The budget is still {self.after.extrapolated:.3g} times rarer than that: extrapolated.")
+        if self.new_normal:
+            lines.append("What is normal has changed: fit the detector again on data from after the change.")
+        return tuple(lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self.words)
+
+
+def propose(calibration: Calibration, record: EpisodeRecord, *, budget: object = None) -> Proposal:
+    """What the threshold would be with what was seen in operation, and what that would have meant.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        In use, by ``episodes``.
+    record : EpisodeRecord
+        With its labels.
+    budget : str, float or Budget, optional
+        Another budget; the same unless given.
+    """
+    if calibration.nominal is None:
+        raise ParameterError(
+            f"A proposal must start from a calibration by 'episodes', which keeps its nominal levels. Got one by {calibration.method!r}."
+        )
+    episodes = record.episodes
+    alarms = [one for one in episodes if one.peak >= calibration.threshold]
+    counted = [one for one in episodes if one.label in NOMINAL or (one.label == "unlabelled" and one not in alarms)]
+    excluded = sum(
+        (record.rows if one.stop is None else one.stop) - one.start for one in episodes if one not in counted
+    )
+    rows = max(record.rows - excluded, 0)
+    peaks = np.array([one.peak for one in counted])
+    if calibration.compression is not None:
+        centre, unit = calibration.compression
+        peaks = np.log1p(np.maximum(peaks - centre, 0.0) / unit)
+    draft = calibration
+    if budget is not None:
+        wanted = Budget.parse(budget, period=calibration.period)
+        draft = replace(calibration, budget=str(wanted), target=wanted.instants)
+    nominal = calibration.nominal.joined(peaks.tolist(), rows) if rows else calibration.nominal
+    after = from_episodes(draft, nominal)
+    false = [one for one in alarms if one.label in NOMINAL]
+    true = [one for one in alarms if one.label == "true"]
+    return Proposal(
+        before=calibration,
+        after=after,
+        false_alarms=len(false),
+        avoided=sum(one.peak < after.threshold for one in false),
+        true_alarms=len(true),
+        missed=sum(one.peak < after.threshold for one in true),
+        unlabelled=sum(one.label == "unlabelled" for one in alarms),
+        seen=record.rows,
+        rows=rows,
+        new_normal=any(one.label == "new normal" for one in episodes),
+    )

@@ -1,0 +1,102 @@
+"""Why an alarm: what kind of fault it looks like, which channels, what was seen and what was expected, in the user's units.
+
+Every detector makes one (:meth:`tisat.detectors.base.Detector.explain`) from the row and its point. This module knows no detector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tisat.utils.types import Array, Integers
+
+SMALLEST_SHARE = 0.05  # channels below it are not worth a sentence
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What one channel has to do with an alarm, in the user's units."""
+
+    channel: str
+    share: float  # of the evidence
+    seen: float | None  # None: missing
+    expected: float | None  # None: the detector does not know
+    spread: float | None
+
+    def __str__(self) -> str:
+        text = f"{self.channel} {_number(self.seen, self.spread)}"
+        if self.expected is not None:
+            text += f", expected {_number(self.expected, self.spread)}"
+            text += "" if self.spread is None else f" ± {_number(self.spread, self.spread)}"
+        return text
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The reasons of one instant.
+
+    Examples
+    --------
+    >>> why = Explanation("spike", np.array([0.9, 0.1]), np.array([71.3, 2.0]), np.array([58.2, 2.1]), np.array([1.9, 0.2]), "contribution")
+    >>> why.sentences(("bearing_temp", "flow"), most=1)
+    ['bearing_temp 71.3, expected 58.2 ± 1.9 (90 % of the evidence)']
+    """
+
+    kind: str  # spike, stuck, restless, relations, rhythm, pattern, forecast error, unusual, ...
+    channels: Array  # (C,) shares of the evidence; they add up to 1
+    seen: Array  # (C,) values, in the user's units
+    expected: Array  # (C,) what the detector expected, or the usual value; NaN where it does not know
+    spread: Array  # (C,) how far a nominal value usually is from it
+    how: str  # where the shares come from: contribution, leaving channels out, distance from the usual value
+
+    def ranking(self) -> Integers:
+        """Channels, the most blamed first; ties in their order."""
+        return np.argsort(-self.channels, kind="stable").astype(np.int64)
+
+    def reasons(self, names: Sequence[str], channels: Array | None = None, *, most: int = 5) -> tuple[Reason, ...]:
+        """The channels that matter most, each with what was seen and expected; by other shares where given."""
+        blamed = self.channels if channels is None else channels
+        order = np.argsort(-blamed, kind="stable")
+        chosen = [c for place, c in enumerate(order[:most]) if place == 0 or blamed[c] >= SMALLEST_SHARE]
+        return tuple(
+            Reason(names[c], float(blamed[c]), _known(self.seen[c]), _known(self.expected[c]), _known(self.spread[c]))
+            for c in chosen
+        )
+
+    def sentences(self, names: Sequence[str], *, most: int = 3) -> list[str]:
+        """One sentence for each of the most blamed channels."""
+        return [f"{one} ({100 * one.share:.0f} % of the evidence)" for one in self.reasons(names, most=most)]
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _number(value: float | None, spread: float | None) -> str:
+    """A value with as many digits as its spread has meaning for: two of the spread's own."""
+    if value is None:
+        return "missing"
+    if spread is None or not 1e-5 < spread < 1e9 or abs(value) >= 1e12:
+        return f"{value:.6g}"
+    digits = max(0, 1 - int(np.floor(np.log10(spread))))
+    return f"{value:.{digits}f}"
+
+
+def shares(amounts: Array) -> Array:
+    """Amounts ``(C,)`` as shares that add up to 1: none below 0, equal where nothing is known.
+
+    Examples
+    --------
+    >>> shares(np.array([3.0, -1.0, np.nan, 1.0])).tolist(), shares(np.zeros(2)).tolist()
+    ([0.75, 0.0, 0.0, 0.25], [0.5, 0.5])
+    """
+    known = np.where(np.isfinite(amounts), np.maximum(amounts, 0.0), 0.0)
+    if np.isposinf(amounts).any():
+        known = np.isposinf(amounts).astype(np.float64)
+    largest = float(known.max(initial=0.0))
+    if largest <= 0.0:
+        return np.full(len(known), 1.0 / len(known))
+    known = known / largest
+    return np.asarray(known / known.sum())

@@ -1,0 +1,89 @@
+"""What joins an alarm that is on already: a fault of another channel is not hidden by the one before it.
+
+An alarm goes on as long as its statistic is high, and a second fault that begins meanwhile raises nothing. It is named
+instead: where the statistic climbs by half the threshold within :data:`BACK` instants, the detector is asked for its
+reasons, and channels with a large share that the alarm has not blamed with one yet are added to it. The alarm stays one alarm, and
+the budget counts it once. A fault that comes back on a channel the alarm blames already adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms.explanation import Explanation, Reason
+from tisat.utils.stateful import Kept
+
+BACK = 20  # instants a climb may take, and between two looks
+CLIMB = 0.5  # of the threshold
+LARGE = 0.3  # share of the evidence from which a channel is worth naming
+
+
+@dataclass(frozen=True)
+class Further:
+    """Channels that joined an alarm while it was on."""
+
+    at: int  # instant
+    time: str | float | None  # its timestamp, where there is one
+    kind: str  # what it looks like
+    reasons: tuple[Reason, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"at": self.at, "time": self.time, "kind": self.kind, "reasons": [vars(one) for one in self.reasons]}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Further:
+        """Back from :meth:`to_json`."""
+        return cls(**{**document, "reasons": tuple(Reason(**one) for one in document["reasons"])})
+
+    @property
+    def why(self) -> str:
+        """The reasons as one sentence."""
+        return "; ".join(map(str, self.reasons))
+
+
+class Climb(Kept):
+    """Says where the statistic of an alarm that is on climbs again.
+
+    Examples
+    --------
+    >>> climb = Climb()
+    >>> rows = [5.0] * 30 + [6.0, 9.0, 9.0]
+    >>> [row for row, statistic in enumerate(rows) if climb.update(statistic, threshold=4.0)]
+    [31]
+    """
+
+    _kept = ("recent", "seen")
+
+    def __init__(self) -> None:
+        self._recent = np.zeros(BACK)
+        self._seen = np.zeros(1, dtype=np.int64)
+
+    def begin(self) -> None:
+        """An alarm was raised."""
+        self._seen[0] = 0
+
+    def update(self, statistic: float, *, threshold: float) -> bool:
+        """Whether the alarm's next row is one to look at."""
+        seen = int(self._seen[0])
+        if seen >= BACK and statistic - self._recent.min() >= CLIMB * threshold > 0:
+            self._seen[0] = 0
+            return True
+        self._recent[seen % BACK] = statistic
+        self._seen[0] = seen + 1
+        return False
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+        super().restore(state)
+        self._seen[:] = max(int(self._seen[0]), 0)
+
+
+def newly_named(why: Explanation, names: Sequence[str], named: set[str]) -> tuple[Reason, ...]:
+    """The reasons of channels with a large share that are not among those named."""
+    return tuple(one for one in why.reasons(names) if one.share >= LARGE and one.channel not in named)

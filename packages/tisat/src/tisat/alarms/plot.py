@@ -1,0 +1,93 @@
+"""Alarms as a picture: the blamed channels, the statistic with its threshold, alarms, onsets and labelled events.
+
+It draws what it is given with matplotlib; it computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tisat.events import events_from_labels
+from tisat.utils.extras import require
+from tisat.utils.palette import ALARM, EXPECTED, FAULT, INK, ONSET
+
+if TYPE_CHECKING:
+    from tisat.alarms.alarms import Alarms
+    from tisat.series import Series
+
+
+def blamed(alarms: Alarms, series: Series, count: int) -> list[int]:
+    """The channels with the largest share over all alarms; the first ones where alarms name none."""
+    total = dict.fromkeys(series.channels, 0.0)
+    for alarm in alarms:
+        for channel, share in alarm.channels.items():
+            total[channel] = total.get(channel, 0.0) + share
+    order = sorted(range(series.n_channels), key=lambda c: -total[series.channels[c]])
+    return order[:count]
+
+
+def draw(
+    alarms: Alarms, series: Series | None = None, *, channels: int = 3, title: str = "", expected: Any = None
+) -> Any:
+    """A matplotlib figure; ``series`` adds its blamed channels, its time axis and, where labelled, its events.
+
+    ``expected``, a pair of arrays (T, C), adds what was expected of each channel and two usual spreads around it.
+    """
+    figure_module = require("matplotlib.figure", whose="A picture of alarms")
+    shown = [] if series is None else blamed(alarms, series, channels)
+    figure = figure_module.Figure(figsize=(9.0, 1.3 * len(shown) + 2.3), layout="constrained")
+    heights = [1.0] * len(shown) + [1.6]
+    axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
+    times = np.arange(len(alarms.statistic)) if series is None or series.timestamps is None else series.timestamps
+    for axis, channel in zip(axes, shown, strict=False):
+        assert series is not None
+        if expected is not None:
+            middle, spread = (np.asarray(one)[:, channel] for one in expected)
+            axis.fill_between(times, middle - 2 * spread, middle + 2 * spread, color=EXPECTED, alpha=0.3, linewidth=0)
+            axis.plot(times, middle, color=EXPECTED, linewidth=0.6)
+        axis.plot(times, series.values[:, channel], color=INK, linewidth=0.6)
+        axis.set_ylabel(series.channels[channel], rotation=0, ha="right", va="center", fontsize=8)
+        axis.tick_params(labelsize=7)
+    _statistic(axes[-1], alarms, times)
+    last = len(times) - 1
+    for axis in axes:
+        if series is not None and series.labels is not None:
+            for start, stop in events_from_labels(series.labels):
+                axis.axvspan(times[start], times[min(stop, last)], color=FAULT, alpha=0.25, linewidth=0)
+        for alarm in alarms:
+            axis.axvline(times[alarm.raised], color=ALARM, linewidth=0.8)
+        axis.margins(x=0)
+    title = title or (series.name if series is not None else "")
+    figure.suptitle(
+        f"{title}: {len(alarms)} alarms, {alarms.calibration.rule} rule, budget {alarms.calibration.budget}".lstrip(
+            ": "
+        ),
+        fontsize=9,
+    )
+    return figure
+
+
+def _statistic(axis: Any, alarms: Alarms, times: Any) -> None:
+    axis.plot(times, alarms.statistic, color=INK, linewidth=0.7, label="statistic")
+    axis.axhline(alarms.threshold, color=ALARM, linewidth=0.8, linestyle="--", label="threshold h")
+    active = np.where(alarms.active, alarms.threshold, np.nan)
+    axis.plot(times, active, color=ALARM, linewidth=3.0, solid_capstyle="butt", label="alarm on")
+    known = alarms.statistic[~np.isnan(alarms.statistic)]
+    if len(known) and known.max() > 20 * alarms.threshold:
+        axis.set_yscale("symlog", linthresh=max(alarms.threshold, 1e-12))
+    if len(alarms):
+        onsets = [times[alarm.onset] for alarm in alarms]
+        axis.plot(
+            onsets,
+            np.zeros(len(onsets)),
+            linestyle="none",
+            marker="^",
+            color=ONSET,
+            markersize=5,
+            label="onset estimate",
+        )
+    axis.set_ylabel("statistic", rotation=0, ha="right", va="center", fontsize=8)
+    axis.tick_params(labelsize=7)
+    axis.legend(fontsize=7, loc="upper left", ncols=4, frameon=False)

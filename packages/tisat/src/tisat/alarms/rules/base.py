@@ -1,0 +1,305 @@
+"""The interface of alarm rules: what a detector says of nominal rows in, then evidence, a statistic and alarms.
+
+A rule is two steps. The first turns what a detector says (:class:`Scored`) into **evidence**; it is learned from nominal
+data. The second accumulates evidence into a **statistic** and switches the alarm on and off at a threshold; it has
+nothing to learn, which is why any threshold can be tried on the same evidence. :class:`RuleRun` runs both steps, a row or
+an array at a time, from the same compiled loops. Where the threshold comes from is the business of
+:mod:`tisat.alarms.calibration`; which rules there are, of :mod:`tisat.alarms.rules`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms.cusum import Trace
+from tisat.errors import InputError, NotFittedError
+from tisat.utils.parameters import Parametrized
+from tisat.utils.types import Array as Array
+from tisat.utils.types import Flags
+
+
+class Scored(NamedTuple):
+    """What a detector says of T rows, in the three forms a rule may look at."""
+
+    points: Array  # (T, m): residual vectors, or the score itself
+    scores: Array  # (T,): higher = more anomalous, NaN where there is none
+    views: Array  # (T, V): the scores of each view of the series; the score alone for a detector with one view
+
+    @classmethod
+    def of(
+        cls,
+        points: npt.ArrayLike,
+        scores: npt.ArrayLike | None = None,
+        views: npt.ArrayLike | None = None,
+        *,
+        whose: str = "Scored",
+    ) -> Scored:
+        """From what users hold: points ``(T, m)`` or ``(T,)``; a score of one's own is a point with m = 1."""
+        array = np.ascontiguousarray(points, dtype=np.float64)
+        if array.ndim == 1:
+            array = array[:, None]
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise InputError(f"The points given to {whose} must have shape (T, m). Got shape {array.shape} instead.")
+        if scores is None:
+            values = array[:, 0] if array.shape[1] == 1 else np.mean(array**2, axis=1)
+        else:
+            values = np.asarray(scores, dtype=np.float64)
+            if values.shape != (len(array),):
+                raise InputError(
+                    f"The scores given to {whose} must have one entry a point ({len(array)}). Got shape {values.shape} instead."
+                )
+        values = np.ascontiguousarray(values)
+        seen = values[:, None] if views is None else np.ascontiguousarray(views, dtype=np.float64)
+        if seen.ndim != 2 or len(seen) != len(array) or seen.shape[1] == 0:
+            raise InputError(
+                f"The views given to {whose} must have shape ({len(array)}, V). Got shape {seen.shape} instead."
+            )
+        return cls(array, values, seen)
+
+    def __len__(self) -> int:  # rows, not fields
+        return len(self.scores)
+
+    def rows(self, which: slice | npt.NDArray[Any]) -> Scored:
+        """Some of the rows."""
+        return Scored(self.points[which], self.scores[which], self.views[which])
+
+    @property
+    def known(self) -> Flags:
+        """``(T,)``: the rows that have a score."""
+        return ~np.isnan(self.scores)
+
+
+class Evidence(Protocol):
+    """The first step of a rule at work on one entity."""
+
+    def __call__(self, scored: Scored) -> Array:
+        """Evidence ``(T,)`` or ``(T, V)``, going on from where the last call ended."""
+
+    def contribution(self, point: Array) -> Array:
+        """What each coordinate ``(m,)`` of the last point added to its evidence, up to a factor."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart."""
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+
+
+class Accumulator(Protocol):
+    """The second step of a rule at work on one entity."""
+
+    def run(self, evidence: npt.ArrayLike) -> Trace:
+        """Statistic, alarm and onset of evidence, going on from where the last call ended."""
+
+    def extend(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart."""
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+
+
+class Memoryless:
+    """Base of first steps that remember nothing from row to row."""
+
+    def contribution(self, point: Array) -> Array:
+        """Squares, for the mean of squares."""
+        return point**2
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Nothing."""
+        return {}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Nothing to do."""
+
+
+class RuleRun:
+    """A rule at work on one entity at one threshold: push rows or arrays, the answers are the same.
+
+    Made by :meth:`AlarmRule.start`.
+    """
+
+    def __init__(self, rule: AlarmRule, threshold: float) -> None:
+        self._evidence = rule._evidence_step()
+        self._accumulator = rule._accumulator(threshold)
+        self._trace = Trace.empty(1)
+
+    def update(self, row: Scored, *, learn: bool = True) -> tuple[float, float, bool, int]:
+        """Evidence, statistic, whether the alarm is on, and the onset estimate after one more row.
+
+        Unless ``learn``, the row is measured by what the rule knows and teaches it nothing: a moving reference stays.
+        """
+        known = None if learn else self._evidence.state()
+        evidence = self._evidence(row)
+        if known is not None:
+            self._evidence.restore(known)
+        trace = self._trace
+        self._accumulator.extend(evidence, trace)
+        return float(evidence.sum()), float(trace.statistic[0]), bool(trace.active[0]), int(trace.onset[0])
+
+    def contribution(self, point: Array) -> Array:
+        """What each coordinate ``(m,)`` of the point just pushed added to its evidence, up to a factor."""
+        return self._evidence.contribution(point)
+
+    def extend(self, scored: Scored, *, learn: Flags | None = None) -> tuple[Array, Trace]:
+        """Evidence and the trace of many rows, going on from where the last call ended; ``learn`` says from which to learn."""
+        if learn is None or learn.all():
+            evidence = self._evidence(scored)
+        else:
+            edges = np.flatnonzero(np.diff(learn)) + 1  # stretches of rows alike; what is not learned goes row by row
+            evidence = np.concatenate(
+                [
+                    self._evidence(scored.rows(part)) if learn[part[0]] else self._unlearned(scored.rows(part))
+                    for part in np.split(np.arange(len(learn)), edges)
+                ]
+            )
+        trace = Trace.empty(len(evidence))
+        self._accumulator.extend(evidence, trace)
+        return evidence, trace
+
+    def _unlearned(self, scored: Scored) -> Array:
+        known, found = self._evidence.state(), []
+        for t in range(len(scored)):
+            found.append(self._evidence(scored.rows(slice(t, t + 1))))
+            self._evidence.restore(known)
+        return np.concatenate(found)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart."""
+        steps = (("evidence", self._evidence.state()), ("accumulator", self._accumulator.state()))
+        return {f"{step}.{name}": array for step, arrays in steps for name, array in arrays.items()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+        for step, target in (("evidence.", self._evidence), ("accumulator.", self._accumulator)):
+            target.restore({name.removeprefix(step): array for name, array in state.items() if name.startswith(step)})
+
+
+class AlarmRule(Parametrized, ABC):
+    """Base of the rules: ``fit`` on nominal rows, then ``evidence``, ``accumulate`` or ``start``.
+
+    A subclass declares its parameters (:mod:`tisat.utils.parameters`), writes ``_fit``, ``_evidence_step`` and ``_accumulator``, and says what it is in the class
+    attributes below: nobody asks for a rule's name to know what it can do.
+    """
+
+    name: ClassVar[str]  # as users type it
+    title: ClassVar[str]  # as tables print it
+    positive: ClassVar[bool] = True  # the statistic is 0 at rest and never below, so a threshold must be above 0
+    bounded: ClassVar[bool] = False  # True: exp(-omega h) bounds its false alarms if evidence is independent
+    feeds_back: ClassVar[bool] = False  # True: an alarm changes the statistic after it, so each threshold needs a run
+    needs_points: ClassVar[bool] = False  # True: it looks at points, not only at scores; a store must keep its evidence
+    has_unit: ClassVar[bool] = True  # False: the statistic is in the score's own unit, which differs between entities
+
+    @abstractmethod
+    def _fit(self, nominal: Scored) -> None:
+        """Learn from nominal rows that all have a score, in time order."""
+
+    @abstractmethod
+    def _evidence_step(self) -> Evidence:
+        """A fresh first step."""
+
+    @abstractmethod
+    def _accumulator(self, threshold: float) -> Accumulator:
+        """A fresh second step."""
+
+    def fit(
+        self,
+        points: npt.ArrayLike | Scored,
+        *,
+        scores: npt.ArrayLike | None = None,
+        views: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn what is nominal.
+
+        Parameters
+        ----------
+        points : Scored, or array of shape (N, m) or (N,)
+            Nominal points in time order; a score the user brings is a point with m = 1.
+        scores : array of shape (N,), optional
+            Their scores: the points themselves where m = 1 and the mean of squares otherwise, unless given.
+        views : array of shape (N, V), optional
+            The scores of each view; the scores unless given.
+        """
+        whose = f"{type(self).__name__}.fit"
+        nominal = points if isinstance(points, Scored) else Scored.of(points, scores, views, whose=whose)
+        nominal = nominal.rows(nominal.known)
+        if len(nominal) < 2:
+            raise InputError(f"The nominal points of {whose} must be at least 2. Got {len(nominal)} instead.")
+        self._check_parameters()
+        self._fit(nominal)
+        self.fitted_ = True
+        return self
+
+    def evidence(
+        self,
+        points: npt.ArrayLike | Scored,
+        *,
+        scores: npt.ArrayLike | None = None,
+        views: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Evidence of points ``(T, m)``, starting afresh; NaN where the point is."""
+        whose = f"{type(self).__name__}.evidence"
+        self._check_fitted()
+        return self._evidence_step()(
+            points if isinstance(points, Scored) else Scored.of(points, scores, views, whose=whose)
+        )
+
+    def accumulate(self, evidence: npt.ArrayLike, *, threshold: float) -> Trace:
+        """Statistic and alarms of evidence at one threshold, starting afresh."""
+        return self._accumulator(threshold).run(evidence)
+
+    def start(self, *, threshold: float) -> RuleRun:
+        """The rule at work on one entity, a row at a time."""
+        self._check_fitted()
+        return RuleRun(self, threshold)
+
+    def contributions(self, points: Array) -> Array:
+        """What each coordinate adds to the evidence ``(T, m)``, up to a factor: squares, for the mean of squares."""
+        return np.asarray(points**2)
+
+    def tail(self, views: int) -> tuple[float, float]:
+        """What is known of nominal levels before any are seen: the scale of their tail, and the least threshold.
+
+        Both on the logarithmic scale of :attr:`compression`; see :mod:`tisat.alarms.episodes`.
+        """
+        return 1.0, 0.0
+
+    @property
+    def compression(self) -> tuple[float, float] | None:
+        """Centre and unit of a logarithmic scale for the statistic; None where it is on one already.
+
+        Levels are compared and extrapolated on that scale: ``log(1 + (s - centre) / unit)``, 0 below the centre.
+        """
+        return None
+
+    def compressed(self, statistic: Array) -> Array:
+        """The statistic on a logarithmic scale; NaN stays."""
+        if self.compression is None:
+            return statistic
+        centre, unit = self.compression
+        return np.asarray(np.log1p(np.maximum(statistic - centre, 0.0) / unit))
+
+    @classmethod
+    def options(cls) -> dict[str, Any]:
+        """The constructor's arguments and their defaults."""
+        return {name: given.default for name, given in inspect.signature(cls).parameters.items()}
+
+    def params(self) -> dict[str, Any]:
+        """The constructor's arguments as they are here."""
+        return {name: getattr(self, name) for name in self.options()}
+
+    def _check_fitted(self) -> None:
+        if not getattr(self, "fitted_", False):
+            raise NotFittedError(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
+
+    def __repr__(self, N_CHAR_MAX: int | None = None) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.params().items())})"

@@ -1,0 +1,136 @@
+"""The score over a reference that moves with the data, summed over a few instants, compressed and held.
+
+Each view of a series has a reference and a unit of its own. Two things make it usable by somebody who watches one entity
+for months: faults do not raise the reference that the next fault is measured by, and a level that changed for good does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tisat.alarms import _kernels
+from tisat.alarms.cusum import CompressedSum
+from tisat.alarms.rules.base import AlarmRule, Array, Evidence, Scored
+from tisat.errors import InputError
+from tisat.utils.parameters import integer, learned, real
+from tisat.utils.stateful import Kept
+
+
+class _Excess(Kept):
+    _kept = ("past", "ordered", "raw", "rest", "count")
+
+    def __init__(self, rule: ExcessRule) -> None:
+        views = len(rule.level_)
+        self._rule = rule
+        self._numbers = (
+            rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window), rule.enter, rule.length,
+        )  # fmt: skip  # looked up once, not at every row
+        # Filled, not zeros(): the memory is taken at once, and a monitor does not grow as its past does.
+        self._past = np.full((views, rule.window + rule.lag), 0.0)
+        self._ordered = np.full((views, rule.window), 0.0)
+        self._raw = np.full((views, rule.lasting), 0.0)
+        self._rest = rule.level_.copy()
+        self._count = np.zeros((views, 6), dtype=np.int64)
+        self.reference = np.empty((0, views))  # (T, V) of the last call
+
+    def __call__(self, scored: Scored) -> Array:
+        rule, views = self._rule, scored.views
+        if views.shape[1] != len(rule.level_):
+            raise InputError(
+                f"The rows given to ExcessRule must have the {len(rule.level_)} views it was fitted on. Got {views.shape[1]} instead."
+            )
+        evidence: Array = np.empty(views.shape)
+        self.reference = np.empty(views.shape)
+        _kernels.excess(
+            views, rule.level_, rule.centre_, *self._numbers,
+            self._past, self._ordered, self._raw, self._rest, self._count, evidence, self.reference,
+        )  # fmt: skip
+        return evidence[:, 0] if evidence.shape[1] == 1 else evidence
+
+    def contribution(self, point: Array) -> Array:
+        return point**2
+
+
+class ExcessRule(AlarmRule):
+    """Score over a reference that moves with the data, summed over the last instants, compressed, then held.
+
+    The reference of a view is the larger of a quantile of its nominal scores and the same quantile of its past ``window``
+    scores older than ``lag`` instants. A past of fewer than ``warm`` scores is filled up with the nominal quantile: what has
+    not been seen counts as nominal, and an early fault is a few scores of many, as a late one is. The evidence is what the
+    score has above the reference, in units of the reference's height over the nominal median; it is never negative. A
+    score multiplied by a constant or shifted gives the same evidence.
+
+    **A fault does not hide the next one.** An excess is a run of scores above the reference, at most ``length`` instants
+    apart. Of each excess only the first ``enter`` scores enter the past, cut off at ``clip`` units; the others enter as the
+    reference itself. It takes many excesses, not one long one, to raise the reference.
+
+    **A change for good ends its alarm.** An excess that has gone on for ``lasting`` instants is the new level: the lowest
+    of the quantiles of its three thirds, so that a fault in it is no part of it. Those scores, cut off there, become the
+    past, that level fills it up, and the alarm ends ``length + hold`` instants later. Once the scores of as many instants
+    are back at the nominal level (1 in 20 above it at most), they become the past in turn.
+
+    Where there are several views, one with scores below 0 is measured from its own nominal level: 0 is the level and -1 the median, and the rule takes
+    both as they are (:meth:`tisat.detectors.base.Detector.views`).
+
+    The statistic is the sum over views of ``log(1 + S / unit)``, S the view's evidence over ``length`` instants.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rule = ExcessRule(window=200).fit(rng.exponential(size=1000))
+    >>> rule.evidence([0.5, 50.0]).round(0).tolist()
+    [0.0, 16.0]
+    """
+
+    quantile: float = real(0.98, above=0.0, below=1.0, doc="Of nominal and of past scores: the reference.")
+    window: int = integer(3000, at_least=2, doc="Past scores the moving reference is taken from.")
+    lag: int = integer(20, at_least=0, doc="Instants a score must be old before it enters the past.")
+    clip: float = real(
+        10.0, at_least=1.0, doc="Units at which a score of an excess is cut off before it enters the past."
+    )
+    warm: int = integer(
+        3000, at_least=1, doc="Past scores there are at least (window if that is less): missing ones count as nominal."
+    )
+    length: int = integer(
+        20, at_least=2, doc="Instants of evidence summed: a finite memory, where a CUSUM's has no end."
+    )
+    hold: int = integer(30, at_least=1, doc="The statistic is held at its maximum over this many instants.")
+    enter: int = integer(5, at_least=0, doc="Scores of one excess that enter the past.")
+    lasting: int = integer(200, at_least=2, doc="Instants after which an excess is taken for the new level.")
+    unit: float = real(0.2, above=0.0, doc="Summed evidence that counts as one unit.")
+
+    name = "excess"
+    title = "excess over a moving reference, summed and held"
+
+    level_: Array = learned()  # (V,)
+    centre_: Array = learned()  # (V,)
+
+    def _fit(self, nominal: Scored) -> None:
+        whose = "ExcessRule"
+        views = nominal.views
+        self.centre_ = np.zeros(views.shape[1])
+        self.level_ = np.zeros(views.shape[1])
+        for v in range(views.shape[1]):
+            scores = views[~np.isnan(views[:, v]), v]
+            if len(scores) == 0:
+                raise InputError(f"Each view given to {whose}.fit must have nominal scores. View {v} has none.")
+            # Where rare jumps are all there is, the mean lies above the quantile, which is then the resting value and no unit at
+            # all: SMAP A-8 has q99 = 1e-8 and a maximum of 762. The mean is never below such a level (docs/log.md has what it changes).
+            if (
+                len(self.level_) > 1 and (scores < 0).any()
+            ):  # measured from its own nominal level already: 0 there, -1 at the median
+                self.centre_[v] = -1.0
+                continue
+            self.centre_[v] = np.median(scores)
+            self.level_[v] = max(float(np.quantile(scores, self.quantile)), float(np.mean(scores)))
+
+    def _evidence_step(self) -> Evidence:
+        return _Excess(self)
+
+    def _accumulator(self, threshold: float) -> CompressedSum:
+        views = len(self.level_) if hasattr(self, "level_") else 1
+        return CompressedSum(threshold=threshold, length=self.length, hold=self.hold, unit=self.unit, views=views)
+
+    def tail(self, views: int) -> tuple[float, float]:
+        """A scale that grows with the number of views, and five units of evidence (``docs/4-alarms.md``)."""
+        return 1.3 + 0.75 * (views - 1), 1.0

@@ -1,0 +1,209 @@
+"""A model of each machine, shared or its own, made or made again. A machine that cannot be fitted is a result too."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tisat import registry
+from tisat.batch.machines import SUFFIX, How, Machine, RowJob, model_file
+from tisat.errors import TisatError
+from tisat.watch import Watch
+
+LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit
+
+
+LEARN_FROM = 20  # machines of a group that its shared model is learned from
+
+
+@dataclass(frozen=True)
+class FitGroup(RowJob):
+    """Fit the model that a group of machines shares, and write it.
+
+    Parameters
+    ----------
+    detector, out, settings, how
+        As of :class:`FitEach`; ``out`` is the folder of shared models.
+    members : mapping from group to machines
+        At most ``LEARN_FROM`` of them are read, spread over the group.
+    """
+
+    detector: str
+    out: str
+    members: Mapping[str, tuple[Machine, ...]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    how: How = field(default_factory=dict)
+
+    def __call__(self, group: Machine) -> dict[str, Any]:
+        """Fit it; what came of it. The group goes by the name of a machine without files."""
+        machines = self.members[group.name]
+        said = [
+            self.detector,
+            self.settings,
+            self.how,
+            [(one.name, one.files, one.entity, one.stamp) for one in machines],
+        ]
+        key = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        file = Path(self.out) / f"{group.name}-{key}{SUFFIX}"
+        if file.is_file():  # written before, whole or not at all, from the same files
+            return {"machine": group.name, "model": str(file), "trouble": ""}
+        chosen = [
+            machines[i] for i in sorted({round(i * (len(machines) - 1) / (LEARN_FROM - 1)) for i in range(LEARN_FROM)})
+        ]
+        series, troubles = [], []
+        for machine in chosen:
+            try:
+                series.append(machine.read(self.how))
+            except (TisatError, OSError) as error:
+                troubles.append(f"{machine.name}: {error}")
+        if not series:
+            return self.lost(group, troubles[0])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = registry.resolve(self.detector)(**self.settings)
+                together = getattr(made, "fit_together", None)  # networks scale each machine by its own range
+                (made.fit(series, holdout=0.0) if together is None else together(series)).save(file)
+        except (TisatError, OSError) as error:
+            return self.lost(group, str(error))
+        return {"machine": group.name, "model": str(file), "trouble": ""}
+
+
+@dataclass(frozen=True)
+class FitEach(RowJob):
+    """Fit a model of a machine and write it, unless the very same was written before.
+
+    Parameters
+    ----------
+    detector : str
+        By name.
+    out : str
+        The folder of models; on a cluster one that every node sees.
+    settings, watch, fit, how : mappings
+        Parameters of the detector, of :class:`tisat.Watch`, of its ``fit``, and how files are read.
+    shared : mapping from machine to file, optional
+        The model a machine shares with others (:class:`FitGroup`): it is not fitted, its threshold is found on its own rows.
+    """
+
+    detector: str
+    out: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    watch: Mapping[str, Any] = field(default_factory=dict)
+    fit: Mapping[str, Any] = field(default_factory=dict)
+    how: How = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
+
+    def key(self, machine: Machine) -> str:
+        """Tells this fit of this machine from any other: settings, files, their sizes and times."""
+        said = [
+            self.detector,
+            self.settings,
+            self.watch,
+            self.fit,
+            self.how,
+            machine.files,
+            machine.entity,
+            machine.stamp,
+            self.shared.get(machine.name, ""),  # the name of its file says what it was learned from
+        ]
+        return hashlib.sha256(json.dumps([machine.name, *said], sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+    def file(self, machine: Machine) -> Path:
+        """Where its model goes."""
+        return Path(self.out) / f"{machine.name}{SUFFIX}"
+
+    def __call__(self, machine: Machine) -> dict[str, Any]:
+        """Fit it; what came of it."""
+        row = {"machine": machine.name, "trouble": ""}
+        try:
+            row["key"] = self.key(machine)
+            series = machine.read(self.how)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                detector = registry.resolve(self.detector)(**self.settings)
+                if machine.name in self.shared:
+                    detector = _shared(self.shared[machine.name]).adapted_to(series)
+                made = Watch(detector, **self.watch)
+                made.reading = {**self.how, **({"seen": series.seen} if series.seen else {})}
+                made = made.calibrate() if machine.name in self.shared else made.fit([series], **self.fit)
+                made.save(self.file(machine))
+        except (TisatError, OSError) as error:
+            return self.lost(machine, str(error))
+        notes = [str(one.message) for one in caught if "Calibration" in one.category.__name__]
+        return row | {
+            "model": str(self.file(machine)),
+            "rows": len(series),
+            "channels": made.detector.n_channels_,
+            "threshold": made.calibration.threshold,
+            "budget": made.calibration.budget,
+            "notes": notes,
+        }
+
+    # ------------------------------------------------------------------ going on where a run has stopped
+
+    def before(self) -> dict[str, dict[str, Any]]:
+        """The rows of models that were written before, by key; lines that are not whole are none."""
+        file = Path(self.out) / LEDGER
+        found: dict[str, dict[str, Any]] = {}
+        for line in file.read_bytes().split(b"\n") if file.is_file() else []:
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict) and isinstance(row.get("key"), str) and not row.get("trouble"):
+                found[row["key"]] = row
+        return found
+
+    def keep(self, row: Mapping[str, Any]) -> None:
+        """Add a row to the folder's ledger."""
+        with (Path(self.out) / LEDGER).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dict(row), sort_keys=True) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _shared(file: str) -> Any:
+    return _read_shared(file, Path(file).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _read_shared(file: str, _stamp: int) -> Any:
+    return Watch.load(file).detector
+
+
+@dataclass(frozen=True)
+class UpdateEach(RowJob):
+    """Fit the model of a machine again with its own settings.
+
+    Parameters
+    ----------
+    model, out : str
+        The folders of the old models and of the new ones.
+    how : mapping
+        How files are read; what the model remembers where it is empty.
+    """
+
+    model: str
+    out: str
+    how: How = field(default_factory=dict)
+
+    def __call__(self, machine: Machine) -> dict[str, Any]:
+        """Fit it; the thresholds before and after."""
+        try:
+            kept = Watch.load(model_file(self.model, machine.name))
+            kept.reading = {**kept.reading, **self.how}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fresh = kept.refitted(machine.read(kept.reading))
+                fresh.save(Path(self.out) / f"{machine.name}{SUFFIX}")
+        except (TisatError, OSError) as error:
+            return self.lost(machine, str(error))
+        thresholds = {"before": kept.calibration.threshold, "after": fresh.calibration.threshold}
+        return {"machine": machine.name, "trouble": "", **thresholds}

@@ -1,0 +1,222 @@
+"""``tisat alarm``: the alarms of a file, within a false-alarm budget."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli.machines import FleetBudget, Where, budget_of, reading_of
+from tisat.cli.options import Asked, How, Model, Taken, open_watch, reads_files
+from tisat.cli.output import JsonFlag, print_json, print_table
+
+if TYPE_CHECKING:
+    from tisat.alarms import Alarm, Alarms
+    from tisat.batch import Judged
+    from tisat.gap_filling import Silence
+
+PICTURES = (".png", ".svg", ".pdf")
+LEAST = 0.005  # a share below it is not worth a word
+
+
+@reads_files
+def alarm(
+    files: Annotated[
+        list[str], typer.Argument(help="Files, folders or patterns such as 'plant/*.csv'.", metavar="FILE...")
+    ],
+    model: Model,
+    asked: Asked = Asked(),
+    fleet_budget: FleetBudget = None,
+    taken: Taken = Taken(),
+    out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page here to look at, zoom and send on: one file, no network.")
+    ] = None,
+    shown: Annotated[int, typer.Option("--show-channels", help="Channels to draw and to name.", min=0)] = 3,
+    suppress: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Mark alarms about this, do not drop them: CHANNEL, CHANNEL:up, CHANNEL:down, CHANNEL:2.5 (a smaller change, in its units), CHANNEL:up:2.5."
+        ),
+    ] = None,
+    where: Where = Where(),
+    json: JsonFlag = False,
+    how: How | None = None,
+) -> None:
+    """Raise the alarms of a file: when, since when, until when, which channels, and what the budget was worth.
+
+    Of many machines (several files, a folder, --entity) the ones that need attention first.
+    """
+    from tisat.alarms.suppression import Suppression
+    from tisat.batch import JudgeEach, find_machines
+    from tisat.batch.machines import model_file
+    from tisat.errors import CalibrationWarning, ParameterError
+
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
+    rules = [Suppression.parse(one) for one in suppress or ()]
+    told = {**reading_of(model), **(how or {})}
+    machines = find_machines(files, told)
+    asked = replace(asked, budget=budget_of(asked.budget, fleet_budget, len(machines)))
+    if len(machines) > 1:
+        for name, given in (("--picture", picture), ("--html", html)):
+            if given is not None:
+                raise ParameterError(f"{name} draws one machine. Got {len(machines)}; give one file.")
+        judged = list(where.each(JudgeEach(str(model), vars(taken), asked.given, how or {}), machines))
+        _fleet([one.suppress(rules) for one in judged] if rules else judged, out=out, json=json)
+        return
+    series = machines[0].read(told)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrationWarning)
+        watch = open_watch(model_file(model, series.name), asked)
+        found = watch.alarms(series, **vars(taken))
+        if rules:
+            found = found.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))
+    if out is not None:
+        found.write(out)
+    if picture is not None:
+        found.plot(series, channels=shown).savefig(picture, dpi=120)
+    if html is not None:
+        from tisat.plotting.alarm_page import alarm_page
+
+        checked = watch.detector.check_series(series, ignore_extra=taken.ignore_extra)
+        command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
+        page = alarm_page(found, checked, expected=watch.detector.expected(checked), command=command)
+        html.write_text(page, encoding="utf-8")
+    if json:
+        document = {
+            "calibration": found.calibration.to_json(),
+            "rows": vars(found.tally),
+            "alarms": found.to_rows(),
+            "data": [one.to_json() for one in found.silences],
+        }
+        print_json(document)
+        return
+    notes = [*series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
+    print_table(
+        f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
+        ["raised", "since - until", "x h", "why"],
+        [_row(one, shown) for one in found],
+        note="\n".join([str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
+    )
+    if html is not None:
+        typer.echo(f"page written to {html}", err=True)
+    if found.silences:
+        print_table(
+            f"{series.name}: channels that fell silent (alarms about the data, outside the budget)",
+            ["channel", "since", "noticed", "back"],
+            [[one.channel, *_moments(one)] for one in found.silences],
+        )
+
+
+def _quiet(found: Alarms) -> str:
+    count = len(found) - len(found.unsuppressed)
+    return f", {count} of them suppressed" if count else ""
+
+
+def _fleet(found: list[Judged], *, out: Path | None, json: bool) -> None:
+    """Many machines: what needs attention first."""
+    from tisat.alarms.files import write_table
+    from tisat.errors import SeriesError
+
+    found.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
+    every = [one for outcome in found for one in (*outcome.alarms, *outcome.quiet)]
+    every.sort(key=lambda one: (one.series, one.raised))
+    if out is not None:
+        write_table(out, every)
+    if json:
+        kinds = ("alarms", "quiet")
+        print_json(
+            [vars(one) | {kind: [each.to_json() for each in getattr(one, kind)] for kind in kinds} for one in found]
+        )
+    else:
+        quiet = sum(not (one.alarms or one.trouble or one.silent) for one in found)
+        loud = [one for one in found if one.alarms or one.trouble or one.silent]
+        print_table(
+            f"{len(found)} machines: {sum(len(one.alarms) for one in found)} alarms on {sum(bool(one.alarms) for one in found)} of them, "
+            f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be judged",
+            ["machine", "alarms", "last raised", "x h", "judged", "why"],
+            [_summary(one) for one in loud],
+            note=f"{quiet} machines need no attention{_suppressed(found)}"
+            + ("" if out is None else f"; all alarms are in {out}"),
+        )
+    if all(one.trouble for one in found):
+        raise SeriesError(f"Not one machine could be judged. The first: {found[0].machine}: {found[0].trouble}")
+
+
+def _suppressed(found: Sequence[Judged]) -> str:
+    count = sum(len(one.quiet) for one in found)
+    return (
+        f"; {count} alarm{'s' * (count != 1)} suppressed: --out has {'them' if count != 1 else 'it'} too"
+        if count
+        else ""
+    )
+
+
+def _summary(one: Judged) -> list[Any]:
+    last = one.alarms[-1] if one.alarms else None
+    strongest = max(one.alarms, key=lambda alarm: alarm.peak / alarm.threshold, default=None)
+    silent = f"silent: {', '.join(one.silent)}" if one.silent else ""
+    reason = "" if strongest is None else str(strongest.reasons[0]) if strongest.reasons else strongest.kind
+    return [
+        one.machine,
+        len(one.alarms),
+        "" if last is None else _moment(last.raised, last.raised_time, "") + (", on" if one.active else ""),
+        f"{one.worst:.1f}" if one.alarms else "",
+        f"{one.judged / one.rows:.0%}" if one.rows else "",
+        one.trouble or "; ".join(word for word in (reason, silent) if word),
+    ]
+
+
+def _moment(instant: int | None, stamp: str | float | None, otherwise: str) -> str:
+    from tisat.alarms.alarms import say_time
+
+    if stamp is None:
+        return otherwise if instant is None else str(instant)
+    return say_time(stamp)
+
+
+def _moments(one: Silence) -> list[str]:
+    return [
+        _moment(one.since, one.since_time, ""),
+        _moment(one.noticed, one.noticed_time, ""),
+        _moment(one.until, one.until_time, "still silent"),
+    ]
+
+
+def _row(one: Alarm, shown: int) -> list[str]:
+    blamed = ", ".join(
+        f"{channel} {share:.0%}" for channel, share in list(one.channels.items())[:shown] if share >= LEAST
+    )
+    reasons = [str(reason) for reason in one.reasons[:shown]] or ([blamed] if blamed else [])
+    raised = _moment(one.raised, one.raised_time, "")
+    since = _short(_moment(one.onset, one.onset_time, ""), raised)
+    until = "still on" if one.cleared is None else _short(_moment(one.cleared, one.cleared_time, ""), raised)
+    return [
+        raised,
+        f"{since} - {until}",
+        f"{one.peak / one.threshold:.1f}" if one.threshold else "",
+        "\n".join(
+            [
+                *([f"{one.kind}:"] if one.kind else []),
+                *reasons,
+                *([one.joined] if one.further else []),
+                *([f"suppressed: {one.suppressed}"] if one.suppressed else []),
+            ]
+        ),
+    ]
+
+
+def _short(moment: str, beside: str) -> str:
+    """A time of the same day without its day, and without the offset that stands beside it."""
+    day, _, clock = moment.partition(" ")
+    if not clock:
+        return moment
+    clock = re.sub(r"(Z|[+-]\d\d:\d\d)$", "", clock)
+    return clock if beside.startswith(day) else f"{day[5:]} {clock}"

@@ -1,0 +1,190 @@
+"""``tisat audit``: evaluate scores against labels, with trivial baselines beside every number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli.options import DeltaMax, instants_or_duration
+from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.errors import DataFileError
+
+if TYPE_CHECKING:
+    from tisat.cli.score_files import ScoredSeries
+    from tisat.metrics import Audit
+    from tisat.metrics.comparison import Comparison
+
+SHOWN = 10  # events and alarms listed on the terminal; --json and --html have them all
+
+
+def _print(audit: Audit, comparison: Comparison) -> None:
+    evaluation = audit.evaluation
+    typer.echo("\n".join(f"* {sentence}" for sentence in audit.verdict) + "\n")
+    print_table(
+        f"{evaluation.n_series} series, {evaluation.n_instants:,} instants, {evaluation.n_events} events, delta_max {evaluation.curve.delta_max}",
+        ("score", "pooled", "per-series mean", "floor", "corrected", "best fool"),
+        [(row.name, row.pooled, row.per_series_mean, row.floor, row.corrected, row.fool) for row in evaluation.rows],
+        note="oracle: the threshold was chosen with the labels",
+    )
+    typer.echo("\nBefore you quote one of them:")
+    for row in evaluation.rows:
+        if row.warning:
+            typer.echo(f"  {row.name}: {row.warning}")
+    typer.echo()
+    print_table(
+        f"How sure: 95 % bootstrap intervals over {comparison.n_events} event{'s' * (comparison.n_events != 1)}",
+        ("score", "value", "low", "high"),
+        [(score, value, low, high) for score, _, value, low, high in comparison.rows()],
+        note=" ".join(comparison.verdict),
+    )
+    print_table(
+        "SPD by delta_max",
+        ("delta_max", "pooled", "per-series mean", "floor", "corrected", "best fool"),
+        [(str(p.delta_max), p.pooled, p.per_series_mean, p.floor, p.corrected, p.fool) for p in audit.sweep],
+    )
+    print_table(
+        "Floors: SPD of fools on these labels",
+        ("fool", "pooled", "per-series mean"),
+        [(name, float(score), score.per_series_mean) for name, score in evaluation.curve.floors.named.items()],
+    )
+    missed = [(event.series, event.start, event.stop, event.time) for event in audit.missed]
+    false = [(alarm.series, alarm.instant, alarm.time) for alarm in audit.false_alarms]
+    typer.echo(f"\nAt threshold {audit.threshold:.6g} ({audit.threshold_source}):")
+    _print_list("events missed", ("series", "start", "stop", "time"), missed)
+    _print_list("false alarms", ("series", "instant", "time"), false)
+
+
+def _print_list(what: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    if not rows:
+        typer.echo(f"no {what}")
+        return
+    if not any(row[-1] for row in rows):  # no clock
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    more = f"{len(rows) - SHOWN} more with --json or --html" if len(rows) > SHOWN else ""
+    print_table(f"{len(rows)} {what}", columns, rows[:SHOWN], note=more)
+
+
+def audit_verb(
+    labels: Annotated[
+        Path,
+        typer.Argument(help="Labels (0/1): csv, txt, parquet, npy or npz, or a folder with one file for each series."),
+    ],
+    scores: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Scores, higher = more anomalous: the same forms; files pair by name. Give several to compare them.",
+            metavar="SCORES...",
+        ),
+    ],
+    delta_max: DeltaMax = "100",
+    threshold: Annotated[
+        float | None, typer.Option(help="Where alarms are raised; chosen with the labels (oracle) if not given.")
+    ] = None,
+    label_column: Annotated[str | None, typer.Option(help="The column of labels.")] = None,
+    score_column: Annotated[str | None, typer.Option(help="The column of scores.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs) here.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write every figure in full precision here.")] = None,
+    resamples: Annotated[int, typer.Option(help="Draws of the events for the intervals.", min=100, max=100_000)] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the random fools and of the draws.")] = 0,
+    json: JsonFlag = False,
+) -> None:
+    """What scores are worth on these labels: SPD, the old scores, the floors, and a verdict in words.
+
+    Two or more sets of scores stand side by side, with intervals over events and a paired test: tisat audit labels.csv ours.csv theirs.csv
+    """
+    from tisat.cli.score_files import read_scored
+    from tisat.metrics import audit
+    from tisat.metrics.comparison import compare
+
+    found = {
+        name: read_scored(labels, path, label_column=label_column, score_column=score_column)
+        for name, path in _named(scores).items()
+    }
+    first = next(iter(found.values()))
+    delay = instants_or_duration(delta_max)
+    by_series = {name: dict(zip(one.names, one.scores, strict=True)) for name, one in found.items()}
+    if len(found) > 1 and len(first.names) > 1:  # one order of series for all
+        by_series = {name: {key: each[key] for key in first.names} for name, each in by_series.items()}
+    audits = {
+        name: audit(
+            first.labels,
+            list(each.values()),
+            delta_max=delay,
+            threshold=threshold,
+            timestamps=first.timestamps,
+            names=first.names,
+            random_state=seed,
+        )
+        for name, each in by_series.items()
+    }
+    several = {name: list(each.values()) for name, each in by_series.items()}
+    comparison = compare(
+        first.labels, several, delta_max=delay, timestamps=first.timestamps, resamples=resamples, random_state=seed
+    )
+    command = f"tisat audit {labels.name} {' '.join(path.name for path in scores)} --delta-max {delta_max}"
+    _write(audits, comparison, first, several, html=html, latex=latex, csv=csv, command=command)
+    if json:
+        each = {name: one.to_dict() for name, one in audits.items()}
+        extra = {"intervals": comparison.to_dict()["intervals"]}
+        print_json(
+            {**next(iter(each.values())), **extra} if len(each) == 1 else {"audits": each, **comparison.to_dict()}
+        )
+        return
+    if len(audits) == 1:
+        _print(next(iter(audits.values())), comparison)
+    else:
+        _print_side_by_side(audits, comparison)
+    for path in (html, latex, csv):
+        if path is not None:
+            typer.echo(f"written to {path}", err=True)
+
+
+def _named(paths: Sequence[Path]) -> dict[str, Path]:
+    """What each set of scores is called: its file, with the folder where two are called alike."""
+    stems = [path.name.partition(".")[0] or str(path) for path in paths]
+    named: dict[str, Path] = {}
+    for stem, path in zip(stems, paths, strict=True):
+        name = stem if stems.count(stem) == 1 else str(path)
+        if name in named:
+            raise DataFileError(f"Each set of scores must be given once. Got {str(path)!r} again.")
+        named[name] = path
+    return named
+
+
+def _write(
+    audits: dict[str, Audit],
+    comparison: Comparison,
+    read: ScoredSeries,
+    scores: dict[str, list[Any]],
+    *,
+    html: Path | None,
+    latex: Path | None,
+    csv: Path | None,
+    command: str,
+) -> None:
+    """The page and the tables that were asked for."""
+    from tisat.plotting.audit_page import audit_csv, audit_layout, audit_page, comparison_page
+
+    if html is not None:
+        if len(audits) == 1:
+            name, one = next(iter(audits.items()))
+            page = audit_page(one, names=read.names, scores=scores[name], command=command)
+        else:
+            page = comparison_page(audits, comparison, command=command)
+        html.write_text(page, encoding="utf-8")
+    if latex is not None:
+        latex.write_text(audit_layout(audits, comparison).latex(), encoding="utf-8")
+    if csv is not None:
+        csv.write_text(audit_csv(audits, comparison), encoding="utf-8")
+
+
+def _print_side_by_side(audits: dict[str, Audit], comparison: Comparison) -> None:
+    from tisat.plotting.audit_page import audit_layout
+
+    layout = audit_layout(audits, comparison)
+    typer.echo("\n".join(f"* {sentence}" for sentence in comparison.verdict) + "\n")
+    print_table(layout.title, [*layout.headers], [*layout.rows], note=layout.caption)

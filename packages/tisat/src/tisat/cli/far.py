@@ -1,0 +1,73 @@
+"""``tisat far``: count false alarms on held-out rows of your own file, beside the budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.registry import DEFAULT
+
+
+def far(
+    files: Annotated[list[str], typer.Argument(help="Files of normal rows.", metavar="FILE")],
+    detector: Annotated[str, typer.Option(help="A name of `tisat detectors`.")] = DEFAULT,
+    rule: Annotated[
+        str, typer.Option(help="excess, threshold, paper, paper:weibull or paper:log; several separated by commas.")
+    ] = "excess",
+    budget: Annotated[str | None, typer.Option(help="The false alarms you accept, 1/day unless given.")] = None,
+    method: Annotated[str, typer.Option(help="Methods of calibration, separated by commas.")] = "auto",
+    tail: Annotated[
+        float, typer.Option(help="Share of the rows, at the end, that alarms are counted on.", min=0.1, max=0.8)
+    ] = 0.5,
+    page: Annotated[Path | None, typer.Option(help="Write one HTML page here.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the periods here: .png or .svg.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Count false alarms on normal rows that training has not seen, beside the budget.
+
+    The end of each file is held out: the rate asked for, the rate the data supports, the rate observed, and what more data would
+    allow. On the published data sets and on ideal data (the paper's Figure 3): tisat data far.
+    """
+    from tisat.persistence.model_file import write_bytes
+    from tisat.plotting import budget_page
+    from tisat.series import Series
+
+    studies = []
+    for file in files:
+        series = Series.read(file)
+        for wanted in (name.strip() for name in rule.split(",")):
+            name, _, form = wanted.partition(":")
+            studies += [
+                budget_page.own_study(
+                    series, detector=detector, rule=name, method=one.strip(), budget=budget,
+                    tail=tail, **({"form": form} if form else {}),
+                )
+                for one in method.split(",")
+            ]  # fmt: skip
+    if picture is not None:
+        for number, one in enumerate(studies):
+            file_name = picture if number == 0 else picture.with_stem(f"{picture.stem}-{number + 1}")
+            budget_page.draw(one).savefig(file_name, dpi=120)
+    if page is not None:
+        write_bytes(page, budget_page.page(studies, command=f"tisat far {' '.join(map(str, files))}").encode())
+    if json:
+        print_json(
+            [
+                {
+                    "file": one.name, "rule": one.rule, "method": one.method, "detector": one.detector, "words": one.words,
+                    "vouched": one.whole.vouched, "extrapolated": one.whole.extrapolated, "threshold": one.whole.threshold,
+                    "ladder": [{**vars(step), "realised": step.realised, "verdict": step.verdict} for step in one.ladder],
+                }
+                for one in studies
+            ]
+        )  # fmt: skip
+        return
+    for one in studies:
+        columns, rows = budget_page.rows_of(one)
+        print_table(
+            f"{one.name}: {one.detector}, {one.rule} rule by {one.method}; thresholds from the first half, counted in the second",
+            columns, rows, note="\n".join(one.words),
+        )  # fmt: skip

@@ -1,0 +1,264 @@
+"""``tisat fit``: learn what is nominal from a file, and keep it in one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import warnings
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli.machines import FleetBudget, Where, budget_of, read_machines, refuse_failed
+from tisat.cli.options import How, Period, reads_files
+from tisat.cli.output import JsonFlag, print_json
+
+if TYPE_CHECKING:
+    from tisat.batch import FitEach, Machine
+
+WORDS = {"true": True, "false": False, "none": None}
+
+
+def read_settings(settings: list[str]) -> dict[str, Any]:
+    """``["window=50", "anchor=last"]`` as keyword arguments: Python literals where they are, text otherwise.
+
+    ``none`` is None (no limit, where a parameter says so), ``preset`` the number of the preset.
+
+    Examples
+    --------
+    >>> read_settings(["window=50", "anchor=last", "dropout=0.1", "filters=(8, 16)"])
+    {'window': 50, 'anchor': 'last', 'dropout': 0.1, 'filters': (8, 16)}
+    >>> read_settings(["max_windows=none", "epochs=preset"])
+    {'max_windows': None, 'epochs': FROM_PRESET}
+    """
+    from tisat.utils.parameters import FROM_PRESET
+
+    words = {**WORDS, "preset": FROM_PRESET}
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.strip():
+            raise typer.BadParameter(f"--set must look like name=value. Got {setting!r} instead.")
+        try:
+            values[name.strip()] = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError):
+            values[name.strip()] = words.get(text.strip().lower(), text.strip())
+    return values
+
+
+@reads_files
+def fit(
+    out: Annotated[Path, typer.Option(help="Write the fitted detector here.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Files of nominal rows, folders or patterns.", metavar="FILE...")
+    ] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(help="A file of nominal rows, a folder or a pattern; give it again for more.", metavar="FILE"),
+    ] = None,
+    detector: Annotated[
+        str | None, typer.Option(help="A name of `tisat detectors`; the default one sees most kinds of faults.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter of the detector, name=value; give it again for more.")
+    ] = None,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            help="Tail of each file kept from the model, to calibrate alarms on; by default cheap detectors are cross-fitted instead.",
+            min=0.0,
+            max=0.5,
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="False alarms you can bear: 1/day (the default), 3/week, '1/1000 instants', 0.001."),
+    ] = None,
+    fleet_budget: FleetBudget = None,
+    each_one: Annotated[
+        bool, typer.Option("--each", help="One model for each machine, into the folder --out; else one for all.")
+    ] = False,
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            help="With --each: machines of a group share a model, and each keeps a threshold of its own. auto (machines alike), a csv file "
+            "with the columns machine and group, or a regular expression that finds the group in a machine's name."
+        ),
+    ] = None,
+    where: Where = Where(),
+    rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
+    method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
+    period: Period = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="For neural detectors: say after every epoch where training stands.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint if it exists.")] = False,
+    json: JsonFlag = False,
+    how: How | None = None,
+) -> None:
+    """Learn what is nominal, find the threshold for a budget, and keep both in one file."""
+    from tisat import registry
+    from tisat.errors import CalibrationWarning, InputError, ParameterError
+    from tisat.io.columns import meant
+    from tisat.watch import Watch
+
+    cls = registry.resolve(registry.DEFAULT if detector is None else detector)
+    values = read_settings(settings or [])
+    known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+    for name in values:
+        if name not in known:
+            raise ParameterError(
+                f"The detector {registry.name_of(cls)!r} must be given parameters it has: {', '.join(known)}. Got {name!r} instead.{meant(name, known)}"
+            )
+    if not out.resolve().parent.is_dir():
+        raise InputError(f"The folder of --out must exist. There is no {str(out.resolve().parent)!r}.")
+    options: dict[str, Any] = {}
+    if checkpoint is not None or resume:
+        if "checkpoint" not in inspect.signature(cls.fit).parameters:
+            raise ParameterError(f"The detector {registry.name_of(cls)!r} must be a neural one to keep checkpoints.")
+        if checkpoint is None:
+            raise ParameterError("--resume must come with --checkpoint: the file to go on from.")
+        options = {"checkpoint": checkpoint, "resume": resume}
+    how = how or {}
+    train = [*(files or []), *(train or [])]
+    if not train:
+        raise InputError(
+            "tisat fit must be given files of nominal rows. Got none: tisat fit good.csv --out model.tisat"
+        )
+    if each_one:
+        from tisat.batch import FitEach, find_machines
+
+        known_machines = find_machines(train, how)
+        asked = {
+            "budget": budget_of(budget, fleet_budget, len(known_machines)),
+            "rule": rule,
+            "method": method,
+            "period": period,
+        }
+        job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how)
+        _check_folder(known_machines, out)
+        if group_by is not None:
+            job = replace(job, shared=_fit_groups(known_machines, job, out, group_by, where))
+        _fit_each(known_machines, job, out, where, json=json)
+        return
+    if group_by is not None:
+        raise ParameterError("--group-by is for a model of each machine: it must come with --each.")
+    if where.engine != "local" or where.address is not None:
+        raise ParameterError(
+            "--engine is for many models: it must come with --each. One model is fitted in this process."
+        )
+    machines = read_machines(train, how, jobs=where.jobs)
+    series = list(machines.values())
+    budget = budget_of(budget, fleet_budget, len(series))
+    seen = {name: text for one in series for name, text in one.seen.items()}
+    watch = Watch(cls(**values), budget=budget, rule=rule, method=method, period=period)
+    watch.reading = {**how, **({"seen": seen} if seen else {})}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrationWarning)
+        watch.fit(series, holdout=holdout, **options)
+    watch.save(out)
+    fitted, calibration = watch.detector, watch.calibration
+    notes = [note for one in series for note in one.notes] + [
+        str(warning.message) for warning in caught if issubclass(warning.category, CalibrationWarning)
+    ]
+    summary = {
+        "model": str(out),
+        "detector": repr(fitted),
+        "rows": fitted.trained_on_["rows"],
+        "channels": fitted.n_channels_,
+        "nominal_points": len(fitted.nominal_),
+        "nominal_source": fitted.nominal_source_,
+        "bytes": out.stat().st_size,
+        "budget": calibration.budget,
+        "calibration": calibration.to_json(),
+        "notes": notes,
+    }
+    if json:
+        print_json(summary)
+        return
+    for note in dict.fromkeys(notes):
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(
+        f"{summary['detector']} fitted on {summary['rows']:,} rows of {summary['channels']} channels; "
+        f"written to {out} ({summary['bytes']:,} bytes)"
+    )
+    said = "" if budget is not None else " (the default; --budget says another)"
+    typer.echo(f"budget {calibration.budget}{said}: {calibration}")
+
+
+def _check_folder(machines: list[Machine], out: Path) -> None:
+    """Make the folder of models; refuse machines that cannot be files of it."""
+    from tisat.errors import InputError
+
+    if out.exists() and not out.is_dir():
+        raise InputError(
+            f"--out must be a folder with --each: one model for each machine goes there. Got the file {str(out)!r}."
+        )
+    out.mkdir(exist_ok=True)
+    names = (one.name for one in machines)
+    wrong = next((name for name in names if Path(name).name != name or name.startswith(".")), None)
+    if wrong is not None:
+        raise InputError(f"The name of a machine must do as the name of a file with --each. Got {wrong!r} instead.")
+
+
+def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, where: Where) -> dict[str, str]:
+    """A model for each group of machines, in the folder ``groups``; the file each machine shares."""
+    from tisat.batch import Describe, FitGroup, Machine, group_machines
+
+    def looked_at() -> list[Any]:
+        found = {one.machine: one for one in where.each(Describe(job.how), machines)}
+        return [found[machine.name] for machine in machines]
+
+    groups = group_machines(asked, machines, looked_at)
+    members: dict[str, list[Machine]] = {}
+    for machine in machines:
+        if machine.name in groups:
+            members.setdefault(groups[machine.name], []).append(machine)
+    folder = out / "groups"
+    folder.mkdir(exist_ok=True)
+    files = {name: f"group-{number + 1}" for number, name in enumerate(members)}
+    learn = FitGroup(
+        job.detector, str(folder), {files[name]: tuple(many) for name, many in members.items()}, job.settings, job.how
+    )
+    done = where.each(learn, [Machine(files[name], ()) for name in members])
+    rows = {row["machine"]: row for row in done}
+    for name, many in members.items():
+        trouble = rows[files[name]]["trouble"]
+        typer.echo(
+            f"group {name}: {len(many)} machine{'s' * (len(many) != 1)}"
+            + (f"; its model could not be fitted, each gets one of its own: {trouble}" if trouble else ""),
+            err=True,
+        )
+    return {
+        machine.name: rows[files[name]]["model"]
+        for name, many in members.items()
+        for machine in many
+        if not rows[files[name]]["trouble"]
+    }
+
+
+def _fit_each(machines: list[Machine], job: FitEach, out: Path, where: Where, *, json: bool) -> None:
+    """A model for each machine, in a folder; what was fitted before the very same way is left as it is."""
+    before = job.before()
+    done = {one.name: before[key] for one in machines if (key := job.key(one)) in before and job.file(one).is_file()}
+    left = [one for one in machines if one.name not in done]
+    if done:
+        typer.echo(
+            f"{len(done)} of {len(machines)} were fitted before in the same way, and are left as they are", err=True
+        )
+    fresh = []
+    for row in where.each(job, left):
+        job.keep(row)
+        fresh.append(row)
+    found = sorted([*done.values(), *fresh], key=lambda row: str(row["machine"]))
+    if json:
+        print_json(found)
+        return
+    good = sum(not one["trouble"] for one in found)
+    typer.echo(f"{good} models of {len(found)} machines written to {out}")
+    for note, count in Counter(note for one in found for note in one.get("notes", ())).most_common(3):
+        typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
+    refuse_failed(found, "fitted", "The same command again repeats these alone.")

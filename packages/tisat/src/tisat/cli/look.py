@@ -1,0 +1,119 @@
+"""``tisat look`` and ``tisat suggest``: a first look at a file, what will be done with each of its channels, and which detectors are worth a try."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli.machines import read_machines
+from tisat.cli.options import How, reads_files, typed
+from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.io.durations import spelt
+
+if TYPE_CHECKING:
+    from tisat.datasets.profile import Look
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@reads_files
+def look(
+    file: Annotated[str, typer.Argument(help="A file, a folder or a pattern.", metavar="FILE")],
+    picture: Annotated[Path | None, typer.Option(help="Draw the channels here: .png, .svg or .pdf.")] = None,
+    json: JsonFlag = False,
+    how: How | None = None,
+) -> None:
+    """Look at a file: rows, clock, gaps, and of each channel its range, what it is like, and what is done with it."""
+    from tisat.datasets.profile import draw_look
+    from tisat.datasets.profile import look as look_at
+    from tisat.errors import ParameterError
+
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
+    machines = read_machines([file], how or {})
+    if picture is not None and len(machines) > 1:
+        raise ParameterError(f"--picture draws one machine. Got {len(machines)}; give one file.")
+    found = [look_at(series) for series in machines.values()]
+    if picture is not None:
+        draw_look(next(iter(machines.values()))).savefig(picture, dpi=120)
+    if json:
+        print_json(found[0].to_json() if len(found) == 1 else [one.to_json() for one in found])
+        return
+    if len(found) > 1:
+        print_table(
+            f"{len(found)} machines",
+            ["machine", "rows", "first", "last", "gaps", "channels", "look at"],
+            [_machine(one) for one in found],
+            note="tisat look on one of them says more",
+        )
+        return
+    one = found[0]
+    print_table(
+        f"{one.name}: {one.rows:,} rows of {len(one.channels)} channels{_clock(one)}",
+        ["channel", "range", "median", "kind", "what is done with it"],
+        [
+            [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {c.advice}" if c.missing else c.advice]
+            for c in one.channels
+        ],
+        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit --train {file}{typed(how)} --out model.tisat"]),
+    )  # fmt: skip
+
+
+def _clock(one: Look) -> str:
+    if one.first is None or one.period is None:
+        return ", no clock"
+    return f", {one.first} to {one.last}, one every {spelt(one.period)}".replace("T", " ")
+
+
+def _remarks(one: Look) -> list[str]:
+    found = []
+    if one.first is None:
+        found.append(
+            "There is no time column; --time says which it is. Without one, budgets count rows: 1/1000 instants."
+        )
+    if one.gaps:
+        rows = f"{one.rows_missing} rows are missing" if one.rows_missing else "rows are missing"
+        found.append(
+            f"{one.gaps} gaps in time, the longest of {spelt(one.longest_gap)}; {rows}. Nothing is made up for them."
+        )
+    if one.duplicated_rows > 0.01 * one.rows:
+        found.append(f"{one.duplicated_rows} rows repeat the row before them in every channel: was the logger stuck?")
+    if one.events is not None:
+        found.append(f"{one.events} labelled events; labels are never looked at when fitting.")
+    return found
+
+
+def _machine(one: Look) -> list[Any]:
+    odd = [f"{c.name} {c.kind}" for c in one.channels if c.kind in ("constant", "stuck", "counter", "empty")]
+    return [
+        one.name,
+        one.rows,
+        str(one.first or ""),
+        str(one.last or ""),
+        one.gaps,
+        len(one.channels),
+        ", ".join(odd[:4]),
+    ]
+
+
+@reads_files
+def suggest(
+    file: Annotated[
+        str, typer.Argument(help="A file of nominal rows; of a folder the first is looked at.", metavar="FILE")
+    ],
+    json: JsonFlag = False,
+    how: How | None = None,
+) -> None:
+    """Look at a file and say which detectors are worth a try, and why."""
+    from tisat.detectors.suggestions import suggest as look_and_say
+
+    machines = read_machines([file], how or {})
+    name, series = next(iter(machines.items()))
+    found = look_and_say(series)
+    if json:
+        print_json({"series": name, **found.to_json()})
+        return
+    more = f" (the first of {len(machines)} machines)" if len(machines) > 1 else ""
+    typer.echo(f"{name}{more}:\n{found}\n\nnext: {found.detectors[0].command.replace('FILE', file + typed(how))}")

@@ -1,0 +1,125 @@
+"""Many machines at the command line: which series the arguments mean, work on each of them, and what needs attention first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli.options import How
+from tisat.cli.output import print_table
+from tisat.errors import DataFileError, InputError
+
+if TYPE_CHECKING:
+    from tisat.batch import Machine
+    from tisat.batch.engines import Job
+    from tisat.series import Series
+
+EngineName = Annotated[
+    str, typer.Option("--engine", help="Many machines on: local (processes), inline (this process) or ray (a cluster).")
+]
+Address = Annotated[str | None, typer.Option(help="The Ray cluster; one on this machine where not given.")]
+Jobs = Annotated[int, typer.Option(help="Processes that work side by side; 0: one for each core.", min=0)]
+FleetBudget = Annotated[
+    str | None, typer.Option("--fleet-budget", help="False alarms you can bear from all machines together: 1/day.")
+]
+SUFFIX = ".tisat"
+
+
+def read_machines(paths: Sequence[str | Path], how: How, *, jobs: int = 1) -> dict[str, Series]:
+    """Every series that files, folders, patterns and long tables mean, by the name of its machine; read side by side where asked for."""
+    from tisat.datasets.user_files import files_of, read_series
+
+    if jobs == 1:
+        read = [(path, read_series(path, **how)) for path in paths]
+    else:
+        files = [file for path in paths for file in files_of(path)]
+        read = list(zip(files, each(_read_one, [(file, how) for file in files], jobs=jobs), strict=True))
+    found: dict[str, Series] = {}
+    for path, series in read:
+        for name, one in series.items():
+            if name in found:
+                raise DataFileError(f"Each machine must be named once. Got {name!r} again in {str(path)!r}.")
+            found[name] = one
+    return found
+
+
+def _read_one(file: Path, how: How) -> dict[str, Series]:
+    from tisat.datasets.user_files import read_series
+
+    return read_series(file, **how)
+
+
+def budget_of(budget: str | None, fleet_budget: str | None, machines: int) -> str | None:
+    """The budget of one machine, where that of the whole fleet may have been given."""
+    if fleet_budget is None:
+        return budget
+    if budget is not None:
+        raise InputError(
+            "--budget is for each machine and --fleet-budget for all of them together: give one of the two."
+        )
+    return f"{fleet_budget} over {machines} machines"
+
+
+def reading_of(model: Path) -> dict[str, Any]:
+    """How files are read, as the model remembers it; of a folder of models, the first."""
+    from tisat.watch import Watch
+
+    file = model
+    if model.is_dir():
+        models = sorted(model.glob(f"*{SUFFIX}"))
+        if not models:
+            raise DataFileError(
+                f"The folder {str(model)!r} must hold models, as tisat fit --each writes them. There are none."
+            )
+        file = models[0]
+    return dict(Watch.load(file).reading)
+
+
+def each(work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, jobs: int) -> list[Any]:
+    """The results of ``work`` on each task, in order; in several processes where asked for."""
+    listed = list(tasks)
+    count = min(os.cpu_count() or 1 if jobs == 0 else jobs, len(listed))
+    if count <= 1:
+        return [work(*task) for task in listed]
+    with ProcessPoolExecutor(count) as pool:
+        return list(pool.map(work, *zip(*listed, strict=True), chunksize=max(1, len(listed) // (8 * count))))
+
+
+@dataclass(frozen=True)
+class Where:
+    """On what many machines are worked on."""
+
+    jobs: Jobs = 1
+    engine: EngineName = "local"
+    address: Address = None
+
+    def each(self, job: Job[Machine, Any], machines: Sequence[Machine]) -> Iterator[Any]:
+        """The results of a job on each machine as they come, with a line of progress on a terminal."""
+        from tisat.batch.engines import ignore, make_engine
+        from tisat.utils.progress import progress
+
+        runner = make_engine(self.engine, jobs=self.jobs or os.cpu_count() or 1, address=self.address)
+        with progress("machines", total=len(machines)) as bar:
+            for result in runner.each(job, machines, started=ignore):
+                bar.advance()
+                yield result
+
+    def rows(self, job: Job[Machine, dict[str, Any]], machines: Sequence[Machine]) -> list[dict[str, Any]]:
+        """The same of a job that gives rows, by the names of the machines."""
+        return sorted(self.each(job, machines), key=lambda row: str(row["machine"]))
+
+
+def refuse_failed(rows: Sequence[Mapping[str, Any]], what: str, note: str = "") -> None:
+    """List the machines of which nothing came, and end with exit code 1; go on where there are none."""
+    failed = [[row["machine"], row["trouble"]] for row in rows if row["trouble"]]
+    if failed:
+        print_table(f"could not be {what}", ["machine", "why"], failed)
+        if note:
+            typer.echo(note, err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,183 @@
+"""``tisat update``, ``tisat recalibrate``, ``tisat label``: life after day one. Nothing changes by itself."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tisat.cli.machines import Where, read_machines, reading_of, refuse_failed
+from tisat.cli.options import How, Model, reads_files
+from tisat.cli.output import JsonFlag, print_json
+
+if TYPE_CHECKING:
+    from tisat.watch import Watch
+
+Out = Annotated[Path, typer.Option(help="Write the new model here; the old one stays as it is.")]
+
+
+@reads_files
+def update(
+    model: Model,
+    train: Annotated[
+        list[str],
+        typer.Option(help="Files, folders or patterns of nominal rows, the old ones too; give it again for more."),
+    ],
+    out: Out,
+    where: Where = Where(),
+    json: JsonFlag = False,
+    how: How | None = None,
+) -> None:
+    """Fit a model again with the same settings: detector, rule, budget, channels and how files are read.
+
+    A model keeps no rows, so give the files it was fitted on together with the new ones. Of a folder of models (tisat fit --each)
+    each machine's is fitted again, into the folder --out.
+    """
+    from tisat.watch import Watch
+
+    if model.is_dir():
+        _update_each(model, train, out, how or {}, where, json=json)
+        return
+    kept = Watch.load(model)
+    reading = {**kept.reading, **(how or {})}
+    series = list(read_machines(train, reading).values())
+    kept.reading = reading
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fresh = kept.refitted(series)
+    fresh.save(out)
+    _tell(kept, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
+
+
+def _update_each(model: Path, train: list[str], out: Path, how: How, where: Where, *, json: bool) -> None:
+    """Every machine's model again, into a folder."""
+    from tisat.batch import UpdateEach, find_machines
+    from tisat.errors import InputError
+
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out must be a folder for the models of a folder. Got the file {str(out)!r}.")
+    out.mkdir(exist_ok=True)
+    machines = find_machines(train, {**reading_of(model), **how})
+    rows = where.rows(UpdateEach(str(model), str(out), how), machines)
+    if json:
+        print_json(rows)
+        return
+    good = sum(not row["trouble"] for row in rows)
+    typer.echo(f"{good} models of {len(rows)} machines fitted again, written to {out}")
+    refuse_failed(rows, "fitted")
+
+
+def recalibrate(
+    model: Model,
+    out: Out,
+    budget: Annotated[str, typer.Option(help="False alarms you can bear from now on: 1/day, 3/week, daily, 0.1%.")],
+    json: JsonFlag = False,
+) -> None:
+    """Find the threshold for another budget, from what the model keeps of its nominal data."""
+    from tisat.watch import Watch
+
+    kept = Watch.load(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fresh = kept.recalibrated(budget)
+        fresh.save(out)
+    _tell(kept, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
+
+
+def _tell(kept: Watch, fresh: Watch, out: Path, notes: list[str], *, json: bool) -> None:
+    before, after = kept.calibration, fresh.calibration
+    if json:
+        print_json({"model": str(out), "before": before.to_json(), "after": after.to_json(), "notes": notes})
+        return
+    for note in dict.fromkeys(notes):
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"before: budget {before.budget}, h = {before.threshold:.4g}")
+    typer.echo(f"now:    budget {after.budget}: {after}")
+    typer.echo(f"written to {out}")
+
+
+@reads_files
+def label(
+    alarms: Annotated[
+        Path,
+        typer.Argument(
+            help="A table of alarms (tisat alarm --out a.csv) with a column 'label': false, true, expected or new normal.",
+            metavar="ALARMS",
+        ),
+    ],
+    file: Annotated[str, typer.Argument(help="The file the alarms were raised on.", metavar="FILE")],
+    model: Model,
+    out: Annotated[
+        Path | None, typer.Option(help="Take the proposal: write the model with its threshold here.")
+    ] = None,
+    json: JsonFlag = False,
+    how: How | None = None,
+) -> None:
+    """Say what alarms were, and see what the threshold would be: nothing changes unless --out takes it."""
+    from tisat.alarms.episode_log import LABELS, EpisodeRecord, propose
+    from tisat.errors import InputError
+    from tisat.watch import Watch
+
+    watch = Watch.load(model)
+    machines = read_machines([file], {**watch.reading, **(how or {})})
+    if len(machines) != 1:
+        raise InputError(f"tisat label must be given the file of one machine. Got {len(machines)} in {file!r}.")
+    series = next(iter(machines.values()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = watch.alarms(series)
+    record = EpisodeRecord.beside(watch.calibration)
+    for value in found.statistic:
+        record.update(float(value))
+    count = 0
+    for number, (row, word) in enumerate(_labels(alarms, series.name)):
+        if word not in LABELS:
+            raise InputError(
+                f"A label of {str(alarms)!r} must be {', '.join(LABELS[1:])}, or empty. Got {word!r} at row {number} instead."
+            )
+        if word != "unlabelled":
+            record.label(row, word)
+            count += 1
+    if not count:
+        raise InputError(
+            f"The table {str(alarms)!r} must have labels in a column 'label': {', '.join(LABELS[1:])}. Got none; add the column "
+            "in a spreadsheet, or in any editor."
+        )
+    proposal = propose(watch.calibration, record)
+    if out is not None:
+        watch.adopt(proposal)
+        watch.save(out)
+    if json:
+        print_json(
+            {"labels": count, "words": proposal.words, "after": proposal.after.to_json(), "model": out and str(out)}
+        )
+        return
+    typer.echo("\n".join(proposal.words))
+    typer.echo("nothing has changed; --out writes a model with it" if out is None else f"written to {out}")
+
+
+def _labels(path: Path, machine: str) -> list[tuple[int, str]]:
+    """Rows and labels of a table of alarms."""
+    from tisat.errors import DataFileError
+
+    if not path.is_file() or path.suffix != ".csv":
+        raise DataFileError(f"The table of alarms {str(path)!r} must be a csv file, as tisat alarm --out writes it.")
+    with path.open(newline="", encoding="utf-8-sig") as text:
+        sample = text.readline()
+        text.seek(0)
+        rows = list(csv.DictReader(text, delimiter=";" if sample.count(";") > sample.count(",") else ","))
+    found = []
+    for number, row in enumerate(rows):
+        if (row.get("series") or machine).removeprefix("'") != machine:
+            continue
+        try:
+            raised = int(row["raised"])
+        except (KeyError, TypeError, ValueError):
+            raise DataFileError(
+                f"The table {str(path)!r} must have instants in 'raised'. Row {number} has not."
+            ) from None
+        found.append((raised, (row.get("label") or "").strip().lower() or "unlabelled"))
+    return found

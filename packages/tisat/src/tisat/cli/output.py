@@ -1,0 +1,53 @@
+"""How verbs print: tables for people, JSON for machines. Everything goes to standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
+
+
+def plain(value: object) -> Any:
+    """``value`` as JSON can say it: numpy becomes Python, NaN becomes null."""
+    import numpy as np
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output."""
+    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = "") -> None:
+    """A table; columns of figures stand to the right, columns of text to the left. What is undefined is a dash; found, missed and false have their colours."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from tisat.plotting.page import format_cell
+    from tisat.utils.palette import TERMINAL, tone
+
+    table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
+    for index, column in enumerate(columns):
+        text = any(isinstance(row[index], str) for row in rows)
+        table.add_column(column, justify="left" if text else "right", no_wrap=index == 0, overflow="fold")
+    for row in rows:
+        cells = [format_cell(value) for value in row]
+        table.add_row(*(Text(cell, style=TERMINAL.get(tone(cell), "")) for cell in cells))
+    Console(soft_wrap=False).print(table)

@@ -1,0 +1,112 @@
+"""``tisat detectors`` and ``tisat show``: what there is to fit, and what a model file is, without guessing from its name."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tisat.cli.output import JsonFlag, print_json, print_table
+
+LISTED = 12  # channel names shown in a table; --json gives them all
+
+
+def describe(model: Path) -> dict[str, Any]:
+    """What the file holds, after its checksum, names and shapes were checked."""
+    from tisat.detectors.base import load
+    from tisat.persistence.model_file import read_artefact
+
+    detector = load(model)
+    document, tensors = read_artefact(model)
+    weights = [array for name, array in tensors.items() if name.startswith("network.")]
+    history = getattr(detector, "history_", ())
+    described: dict[str, Any] = {
+        "file": str(model),
+        "bytes": model.stat().st_size,
+        "detector": document["detector"],
+        "parameters": {name: getattr(detector, name) for name in detector.get_params(deep=False)},
+        "channels": detector.channels_,
+        "trained_on": detector.trained_on_,
+        "nominal_points": len(detector.nominal_),
+        "nominal_source": detector.nominal_source_,
+        "nominal_level": detector.nominal_level(),
+        "context": detector._context(),
+    }
+    if weights:
+        described["weights"] = sum(array.size for array in weights)
+        described["epochs"] = len(history)
+        described["losses"] = history[-1] if history else {}
+        described["training_seconds"] = getattr(detector, "training_seconds_", None)
+    return described
+
+
+def show(
+    model: Annotated[Path, typer.Argument(help="A fitted detector, as written by tisat fit.", metavar="MODEL")],
+    json: JsonFlag = False,
+) -> None:
+    """Say what a model is: detector, parameters, trained on what and when, sizes, channels."""
+    described = describe(model)
+    if json:
+        print_json(described)
+        return
+    trained = described["trained_on"]
+    channels = described["channels"]
+    named = ", ".join(channels[:LISTED]) + (f" and {len(channels) - LISTED} more" if len(channels) > LISTED else "")
+    span = f", {trained['start']} to {trained['stop']}" if trained["start"] else ""
+    rows = [
+        ("detector", described["detector"]),
+        ("parameters", ", ".join(f"{k}={v!r}" for k, v in described["parameters"].items() if v is not None)),
+        ("channels", f"{len(channels)}: {named}"),
+        ("trained on", f"{trained['rows']:,} rows of {', '.join(map(repr, trained['series']))}{span}"),
+        ("rows used", f"{trained['rows_used']:,}; {trained['missing_values']:,} values were missing"),
+        ("fitted at", f"{trained['fitted_at']} by tisat {trained['tisat']}"),
+        ("nominal points", f"{described['nominal_points']:,} from the {described['nominal_source']}"),
+        ("nominal level", f"{described['nominal_level']:.4g} (99 in 100 nominal scores are below)"),
+        ("looks back", "over all earlier rows" if described["context"] is None else f"{described['context']} rows"),
+        ("file", f"{described['bytes']:,} bytes"),
+    ]
+    if "weights" in described:
+        losses = ", ".join(f"{k} {v:.4g}" for k, v in described["losses"].items() if k != "epoch")
+        rows.append(("network", f"{described['weights']:,} numbers, {described['epochs']} epochs; last: {losses}"))
+    print_table(described["file"], ("what", "value"), rows)
+
+
+def first_line(target: str) -> str:
+    """The first line of a class's docstring; the package's own are read from their files, so that nothing heavy is imported.
+
+    Examples
+    --------
+    >>> first_line("tisat.detectors.tisat:TiSAT")
+    'Forecast error of a sparse-attention transformer (Time Series Anomaly Transformer).'
+    """
+    module, _, name = target.partition(":")
+    package, *rest = module.split(".")
+    if package == "tisat":
+        source = Path(__file__).resolve().parents[1].joinpath(*rest).with_suffix(".py").read_text(encoding="utf-8")
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                return (ast.get_docstring(node) or "").partition("\n")[0]
+    from importlib import import_module
+
+    return (inspect.getdoc(getattr(import_module(module), name)) or "").partition("\n")[0]
+
+
+def detectors(json: JsonFlag = False) -> None:
+    """List the detectors by name, with what each is in one line."""
+    from tisat import registry
+    from tisat.errors import MissingExtraError
+
+    rows = []
+    for name in registry.names():
+        try:
+            summary = first_line(registry.DETECTORS[name])
+        except MissingExtraError as error:
+            summary = str(error)
+        rows.append({"name": name, "what": summary})
+    if json:
+        print_json(rows)
+    else:
+        print_table("Detectors", ("name", "what it is"), [(row["name"], row["what"]) for row in rows])

@@ -1,0 +1,162 @@
+"""``tisat watch``: rows on standard input, verdicts on standard output, for as long as rows come."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tisat.cli.options import Asked, How, Model, Taken, open_watch, reads_files
+
+if TYPE_CHECKING:
+    from tisat.watch import Monitor, Watch
+    from tisat.watch.fleet_stream import FleetLines
+    from tisat.watch.text_stream import Note
+
+
+@reads_files
+def watch(
+    model: Model,
+    asked: Asked = Asked(),
+    state: Annotated[Path | None, typer.Option(help="Keep the state here, and go on from it if it is there.")] = None,
+    every: Annotated[int, typer.Option(help="Lines between two states.", min=1)] = 100,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write verdicts to this file instead of standard output; with --state each line is then judged exactly once, whatever happens."
+        ),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="The input does not begin again after a restart: pass over nothing.")
+    ] = False,
+    alarms_only: Annotated[
+        bool, typer.Option("--alarms-only", help="Write only what raises or clears an alarm, or falls silent.")
+    ] = False,
+    recalibrate: Annotated[
+        bool, typer.Option("--recalibrate", help="Go on from a state that was kept at another threshold.")
+    ] = False,
+    taken: Taken = Taken(),
+    name: Annotated[str | None, typer.Option(help="The entity, as alarms call it.")] = None,
+    how: How | None = None,
+) -> None:
+    """Judge rows as they come: csv or JSON lines in, one verdict per row as JSON lines out.
+
+    `tail -n +1 -F telemetry.csv | tisat watch --model m.tisat --state m.state --output verdicts.jsonl`
+    """
+    from tisat.errors import CalibrationWarning, InputError, SeriesError
+    from tisat.io.files import Reading
+    from tisat.utils.locking import locked
+    from tisat.watch.text_stream import LineReader, Switch, after, watch_lines
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrationWarning)
+        kept = open_watch(model, asked)
+    for warning in caught:
+        _say(f"note: {warning.message}")
+    guard: Any = nullcontext()
+    if state is not None:
+        refusal = InputError(f"The state {str(state)!r} must have one watcher at a time. Another one holds it.")
+        guard = locked(state.with_name(state.name + ".lock"), refusal)
+    with guard:
+        told = Reading.of({**kept.reading, **(how or {})})
+        monitor, note = _begin(kept, state, name, recalibrate=recalibrate, many=told.entity is not None)
+        _say(str(monitor.calibration))
+        if output is not None:
+            _cut(output, note)
+        switch = Switch()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, switch)
+        reader = LineReader(
+            kept.channels,
+            header=note.header,
+            how=told,
+            ignore_extra=taken.ignore_extra or "channels" in kept.reading,
+        )
+        with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
+            lines: IO[bytes] = sys.stdin.buffer
+            with _reader_may_leave():
+                watch_lines(
+                    monitor,
+                    lines if live else after(lines, note),
+                    target,
+                    reader=reader,
+                    state=state,
+                    every=every,
+                    note=note,
+                    alarms_only=alarms_only,
+                    any_period=taken.any_period,
+                    report=_say,
+                    switch=switch,
+                )
+    tally = monitor.tally
+    _say(f"{tally}; {_alarms_on(monitor.alarm)}" + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else ""))
+    if switch.off:
+        raise typer.Exit(130)
+    if tally.rows and tally.refused + tally.unusable + tally.late == tally.rows:
+        raise SeriesError(f"Not one row could be judged: {tally}. The lines above say why.")
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """Where the reader of our output has left (``| head``), there is nothing more to say and nothing went wrong."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+
+
+def _alarms_on(alarm: Any) -> str:
+    if isinstance(alarm, list) and alarm:
+        return f"an alarm is on at {', '.join(alarm)}"
+    return "an alarm is on" if alarm else "no alarm is on"
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
+def _begin(
+    kept: Watch, state: Path | None, name: str | None, *, recalibrate: bool, many: bool
+) -> tuple[Monitor | FleetLines, Note]:
+    """The monitor, afresh or from its state, and where input and output stood."""
+    from tisat.errors import InputError
+    from tisat.watch import Monitor
+    from tisat.watch.fleet_stream import FleetLines
+    from tisat.watch.text_stream import Note
+
+    if many and name is not None:
+        raise InputError("--name is for one machine; --entity says which column names each of them.")
+    kind: Any = FleetLines if many else Monitor
+    if state is None or not state.is_file():
+        return FleetLines(kept) if many else kept.monitor(name=name or ""), Note()
+    found, document = kind.restore_with_note(kept, state, recalibrate=recalibrate)
+    note = Note.of(document)
+    if name is not None and name != found.name:
+        raise InputError(
+            f"The state {str(state)!r} must be that of {name!r}. It is that of {found.name!r}; give another --state, or leave --name out."
+        )
+    machines = f" of {len(found.fleet)} machines" if many else ""
+    _say(f"going on after line {note.lines} ({found.rows} rows{machines})")
+    return found, note
+
+
+def _cut(output: Path, note: Note) -> None:
+    """Cut the output back to where the state stood; refuse one that is not the file it was."""
+    from tisat.errors import InputError
+
+    size = output.stat().st_size if output.exists() else 0
+    if size < note.bytes:
+        raise InputError(
+            f"The output {str(output)!r} must hold the {note.bytes} bytes the state has written. Got {size}: it was cut, moved or "
+            "rotated. Put it back, or begin anew with another --state."
+        )
+    with output.open("ab") as file:
+        file.truncate(note.bytes)

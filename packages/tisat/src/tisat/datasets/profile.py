@@ -1,0 +1,144 @@
+"""A first look at a series: its clock, its gaps, and of each channel what it is like and what will be done with it.
+
+Nothing is changed here, and no detector is known: it says what a person should know before fitting one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tisat.gap_filling import MAX_GAP
+from tisat.io.channel_plot import draw_channels
+from tisat.series import Series, as_series
+from tisat.utils.types import Array, Flags
+
+FEW = 8  # distinct values of a channel that is a state
+STUCK = 0.05  # share of rows in one run of equal values beyond which a measurement is stuck
+COUNTS = 0.999  # share of steps that do not go down in a counter
+
+
+@dataclass(frozen=True)
+class ChannelLook:
+    """What one channel is like."""
+
+    name: str
+    least: float
+    median: float
+    most: float
+    missing: float  # share of rows
+    longest_gap: int  # rows without a value, in one piece
+    longest_run: int  # rows with one and the same value, in one piece
+    distinct: int  # values, counted up to a limit
+    kind: str  # measurement, on/off, states, constant, stuck, counter, empty
+    advice: str  # what is done with it, and what one may do about it
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a series is like.
+
+    Examples
+    --------
+    >>> from tisat.datasets.synthetic import make_pump
+    >>> found = look(make_pump(n_train=1440, valve=True).train)
+    >>> found.rows, found.period, [one.kind for one in found.channels][-2:]
+    (1440, 60.0, ['measurement', 'on/off'])
+    """
+
+    name: str
+    rows: int
+    first: str | float | None
+    last: str | float | None
+    period: float | None  # seconds
+    gaps: int  # jumps in time
+    longest_gap: float  # seconds
+    rows_missing: int  # rows that a regular clock would have had
+    duplicated_rows: int  # equal to the row before them in every channel
+    events: int | None
+    channels: tuple[ChannelLook, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def look(data: object) -> Look:
+    """Look at a series, an array, a dataframe or a file.
+
+    Parameters
+    ----------
+    data : anything :func:`tisat.series.as_series` takes
+    """
+    series = as_series(data, whose="look")
+    values = np.asarray(series.values, dtype=np.float64)
+    steps = np.empty(0) if series.seconds is None else np.diff(series.seconds)
+    period = series.period
+    jumps = steps[series.gaps - 1] if len(series.gaps) else np.empty(0)
+    lost = int(np.sum(np.round(jumps / period) - 1)) if period and len(jumps) else 0
+    same = np.all((values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1])), axis=1)
+    return Look(
+        name=series.name,
+        rows=len(series),
+        first=series.stamp(0),
+        last=series.stamp(len(series) - 1),
+        period=period,
+        gaps=len(series.gaps),
+        longest_gap=float(jumps.max(initial=0.0)),
+        rows_missing=lost,
+        duplicated_rows=int(same.sum()),
+        events=None if series.labels is None else len(series.events),
+        channels=tuple(_channel(name, values[:, c]) for c, name in enumerate(series.channels)),
+        notes=series.notes,
+    )
+
+
+def _longest(mask: Flags) -> int:
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
+    return int((edges[1::2] - edges[::2]).max(initial=0))
+
+
+def _channel(name: str, values: Array) -> ChannelLook:
+    missing = np.isnan(values)
+    known = values[~missing]
+    if not len(known):
+        advice = f"left out of every judgement and reported silent; leave it out: --drop {name}"
+        return ChannelLook(name, np.nan, np.nan, np.nan, 1.0, len(values), 0, 0, "empty", advice)
+    distinct = len(np.unique(known))
+    run = _longest(np.diff(known) == 0) + 1
+    kind, advice = _kind(name, known, distinct, run)
+    gap = _longest(missing)
+    if gap > MAX_GAP:
+        advice += f"; missing for {gap} rows in one piece: reported silent after {MAX_GAP}"
+    elif gap:
+        advice += f"; gaps of up to {gap} rows are carried over"
+    low, middle, high = (float(q) for q in np.quantile(known, (0.0, 0.5, 1.0)))
+    return ChannelLook(name, low, middle, high, float(missing.mean()), gap, run, distinct, kind, advice)
+
+
+def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
+    steps = np.diff(known)
+    if distinct == 1:
+        return "constant", f"kept; any other value will stand out. If it says nothing: --drop {name}"
+    if distinct == 2:
+        return "on/off", "kept; judged by how it switches, not by how far it is from its mean"
+    if distinct <= FEW and np.allclose(known, np.round(known)):
+        return "states", "kept; a state that was never seen will stand out"
+    if len(steps) >= 20 and np.mean(steps >= 0) >= COUNTS and known[-1] > known[0]:
+        return "counter", f"it only grows, so new data will always be new: --drop {name}, or give its difference"
+    if run > max(20, STUCK * len(known)):
+        return (
+            "stuck",
+            f"the same value for {run} rows in one piece: was the sensor alive? If not, fit without these rows",
+        )
+    return "measurement", "kept"
+
+
+def draw_look(series: Series, *, most: int = 12) -> Any:
+    """A matplotlib figure: the first channels over time, gaps in grey."""
+    times = np.arange(len(series)) if series.timestamps is None else series.timestamps
+    gaps = [(at - 1, at) for at in series.gaps[:200]]
+    return draw_channels(times, series.values, series.channels, title=series.name, spans=gaps, most=most)

@@ -1,0 +1,43 @@
+"""What the training rows of each channel span: their range, what is usual, and beyond what a value is cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tisat.gap_filling import HUGE
+from tisat.utils.types import AnyFloats, Array
+
+REACH = 1e6  # training ranges beyond the training values; further out one fault is as gross as another
+
+
+def channel_ranges(parts: Sequence[AnyFloats]) -> tuple[Array, Array]:
+    """Smallest value and range ``(C,)``, leaving out what is missing; for a channel that was constant its level, at least 1.
+
+    Examples
+    --------
+    >>> low, span = channel_ranges([np.array([[0.0, 7.0], [2.0, 7.0]]), np.array([[5.0, 7.0]])])
+    >>> low.tolist(), span.tolist()
+    ([0.0, 7.0], [5.0, 7.0])
+    """
+    low = np.min([np.nanmin(part, axis=0) for part in parts], axis=0)
+    high = np.max([np.nanmax(part, axis=0) for part in parts], axis=0)
+    return low, np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+
+
+def usual(parts: Sequence[Array]) -> Array:
+    """Median and spread ``(2, C)`` of each channel: half the distance of the 16th to the 84th percentile, never 0."""
+    rows = np.concatenate(parts)
+    low, median, high = np.nanquantile(rows, [0.16, 0.5, 0.84], axis=0)
+    spread = high / 2 - low / 2
+    span = np.nanmax(rows, axis=0) / 2 - np.nanmin(rows, axis=0) / 2
+    least = np.where(span > 0, 0.01 * span, 0.01 * np.maximum(np.abs(median), 1.0))
+    return np.stack([median, np.maximum(spread, least)])
+
+
+def bounds(parts: Sequence[Array]) -> Array:
+    """The least and the greatest value ``(2, C)`` of each channel that is taken as it is."""
+    low, span = channel_ranges(parts)
+    high = np.max([part.max(axis=0) for part in parts], axis=0)
+    return np.stack([np.maximum(low - REACH * span, -HUGE), np.minimum(high + REACH * span, HUGE)])

@@ -1,0 +1,104 @@
+"""What is kept of nominal data to calibrate alarms on: points of rows that the model which scored them had not seen.
+
+Where fitting is cheap, by **cross-fitting**: the rows are cut into contiguous blocks, and each is scored by a model fitted
+on the others, so that every row is scored once by a model that has not seen it, and the model in use has seen them all.
+Where it is not, by holding out the tail. This module knows a detector by what it does; it imports none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from tisat.utils.types import Array, Integers
+
+Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first are context only
+
+MANY_PARTS = 8  # parts from which on a fleet is taken for one
+LEAST_STRETCH = 2000  # rows of one machine that are scored together: shorter ones know nothing of slow alarms
+MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # nominal points kept with a model: so many, or more where they are small
+
+
+def split_tail(parts: Sequence[Array], share: float, *, context: int) -> tuple[list[Array], list[Piece]]:
+    """The parts without the last ``share`` of their rows, and that tail with the rows it needs before it."""
+    cut = round((1 - share) * sum(map(len, parts)))
+    heads: list[Array] = []
+    tails: list[Piece] = []
+    for values in parts:
+        head = values[: max(cut, 0)]
+        before = min(context, len(head))
+        if len(head):
+            heads.append(head)
+        if len(head) < len(values):
+            tails.append((values[len(head) - before :], before))
+        cut -= len(values)
+    return heads, tails
+
+
+def blocks(parts: Sequence[Array], folds: int, *, context: int | None) -> list[tuple[list[Array], list[Piece]]]:
+    """For each of ``folds`` contiguous blocks: the rows outside it to fit on, and its rows to score.
+
+    ``context`` None: a point depends on all earlier rows, so a block is scored with everything before it.
+
+    Examples
+    --------
+    >>> (rest, here), *_ = blocks([np.arange(6.0)[:, None]], 3, context=1)
+    >>> [len(one) for one in rest], [(len(rows), before) for rows, before in here]
+    ([4], [(2, 0)])
+    """
+    offsets = [0, *accumulate(map(len, parts))]
+    edges = np.linspace(0, offsets[-1], folds + 1).round().astype(int).tolist()
+    made = []
+    for first, last in pairwise(edges):
+        rest: list[Array] = []
+        here: list[Piece] = []
+        for part, offset in zip(parts, offsets, strict=False):
+            low, high = (min(max(edge - offset, 0), len(part)) for edge in (first, last))
+            rest += [piece for piece in (part[:low], part[high:]) if len(piece)]
+            if high > low:
+                before = low if context is None else min(context, low)
+                here.append((part[low - before : high], before))
+        made.append((rest, here))
+    return made
+
+
+def spread_stretches(parts: Sequence[Array], *, context: int) -> tuple[list[Array], list[Piece]] | None:
+    """Of many machines far more rows than are kept: the rows to fit on, and stretches of machines all over the fleet to score.
+
+    Each is the tail of a part, at least LEAST_STRETCH long; without this the last few machines would speak for all of them. None where there are
+    few parts, or not many more rows than are kept.
+    """
+    if len(parts) < MANY_PARTS or sum(map(len, parts)) < 2 * MAX_POINTS:
+        return None
+    count = min(len(parts), MAX_POINTS // LEAST_STRETCH)
+    chosen = set(np.linspace(0, len(parts) - 1, count).round().astype(int).tolist())
+    length = MAX_POINTS // len(chosen)
+    rest: list[Array] = []
+    here: list[Piece] = []
+    for number, part in enumerate(parts):
+        cut = max(len(part) - length, len(part) // 2) if number in chosen else len(part)
+        if cut:
+            rest.append(part[:cut])
+        if cut < len(part):
+            before = min(context, cut)
+            here.append((part[cut - before :], before))
+    return rest, here
+
+
+def score_pieces(points: Callable[[Array], Array], pieces: Sequence[Piece]) -> list[Array]:
+    """The points of each piece, without those of its context and without unknown ones."""
+    scored = [points(rows)[before:] for rows, before in pieces]
+    return [one[~np.isnan(one).any(axis=1)] for one in scored]
+
+
+def join(stretches: Sequence[Array], m: int) -> tuple[Array, Integers]:
+    """Points ``(N, m)`` in time order, the newest where there are too many, and where stretches begin."""
+    known = [one for one in stretches if len(one)]
+    points = np.concatenate(known) if known else np.empty((0, m))
+    starts = np.array([0, *accumulate(map(len, known))][:-1] if known else [], dtype=np.int64)
+    dropped = max(len(points) - max(MAX_POINTS, MAX_VALUES // max(m, 1)), 0)
+    starts = np.unique(np.maximum(starts - dropped, 0))
+    return points[dropped:], starts

@@ -1,0 +1,88 @@
+"""Mahalanobis: how far a window lies from the nominal mean, in units of the nominal covariance.
+
+Directions in which nominal windows hardly move count most, so it sees broken relations between channels and between
+neighbouring instants at once. It assumes one cloud: where nominal data have several regimes, the space between them
+looks nominal too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat.detectors._moments import window_moments
+from tisat.detectors._windows import StandardWindowDetector
+from tisat.detectors.base import Array
+from tisat.utils.parameters import learned, real
+from tisat.utils.types import Flags
+
+
+class Mahalanobis(StandardWindowDetector):
+    """Squared Mahalanobis distance of standardised windows, divided by their dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> common = rng.standard_normal((500, 1))
+    >>> train = common + 0.1 * rng.standard_normal((500, 3))  # three channels that move together
+    >>> detector = Mahalanobis(window=1).fit(train)
+    >>> scores = detector.decision_function([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0]])
+    >>> bool(scores[0] < detector.nominal_level() < scores[1])
+    True
+
+    References
+    ----------
+    Hotelling: Multivariate quality control, 1947 (the T² statistic).
+    """
+
+    crossfit: ClassVar[int] = 5
+    partial: ClassVar[bool] = True  # what is missing counts as usual: the distance to be expected, given the rest
+    fault_kind: ClassVar[str] = "relations"
+
+    ridge: float = real(
+        1e-3,
+        above=0.0,
+        doc="Added to the diagonal of the covariance, as a share of its mean diagonal: directions in which nominal windows never "
+        "moved get a finite weight.",
+    )
+
+    mean_: Array = learned("window * C")  # (d,) mean of the flat windows
+    whitening_: Array = learned(
+        "window * C, window * C"
+    )  # (d, d): the squared norm of (x - mean) @ whitening is the squared distance
+
+    def _fit_windows(self, parts: Sequence[Array]) -> None:
+        self.mean_, covariance = window_moments(parts, window=self.window)
+        mean_variance = np.trace(covariance) / len(covariance)
+        covariance[np.diag_indices_from(covariance)] += self.ridge * (mean_variance if mean_variance > 0 else 1.0)
+        values, vectors = np.linalg.eigh(covariance)
+        self.whitening_ = vectors / np.sqrt(values)
+
+    def _score_windows(self, flat: Array) -> Array:
+        missing = np.isnan(flat)
+        if not missing.any():
+            return np.asarray(np.mean(((flat - self.mean_) @ self.whitening_) ** 2, axis=1, keepdims=True))
+        points = np.full((len(flat), 1), np.nan)
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        for i, gone in enumerate(patterns):
+            rows = which.ravel() == i
+            here = flat[rows][:, ~gone] - self.mean_[~gone]
+            if here.shape[1]:
+                squares = (here @ self._whitening_of(gone)) ** 2
+                points[rows, 0] = (squares.sum(axis=1) + gone.sum()) / len(gone)  # a nominal value adds 1 on average
+        return points
+
+    def _whitening_of(self, gone: Flags) -> Array:
+        """The whitening of the values that are there: of their own covariance, the others summed over."""
+        if not gone.any():
+            return self.whitening_
+        covariance = np.linalg.inv(self.whitening_ @ self.whitening_.T)[np.ix_(~gone, ~gone)]
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        return np.asarray(vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
+
+    @classmethod
+    def _test_params(cls) -> dict[str, int]:
+        return {"window": 5}

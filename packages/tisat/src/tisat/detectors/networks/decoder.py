@@ -1,0 +1,58 @@
+"""The decoder: a start token of known rows and zeros for the target, answered in one pass.
+
+Each layer is masked self-attention, cross-attention to the encoder's output, feed-forward. There is no recursion over the
+horizon. Only the target rows are wanted in the end, so the last layer computes nothing else; the result is the same.
+
+Legend: b batch, t time, D model width, H horizon.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from tisat.detectors.networks.attention import MultiHeadAttention
+from tisat.detectors.networks.dropout import Dropout
+from tisat.detectors.networks.encoder import FeedForward
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, cross-attention, feed-forward, each added to its input and normalised."""
+
+    def __init__(self, d_model: int, n_heads: int, d_ff: int, *, dropout: float, attention: str, factor: int) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads, kind=attention, factor=factor, causal=True)
+        self.attention_norm = nn.LayerNorm(d_model)
+        self.cross = MultiHeadAttention(d_model, n_heads, kind="dense")
+        self.cross_norm = nn.LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, memory: Tensor, last: int | None = None) -> Tensor:
+        """``x`` ``(b, t, D)`` and the encoder's ``memory`` ``(b, s, D)`` to ``(b, t, D)``, or its ``last`` rows."""
+        kept = x if last is None else x[:, -last:]
+        kept = self.attention_norm(kept + self.dropout(self.attention(x, last=last)))
+        kept = self.cross_norm(kept + self.dropout(self.cross(kept, memory)))
+        decoded: Tensor = self.feed_forward_norm(kept + self.feed_forward(kept))
+        return decoded
+
+
+class Decoder(nn.Module):
+    """Layers that turn start token and placeholder into the target rows."""
+
+    def __init__(
+        self, n_layers: int, d_model: int, n_heads: int, d_ff: int, *, dropout: float, attention: str, factor: int
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            DecoderLayer(d_model, n_heads, d_ff, dropout=dropout, attention=attention, factor=factor)
+            for _ in range(n_layers)
+        )
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x: Tensor, memory: Tensor, horizon: int) -> Tensor:
+        """``x`` ``(b, t + H, D)`` and ``memory`` ``(b, s, D)`` to the target rows ``(b, H, D)``."""
+        for layer in self.layers[:-1]:
+            x = layer(x, memory)
+        decoded: Tensor = self.norm(self.layers[-1](x, memory, last=horizon))
+        return decoded

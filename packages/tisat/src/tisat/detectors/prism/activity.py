@@ -1,0 +1,64 @@
+"""The activity view: channels that move too little or too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism.view import Scene, View, rare_unit
+from tisat.utils.compiled import compiled
+from tisat.utils.types import Integers
+
+ROWS = 20  # steps averaged
+LEAST_STEP = 1e-3  # of the training range
+LEAST_SPREAD = 0.1  # of the logarithm of the activity
+
+
+@compiled()
+def _squares(rows: Array, at: Integers, length: int, out: Array) -> None:  # pragma: no cover - compiled
+    """Mean square step of each channel over the last ``length`` steps."""
+    for i in range(len(at)):
+        square = out[i]
+        for t in range(at[i] - length + 1, at[i] + 1):
+            before, after = rows[t - 1], rows[t]
+            for c in range(rows.shape[1]):
+                square[c] += (after[c] - before[c]) ** 2
+        for c in range(rows.shape[1]):
+            square[c] /= length
+
+
+class Activity(View):
+    """Squared deviation of the logarithm of the r.m.s. step over 20 rows from its usual value.
+
+    Sees: a sensor that is stuck or damped, a channel that has become noisy.
+    Blind to: levels, drifts, relations; a stuck channel that often stands still for 20 rows.
+    """
+
+    name = "activity"
+    kind = "stuck"
+    context: ClassVar[int] = ROWS
+    signed: ClassVar[bool] = True
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {"usual": ("C",), "spread": ("C",)}
+
+    usual: Array  # (C,) mean of the logarithm
+    spread: Array  # (C,)
+
+    def logarithms(self, scene: Scene) -> Array:
+        """Logarithm of the r.m.s. step ``(n, C)``."""
+        squares = np.zeros((len(scene.at), scene.rows.shape[1]))
+        _squares(scene.rows, scene.at, ROWS, squares)
+        return np.asarray(0.5 * np.log(squares + LEAST_STEP**2))
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
+        logarithms = np.concatenate([self.logarithms(scene) for scene in scenes])
+        self.usual = logarithms.mean(axis=0)
+        self.spread = np.maximum(logarithms.std(axis=0), LEAST_SPREAD)
+        self.spread *= np.sqrt(rare_unit(((logarithms - self.usual) / self.spread) ** 2))
+
+    def deviations(self, scene: Scene) -> Array:
+        """How much livelier (above 0) or quieter each channel is than usual, in its usual spread."""
+        return np.asarray((self.logarithms(scene) - self.usual) / self.spread)

@@ -1,0 +1,109 @@
+"""From what the views say to one point an instant: scores, who is to blame, what was expected.
+
+How loud a view is, is on a logarithmic scale, as in the excess rule. This module knows the list of views; it does not know the
+detector.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism import VIEWS
+from tisat.utils.compiled import compiled
+from tisat.utils.types import Flags, Integers
+
+UNIT = 0.2  # summed excess that counts as one unit in blame, as in the excess rule
+QUIET = 1e-3  # what a view below its level says in blame
+BLAMING = ("error", "joint", "activity", "rhythm")  # views that know which channel it is
+OTHERS, RELATIONS = np.array([list(VIEWS).index(name) for name in BLAMING]), list(VIEWS).index("relations")
+SLOW = [v for v, view in enumerate(VIEWS.values()) if view.slow]
+STEADY = 0.995  # share of unseen rows a slow view must be steady on
+SMALLEST = 0.01  # a score that counts: 20 make a UNIT
+
+
+def exponents(nominal: Array) -> Array:
+    """How much of its word each view keeps ``(V,)``, from its scores ``(N, V)`` of rows the model has not seen.
+
+    Examples
+    --------
+    >>> steady, restless = np.zeros(1000), np.linspace(0.0, 10.0, 1000)
+    >>> exponents(np.stack([restless] * 4 + [steady, restless], axis=1)).round(2).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 0.14]
+    """
+    kept = np.ones(len(VIEWS))
+    for v, view in enumerate(VIEWS.values()):
+        known = nominal[~np.isnan(nominal[:, v]), v]
+        if view.slow and len(known):
+            reached = np.log1p(max(float(np.quantile(known, STEADY)), 0.0) / SMALLEST)
+            kept[v] = 1.0 / max(reached, 1.0)
+    return kept
+
+
+def compressed(scores: Array, kept: Array) -> Array:
+    """Scores ``(T, V)`` with what lies above the level 0 raised to the powers ``kept``, in units of SMALLEST."""
+    out = scores.copy()
+    for v in SLOW:
+        if kept[v] == 1.0:
+            continue
+        above = out[:, v] > 0
+        out[above, v] = SMALLEST * np.expm1(kept[v] * np.log1p(out[above, v] / SMALLEST))
+    return out
+
+
+@compiled()
+def fuse(
+    parts: Array,  # (n, V, C): contributions
+    unknown: Flags,  # (n, V, C): which of them rest on filled values; (0, 0, 0): none
+    usual: Array,  # (V, C): what each channel adds on average, in the place of what is not known
+    levels: Array,  # (V, 2)
+    kept: Array,  # (V,)
+    seen: Array,  # (n, C): scaled values, NaN where missing
+    errors: Array,  # (n, C): from the forecast
+    aside: Array,  # (n, C): from what the other channels say
+    lively: Array,  # (n, C): activity, with a sign
+    others: Integers,  # views that know which channel it is
+    relations: int,  # the view that is heard only beyond those
+    points: Array,  # (n, V + 2 C + 1)
+) -> None:  # pragma: no cover - compiled
+    """Scores, blame, expected values and the most extreme activity of each instant."""
+    n, views, channels = parts.shape
+    height, loud, whole = np.empty(views), np.empty(views), np.empty(views)
+    for i in range(n):
+        for v in range(views):
+            total, positive, count = 0.0, 0.0, 0
+            for c in range(channels):
+                if len(unknown) == 0 or not unknown[i, v, c]:
+                    total += parts[i, v, c]
+                    positive += max(parts[i, v, c], 0.0)
+                    count += 1
+                else:
+                    total += usual[v, c]
+            whole[v] = positive
+            score = (total / channels - levels[v, 1]) / (levels[v, 1] - levels[v, 0]) if count else np.nan
+            points[i, v] = score
+            if kept[v] < 1.0 and score > 0.0:
+                score = SMALLEST * np.expm1(kept[v] * np.log1p(score / SMALLEST))
+            height[v] = -1.0 if np.isnan(score) else max(score, -1.0)
+            loud[v] = np.log1p(max(height[v], 0.0) / UNIT) + QUIET * np.log1p(height[v] + 1.0)
+        beyond = loud[relations]
+        for v in others:
+            beyond -= loud[v]
+        loudest = 0
+        for v in range(views):
+            if height[v] > height[loudest]:
+                loudest = v
+        most = 0.0
+        for c in range(channels):
+            blame = 0.0
+            if not np.isnan(seen[i, c]):
+                for v in others:
+                    if whole[v] > 0.0 and (len(unknown) == 0 or not unknown[i, v, c]):
+                        blame += loud[v] / whole[v] * max(parts[i, v, c], 0.0)
+                if beyond > 0.0 and whole[relations] > 0.0 and (len(unknown) == 0 or not unknown[i, relations, c]):
+                    blame += beyond / whole[relations] * max(parts[i, relations, c], 0.0)
+            points[i, views + c] = blame
+            points[i, views + channels + c] = seen[i, c] - (aside[i, c] if loudest == relations else errors[i, c])
+            if abs(lively[i, c]) > abs(most):
+                most = lively[i, c]
+        points[i, views + 2 * channels] = most

@@ -1,0 +1,58 @@
+"""The joint view: forecast errors that do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism.error import LEAST_SPREAD
+from tisat.detectors.prism.view import Scene, View
+from tisat.utils.types import Flags
+
+
+class Joint(View):
+    """Mahalanobis form of the forecast errors, split into what each channel adds to it.
+
+    With one channel it repeats the error view.
+
+    Sees: channels that usually move together and now do not, from one row to the next.
+    Blind to: what the error view is blind to; relations that were broken slowly.
+    """
+
+    name = "joint"
+    kind = "joint error"
+    context: ClassVar[int] = 0
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {"mean": ("C",), "precision": ("C", "C")}
+
+    mean: Array  # (C,)
+    precision: Array  # (C, C)
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
+        errors = np.concatenate([scene.errors for scene in scenes])
+        self.mean = errors.mean(axis=0)
+        centred = errors - self.mean
+        covariance = centred.T @ centred / len(centred)
+        covariance[np.diag_indices_from(covariance)] += LEAST_SPREAD**2
+        precision = np.linalg.inv(covariance)
+        self.precision = (precision + precision.T) / 2
+
+    def expected(self, errors: Array, unknown: Flags) -> Array:
+        """Errors ``(n, C)`` with those that are not known replaced by what the others of the row say."""
+        errors = errors.copy()
+        some = np.flatnonzero(unknown.any(axis=1))
+        patterns, which = np.unique(unknown[some], axis=0, return_inverse=True)
+        for number, gone in enumerate(patterns):
+            here, lost, rest = some[which.ravel() == number], np.flatnonzero(gone), np.flatnonzero(~gone)
+            known = errors[np.ix_(here, rest)] - self.mean[rest]
+            across = np.linalg.solve(self.precision[np.ix_(lost, lost)], self.precision[np.ix_(lost, rest)])
+            errors[np.ix_(here, lost)] = self.mean[lost] - known @ across.T
+        return errors
+
+    def contributions(self, scene: Scene) -> Array:
+        """How far each channel is from nominal ``(n, C)``."""
+        centred = scene.errors - self.mean
+        return np.asarray(centred * (centred @ self.precision))

@@ -1,0 +1,127 @@
+"""The neighbour view: the last rows resemble nothing seen in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism.view import Scene, View
+from tisat.utils.neighbors import nearest
+from tisat.utils.types import Integers
+
+ROWS = 20  # of a window
+COMPONENTS = 30  # principal components windows are compared in
+STORED = 4000  # nominal windows
+LEARNED_FROM = 4000  # windows the components are computed from
+APART = 100  # rows either side that a training window may not find a neighbour in
+BLOCK = 1000  # windows laid out at a time
+FEW = 32  # fewer are searched one by one
+
+
+def _windows(rows: Array, at: Integers) -> Array:
+    """The windows that end at each instant, flattened ``(n, ROWS * C)``, oldest row first."""
+    flat: Array = rows[at[:, None] + np.arange(1 - ROWS, 1)].reshape(len(at), -1)
+    return flat
+
+
+def _spread_out(n: int, most: int) -> Integers:
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+class Neighbour(View):
+    """Squared distance of the last 20 rows to the nearest of 4000 nominal stretches, split into channels.
+
+    Sees: shapes and combinations of levels that were never seen, in one channel or across all.
+    Blind to: a small fault in one of many channels; anything that resembles some nominal stretch.
+    """
+
+    name = "neighbour"
+    kind = "pattern"
+    context: ClassVar[int] = ROWS - 1
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {
+        "centre": ("window",), "basis": ("window", "components"), "stored": ("stored", "components"), "when": ("stored",)
+    }  # fmt: skip
+
+    centre: Array  # (ROWS * C,)
+    basis: Array  # (ROWS * C, COMPONENTS), the direction of most variance first
+    stored: Array  # (STORED, COMPONENTS)
+    when: Array  # (STORED,) number of each stored window among those of training, parts numbered on with a gap
+
+    def _codes(self, rows: Array, at: Integers) -> Array:
+        if len(at) < FEW:
+            return np.asarray((_windows(rows, at) - self.centre) @ self.basis)
+        channels = rows.shape[1]
+        codes = np.repeat((-self.centre @ self.basis)[None], len(at), axis=0)
+        step = int(at[1] - at[0])
+        even = bool((np.diff(at) == step).all()) and step > 0
+        for j in range(ROWS):  # a window is never laid out: one product for each of its rows
+            back = ROWS - 1 - j
+            some = rows[at[0] - back : at[-1] - back + 1 : step] if even else rows[at - back]
+            codes += some @ self.basis[j * channels : (j + 1) * channels]
+        return codes
+
+    @staticmethod
+    def _numbers(scenes: Sequence[Scene]) -> list[Integers]:
+        numbers, offset = [], 0
+        for scene in scenes:
+            numbers.append(scene.at + offset)
+            offset += len(scene.rows) + APART
+        return numbers
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
+        total = sum(len(scene.at) for scene in scenes)
+        edges = np.cumsum([0, *(len(scene.at) for scene in scenes)])
+
+        def chosen(most: int) -> list[Integers]:
+            picked = _spread_out(total, most)
+            return [picked[(picked >= a) & (picked < b)] - a for a, b in pairwise(edges)]
+
+        flat = np.concatenate(
+            [_windows(scene.rows, scene.at[some]) for scene, some in zip(scenes, chosen(LEARNED_FROM), strict=True)]
+        )
+        self.centre = flat.mean(axis=0)
+        flat -= self.centre
+        square = dsyrk(1.0 / len(flat), flat.T)  # the upper half is all that is needed
+        most = (max(0, len(square) - COMPONENTS), len(square) - 1)
+        self.basis = np.ascontiguousarray(eigh(square, lower=False, subset_by_index=most)[1][:, ::-1])
+        picks = chosen(STORED)
+        self.stored = np.concatenate(
+            [self._codes(scene.rows, scene.at[some]) for scene, some in zip(scenes, picks, strict=True)]
+        )
+        numbers = self._numbers(scenes)
+        self.when = np.concatenate([one[some] for one, some in zip(numbers, picks, strict=True)]).astype(np.float64)
+
+    def _split(self, codes: Array, found: Integers, channels: int) -> Array:
+        """The squared difference to the neighbour found, by channel ``(n, C)``."""
+        out = np.empty((len(codes), channels))
+        for start in range(0, len(codes), BLOCK):
+            block = slice(start, start + BLOCK)
+            back = (codes[block] - self.stored[found[block]]) @ self.basis.T
+            out[block] = (back.reshape(len(back), ROWS, channels) ** 2).sum(axis=1)
+        return out
+
+    def contributions(self, scene: Scene) -> Array:
+        """How far each channel is from nominal ``(n, C)``."""
+        codes = self._codes(scene.rows, scene.at)
+        found = nearest(codes, self.stored, k=1)[1][:, 0]
+        return self._split(codes, found, scene.rows.shape[1])
+
+    def own(self, scenes: Sequence[Scene]) -> Array:
+        """Of training rows, which must not find themselves."""
+        parts = []
+        for scene, numbers in zip(scenes, self._numbers(scenes), strict=True):
+            codes = self._codes(scene.rows, scene.at)
+            apart = min(APART, len(self.when) // 4)
+            first = np.searchsorted(self.when, numbers - apart, side="left")
+            last = np.searchsorted(self.when, numbers + apart, side="right")
+            _, found = nearest(codes, self.stored, k=1, skip=(first, last))
+            known = found[:, 0] >= 0
+            parts.append(self._split(codes[known], found[known, 0], scene.rows.shape[1]))
+        return np.concatenate(parts)

@@ -1,0 +1,126 @@
+"""The relations view: each channel against what the others say it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism.view import Scene, View, rare_unit, thinned
+from tisat.utils.compiled import compiled
+from tisat.utils.types import Integers
+
+SMOOTH = 20  # rows over which a deviation is averaged
+PAST = (1, 10, 40)  # the others enter as means over so many rows
+RIDGE = 0.01  # penalty, as a share of the mean variance of the inputs
+LEAST_SPREAD = 0.01  # of the training range
+LEARNED_FROM = 10_000  # instants
+FEW = 2000  # instants a variance is taken from
+
+
+def _filters() -> Array:
+    """Weights ``(3, 59)``, newest row last: the mean over SMOOTH rows of each mean over PAST rows."""
+    weights = np.zeros((len(PAST), SMOOTH + max(PAST) - 1))
+    for k, span in enumerate(PAST):
+        both = np.convolve(np.full(SMOOTH, 1.0 / SMOOTH), np.full(span, 1.0 / span))
+        weights[k, weights.shape[1] - len(both) :] = both[::-1]
+    return weights
+
+
+FILTERS = _filters()
+
+
+@compiled()
+def _filtered(rows: Array, at: Integers, weights: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Each filter over the rows that end at each instant: ``out`` (n, K, C)."""
+    length = weights.shape[1]
+    for i in range(len(at)):
+        for k in range(len(weights)):
+            total = out[i, k]
+            for j in range(length):
+                weight, row = weights[k, j], rows[at[i] - length + 1 + j]
+                if weight != 0.0:
+                    for c in range(rows.shape[1]):
+                        total[c] += weight * row[c]
+
+
+class Relations(View):
+    """Squared deviation, averaged over 20 rows, of each channel from a ridge regression on all the others.
+
+    With one channel there are no others: the regression is the channel's mean, and this is a view of its level.
+
+    Sees: a level, a drift or a replay in one channel that the others do not share.
+    Blind to: what all channels do together; a fault shorter than a few rows.
+    """
+
+    name = "relations"
+    kind = "relations"
+    context: ClassVar[int] = SMOOTH + max(PAST) - 2
+    reach: ClassVar[float] = 2.0
+    slow: ClassVar[bool] = True
+    signed: ClassVar[bool] = True
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {
+        "weights": ("inputs", "C"), "intercepts": ("C",), "usual": ("C",), "spread": ("C",), "wider": ("C", "C")
+    }  # fmt: skip
+
+    weights: Array  # (K * C, C), 0 where a channel would look at itself
+    intercepts: Array  # (C,)
+    usual: Array  # (C,) mean deviation in training
+    spread: Array  # (C,)
+    wider: Array  # (C, C): [c, j] is by how much the variance of j's deviation grows while c is filled, as a share
+
+    def _inputs(self, scene: Scene) -> Array:
+        out = np.zeros((len(scene.at), len(PAST), scene.rows.shape[1]))
+        _filtered(scene.rows, scene.at, FILTERS, out)
+        return out.reshape(len(out), -1)
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
+        inputs = np.concatenate([self._inputs(scene) for scene in thinned(scenes, LEARNED_FROM)])
+        channels = scenes[0].rows.shape[1]
+        targets = inputs[:, :channels]  # PAST starts with 1: the smoothed channels themselves
+        mean = inputs.mean(axis=0)
+        centred = inputs - mean
+        products = centred.T @ centred / len(centred)
+        penalty = RIDGE * np.trace(products) / len(products) + 1e-9
+        self.weights = np.zeros((inputs.shape[1], channels))
+        for c in range(channels):
+            others = np.flatnonzero(np.arange(inputs.shape[1]) % channels != c)
+            if len(others):
+                gram = products[np.ix_(others, others)]
+                gram[np.diag_indices_from(gram)] += penalty
+                self.weights[others, c] = np.linalg.solve(gram, products[others, c])
+        self.intercepts = mean[:channels] - mean @ self.weights
+        deviations = targets - inputs @ self.weights - self.intercepts
+        self.usual = deviations.mean(axis=0)
+        self.spread = np.maximum(deviations.std(axis=0), LEAST_SPREAD)
+        self.spread *= np.sqrt(rare_unit(((deviations - self.usual) / self.spread) ** 2))
+
+    def learn_without(self, scenes: Sequence[Scene], fills: Array) -> None:
+        """Learn how much less the others know of each other while one channel is filled from them.
+
+        ``fills`` (C, C) are the weights of the filling, row c for channel c, 0 for itself. Deviations and filling are linear, so
+        that the deviation of j without c is its deviation with c plus the error of the filling, as far as j looks at c.
+        """
+        inputs = np.concatenate([self._inputs(scene) for scene in thinned(scenes, FEW)])
+        channels = len(self.usual)
+        deviations = inputs[:, :channels] - inputs @ self.weights
+        deviations -= deviations.mean(axis=0)
+        variance = deviations.var(axis=0) + LEAST_SPREAD**2
+        past = inputs.reshape(len(inputs), len(PAST), channels)
+        self.wider = np.zeros((channels, channels))
+        for c in range(channels):
+            errors = past[:, :, c] - past @ fills[c]  # (n, K)
+            errors -= errors.mean(axis=0)
+            heard = self.weights[c::channels]  # (K, C): how the others look at c
+            both = (heard * (2.0 * errors.T @ deviations + errors.T @ errors @ heard)).sum(axis=0) / len(inputs)
+            self.wider[c] = np.maximum(both / variance, 0.0)
+            self.wider[c, c] = 0.0
+
+    def deviations(self, scene: Scene) -> Array:
+        """The same with a sign."""
+        inputs = self._inputs(scene)
+        smooth = inputs[:, : scene.rows.shape[1]]
+        return np.asarray((smooth - inputs @ self.weights - self.intercepts - self.usual) / self.spread)

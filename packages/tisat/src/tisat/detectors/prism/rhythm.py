@@ -1,0 +1,144 @@
+"""The rhythm view: each channel's steps follow each other otherwise than they used to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism.view import Scene, View, rare_unit, thinned
+from tisat.utils.compiled import compiled
+from tisat.utils.types import Integers
+
+ROWS = 60  # steps looked at
+LAGS = 8  # how far apart
+LEAST_STEP = 0.01  # of the training range
+LARGEST = 3.0  # usual steps; larger ones are cut off
+LEAST_ENERGY = 0.25  # of the usual energy: added to it, so that a channel at rest has no rhythm
+LEAST_SPREAD = 0.05  # of an autocorrelation
+LEARNED_FROM = 6000  # instants
+TEN, STRETCH = 10, 300  # rows summed together (ROWS is a multiple), and looked at together
+
+
+@compiled()
+def _echoes(
+    rows: Array, at: Integers, length: int, largest: Array, least: Array, out: Array
+) -> None:  # pragma: no cover - compiled
+    """Autocorrelations of the last ``length`` steps, cut off, at lags 1, 2, ...: ``out`` (n, lags, C).
+
+    Products are summed ten rows at a time, and the tens are shared by the instants of a stretch. Each sum is made afresh and in
+    the same order for one instant and for many.
+    """
+    lags, channels = out.shape[1], out.shape[2]
+    begin = 0
+    while begin < len(at):
+        end = begin + 1
+        while end < len(at) and at[end - 1] < at[end] < at[begin] + STRETCH:
+            end += 1
+        base = at[begin] - length + TEN  # the first row a ten ends at
+        count = at[end - 1] - base + 1
+        steps = np.empty((count + TEN - 1 + lags, channels))
+        for j in range(len(steps)):  # rows are taken out before each inner loop: it is then one vector operation
+            before, after, step = rows[base - TEN - lags + j], rows[base - TEN - lags + j + 1], steps[j]
+            for c in range(channels):
+                step[c] = min(max(after[c] - before[c], -largest[c]), largest[c])
+        needed = np.zeros(count, dtype=np.bool_)
+        for i in range(begin, end):
+            needed[at[i] - base - length + TEN : at[i] - base + 1 : TEN] = True
+        tens = np.empty((count, lags + 1, channels))
+        for r in range(count):
+            if not needed[r]:
+                continue
+            for lag in range(lags + 1):
+                total = tens[r, lag]
+                total[:] = 0.0
+                for j in range(r + lags, r + lags + TEN):
+                    step, earlier = steps[j], steps[j - lag]
+                    for c in range(channels):
+                        total[c] += step[c] * earlier[c]
+        energy = np.empty(channels)
+        for i in range(begin, end):
+            energy[:] = length * least
+            last = at[i] - base
+            for r in range(last - length + TEN, last + 1, TEN):
+                ten = tens[r, 0]
+                for c in range(channels):
+                    energy[c] += ten[c]
+            for lag in range(lags):
+                echo = out[i, lag]
+                echo[:] = 0.0
+                for r in range(last - length + TEN, last + 1, TEN):
+                    ten = tens[r, lag + 1]
+                    for c in range(channels):
+                        echo[c] += ten[c]
+                for c in range(channels):
+                    echo[c] /= energy[c]
+        begin = end
+
+
+@compiled()
+def _distances(echoes: Array, usual: Array, whitening: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Mean squared whitened deviation ``(n, C)`` of autocorrelations ``(n, lags, C)``."""
+    lags, channels = usual.shape
+    for i in range(len(echoes)):
+        for k in range(lags):
+            along = np.zeros(channels)
+            for lag in range(lags):
+                echo, centre, weight = echoes[i, lag], usual[lag], whitening[lag, k]
+                for c in range(channels):
+                    along[c] += (echo[c] - centre[c]) * weight[c]
+            total = out[i]
+            for c in range(channels):
+                total[c] += along[c] * along[c] / lags
+
+
+class Rhythm(View):
+    """Distance of the autocorrelations of each channel's steps over 60 rows from nominal ones (Mahalanobis, per channel).
+
+    Autocorrelations hardly depend on how large the steps are, so a machine that is merely louder under load is nominal. Steps
+    are cut off at 3 times their usual size, so that one jump is not a rhythm, and a channel that hardly moves has none.
+
+    Sees: an oscillation that was not there, a changed frequency, noise where there was a wave, a stuck sensor.
+    Blind to: single spikes, levels and drifts; a rhythm slower than about 40 rows.
+    """
+
+    name = "rhythm"
+    kind = "rhythm"
+    context: ClassVar[int] = ROWS + LAGS
+    reach: ClassVar[float] = 2.0
+    slow: ClassVar[bool] = True
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {
+        "step": ("C",), "usual": ("lags", "C"), "whitening": ("lags", "lags", "C")
+    }  # fmt: skip
+
+    step: Array  # (C,) r.m.s. step in training
+    usual: Array  # (LAGS, C)
+    whitening: Array  # (LAGS, LAGS, C): lags to whitened directions, channel by channel
+
+    def _autocorrelations(self, scene: Scene) -> Array:
+        out = np.empty((len(scene.at), LAGS, scene.rows.shape[1]))
+        _echoes(scene.rows, scene.at, ROWS, LARGEST * self.step, LEAST_ENERGY * self.step**2, out)
+        return out
+
+    def _distances(self, echoes: Array) -> Array:
+        out = np.zeros((len(echoes), echoes.shape[2]))
+        _distances(echoes, self.usual, self.whitening, out)
+        return out
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal."""
+        squares = np.concatenate([np.diff(scene.rows, axis=0) ** 2 for scene in scenes]).mean(axis=0)
+        self.step = np.maximum(np.sqrt(squares), LEAST_STEP)
+        echoes = np.concatenate([self._autocorrelations(scene) for scene in thinned(scenes, LEARNED_FROM)])
+        self.usual = echoes.mean(axis=0)
+        centred = np.ascontiguousarray((echoes - self.usual).transpose(2, 1, 0))  # (C, lags, n)
+        covariance = centred @ centred.transpose(0, 2, 1) / len(echoes) + LEAST_SPREAD**2 * np.eye(LAGS)
+        values, vectors = np.linalg.eigh(covariance)
+        self.whitening = np.ascontiguousarray((vectors / np.sqrt(values)[:, None, :]).transpose(1, 2, 0))
+        self.whitening = self.whitening / np.sqrt(rare_unit(self._distances(echoes)))
+
+    def contributions(self, scene: Scene) -> Array:
+        """How far each channel is from nominal ``(n, C)``."""
+        return self._distances(self._autocorrelations(scene))

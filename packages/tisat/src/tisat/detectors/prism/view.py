@@ -1,0 +1,98 @@
+"""What a view is: nominal rows in, then for each instant and channel a share of how far it is from nominal.
+
+A view looks at rows that are scaled by their training range and cut off (:mod:`tisat.detectors.prism.detector` does it), at the
+instants it is asked about and the ``context`` rows before each, never at later ones. It answers with contributions
+``(n, C)``: their mean over channels is the view's score. Nothing is remembered between calls, so one instant alone and
+many together get the same answer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.detectors.base import Array
+from tisat.errors import ArtefactError
+from tisat.utils.types import Integers
+
+RARE, RARE_PEAK = 0.002, 12.0  # the share of instants that is rare, and what a normal channel reaches there
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a view is shown: rows, the instants it is asked about, and the forecast errors at those."""
+
+    rows: Array  # (T, C) scaled, nothing missing
+    at: Integers  # (n,) instants, each with the context of every view before it
+    errors: Array  # (n, C) row minus its forecast, scaled
+
+
+class View(ABC):
+    """Base of the views: ``fit`` on nominal scenes, then ``contributions``."""
+
+    name: ClassVar[str]  # as users type it
+    kind: ClassVar[str]  # what an alarm it raises is called
+    context: ClassVar[int]  # rows before an instant it looks at
+    reach: ClassVar[float] = 1.0  # nominal levels above the median at which it starts to speak
+    slow: ClassVar[bool] = False  # True: heard in full only where it is steady on rows the model has not seen
+    signed: ClassVar[bool] = False  # True: contributions are the squares of :meth:`deviations`
+    learned: ClassVar[Mapping[str, tuple[str, ...]]]  # attribute -> its dimensions; "C" is the number of channels
+
+    @abstractmethod
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is nominal from scenes that ask about all instants of one training part each."""
+
+    def contributions(self, scene: Scene) -> Array:
+        """How far each channel is from nominal at each instant, ``(n, C)``; 1 is the usual size."""
+        return self.deviations(scene) ** 2
+
+    def deviations(self, scene: Scene) -> Array:
+        """Deviations ``(n, C)`` with a sign, in units of each channel's spread; only where ``signed``."""
+        raise NotImplementedError
+
+    def own(self, scenes: Sequence[Scene]) -> Array:
+        """Contributions ``(n, C)`` at instants it was fitted on; override where a row would find itself."""
+        return np.concatenate([self.contributions(scene) for scene in scenes])
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What was learned."""
+        return {name: getattr(self, name) for name in self.learned}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], n_channels: int) -> None:
+        """Go on from :meth:`arrays`, which may come from a file: sizes that do not fit are refused."""
+        sizes = {"C": n_channels}
+        for name, dimensions in self.learned.items():
+            array = np.asarray(arrays[name])
+            fits = array.dtype == np.float64 and array.ndim == len(dimensions) and bool(np.isfinite(array).all())
+            for size, dimension in zip(array.shape, dimensions, strict=False):
+                fits = fits and sizes.setdefault(dimension, size) == size
+            if not fits:
+                raise ArtefactError(f"The view {self.name!r} of a model file must fit together. Its {name!r} does not.")
+            setattr(self, name, np.ascontiguousarray(array))
+
+
+def thinned(scenes: Sequence[Scene], most: int) -> list[Scene]:
+    """The same scenes asking about ``most`` instants or a little more, evenly spread."""
+    step = max(1, sum(len(scene.at) for scene in scenes) // most)
+    return [Scene(scene.rows, scene.at[::step], scene.errors[::step]) for scene in scenes]
+
+
+def rare_unit(contributions: Array) -> Array:
+    """Unit ``(C,)`` of channels whose nominal contributions ``(n, C)`` have rare peaks far above their usual size of 1.
+
+    A valve that moves once a day is nominal each time. What such a channel says is divided until its nominal peaks are those
+    of a channel that moves at random (squares of normal numbers: about 12 once in 500); others keep the unit 1.
+
+    Examples
+    --------
+    >>> rare_unit(np.append(np.ones(498), [600.0, 600.0])[:, None]).round(1).tolist()
+    [50.0]
+    """
+    most = min(max(2, round(RARE * len(contributions))), len(contributions))
+    peaks = np.partition(contributions, -most, axis=0)[-most:].mean(axis=0)
+    return np.asarray(np.maximum(peaks / RARE_PEAK, 1.0))

@@ -1,0 +1,62 @@
+"""Row by row from a bounded past: the stream of a detector whose points depend on a bounded number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.utils.types import Array
+
+
+class Answering(Protocol):
+    """What a stream asks of its detector."""
+
+    n_channels_: int
+    n_points_: int
+
+    def _answers(self, windows: Array) -> Array: ...
+
+
+class WindowStream:
+    """The stream of a detector whose points depend on a bounded number of rows: a buffer of exactly those."""
+
+    one_at_a_time: ClassVar[bool] = False  # True: the answer about a row must be taken in before the next row is
+
+    def __init__(self, detector: Answering, context: int) -> None:
+        self._detector = detector
+        self._buffer = np.full((context + 1, detector.n_channels_), np.nan)
+        self._filled = 0
+
+    def window(self, row: Array) -> Array | None:
+        """Take in a row; what the detector is asked about it, the full buffer ``(context + 1, C)``, or None while it fills."""
+        self._buffer[:-1] = self._buffer[1:]
+        self._buffer[-1] = row
+        self._filled = min(self._filled + 1, len(self._buffer))
+        return self._buffer if self._filled == len(self._buffer) else None
+
+    def point(self, answer: Array) -> Array:
+        """The point ``(m,)`` of the row just taken in, from the detector's answer."""
+        return answer
+
+    def push(self, row: Array) -> Array:
+        """The point ``(m,)`` of the next row; NaN while the buffer fills."""
+        window = self.window(row)
+        if window is None:
+            return np.full(self._detector.n_points_, np.nan)
+        return self.point(self._detector._answers(window[None])[0])
+
+    def reset(self) -> None:
+        """Start a new warm-up."""
+        self._filled = 0
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The buffer."""
+        return {"buffer": self._buffer.copy(), "filled": np.array(self._filled)}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from a buffer."""
+        self._buffer[:] = state["buffer"]
+        self._filled = min(max(int(state["filled"]), 0), len(self._buffer))

@@ -1,0 +1,200 @@
+"""Which column is what: the time, the labels, and the channels, which go by name.
+
+Where both sides have names, the same set in another order is put in order, and anything else is refused with what is
+missing and what is extra. Names that are only numbers counted from 0 are no names: arrays have those.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import SeriesError
+from tisat.io.timestamps import epoch_unit
+
+TIME_NAMES = (
+    "timestamp", "time", "datetime", "date", "ds", "timestamp_(min)", "date/time", "date_time", "_time", "ts", "epoch",
+    "utc", "timestamp_utc", "time_stamp", "zeit", "zeitstempel",
+)  # fmt: skip  # lower case; PSM has the sixth
+DATE_NAMES = ("date", "datum", "day")  # of a date beside a time of the day
+CLOCK_NAMES = ("time", "uhrzeit", "zeit", "clock", "time_of_day", "hour")
+LABEL_NAMES = ("is_anomaly", "label", "labels", "anomaly")  # TimeEval, TSB-AD, PSM, many
+FEWEST = 20  # rows from which a column can be told to be a clock or a counter
+
+
+def are_names(channels: Sequence[str]) -> bool:
+    """Whether these are names that somebody gave, not positions.
+
+    Examples
+    --------
+    >>> are_names(("flow", "pressure")), are_names(("0", "1"))
+    (True, False)
+    """
+    return tuple(channels) != tuple(map(str, range(len(channels))))
+
+
+def choose(columns: Sequence[str], wanted: str | None, known: Collection[str]) -> str | None:
+    """The column asked for, or the first that is called like one of ``known``."""
+    if wanted is None:
+        return next((column for column in columns if str(column).strip().lower() in known), None)
+    if wanted not in columns:
+        raise SeriesError(
+            f"The table must have a column {wanted!r}. Got {', '.join(map(str, columns))} instead.{meant(wanted, columns)}"
+        )
+    return wanted
+
+
+def meant(word: str, known: Collection[str]) -> str:
+    """`` Did you mean 'flow'?`` where a name is close to one that is known, else nothing.
+
+    Examples
+    --------
+    >>> meant("presure", ["pressure", "flow"])
+    " Did you mean 'pressure'?"
+    """
+    folded = {str(name).casefold(): str(name) for name in known}
+    close = difflib.get_close_matches(str(word).casefold(), folded, n=1, cutoff=0.6)
+    return f" Did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def order_of(
+    given: Sequence[str], wanted: Sequence[str], *, whose: str, what: str = "series", ignore_extra: bool = False
+) -> list[int] | None:
+    """Where each wanted channel stands among the given ones; None where they go by position.
+
+    Parameters
+    ----------
+    given, wanted : sequences of str
+        Of the rows, and of the model.
+    whose : str
+        The model, as the sentence calls it.
+    what : str
+        What was given: a series, a header, a row.
+    ignore_extra : bool
+        Leave out columns the model does not know instead of refusing them.
+
+    Examples
+    --------
+    >>> order_of(("b", "a"), ("a", "b"), whose="the model")
+    [1, 0]
+    """
+    if tuple(given) == tuple(wanted):
+        return None
+    if not (are_names(given) and are_names(wanted)):
+        if len(given) != len(wanted):
+            raise SeriesError(
+                f"The {what} given to {whose} must have the {len(wanted)} channels it was fitted on ({listed(wanted)}). "
+                f"Got {len(given)} instead."
+            )
+        return None
+    index = {name: place for place, name in enumerate(given)}
+    missing = [name for name in wanted if name not in index]
+    extra = [name for name in given if name not in set(wanted)]
+    if missing or (extra and not ignore_extra):
+        hint = next((found for name in missing if (found := meant(name, extra))), "")
+        also = " Extra columns can be left out: --ignore-extra, or ignore_extra=True." if extra and not missing else ""
+        raise SeriesError(
+            f"The {what} given to {whose} must have the channels it was fitted on. "
+            f"Missing: {listed(missing) or 'none'}; not known to it: {listed(extra) or 'none'}.{hint}{also}"
+        )
+    return [index[name] for name in wanted]
+
+
+def listed(names: Sequence[str], *, most: int = 8) -> str:
+    """Names for a sentence, not too many of them.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(map(str, names[:most]))
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def clock_like(values: npt.NDArray[np.floating[Any]]) -> str:
+    """What a column of numbers plainly is: ``"a clock"``, ``"a counter of rows"``, or nothing of the kind.
+
+    Examples
+    --------
+    >>> clock_like(np.arange(50.0)), clock_like(1.77e9 + 60.0 * np.arange(50)), clock_like(np.sin(np.arange(50.0)))
+    ('a counter of rows', 'a clock', '')
+    """
+    if len(values) < FEWEST or not np.isfinite(values[[0, -1]]).all():
+        return ""
+    steps = np.diff(values)
+    if not (steps > 0).all():
+        return ""
+    if bool((steps == 1).all()):
+        return "a counter of rows" if epoch_unit(float(values[0])) is None else "a clock"
+    usual = float(np.median(steps))
+    regular = float(np.mean(np.abs(steps - usual) <= 0.01 * usual))
+    return "a clock" if epoch_unit(float(values[0])) is not None and regular > 0.9 else ""
+
+
+class Roles:
+    """Which columns of a table are the time, the labels and the channels.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    time, label : str, optional
+        As the user said; ``"Date+Time"`` are two columns.
+    channels : sequence of str, optional
+    drop : sequence of str
+    entity : str, optional
+        The column that says which machine a row is of.
+    numeric : mapping from column to bool, optional
+        Which hold numbers.
+
+    Examples
+    --------
+    >>> roles = Roles(["Date", "Time", "flow"], None, None, None, (), numeric={"Date": False, "Time": False, "flow": True})
+    >>> roles.times, roles.channels
+    (('Date', 'Time'), ['flow'])
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        time: str | None,
+        label: str | None,
+        channels: Sequence[str] | None,
+        drop: Sequence[str],
+        *,
+        entity: str | None = None,
+        numeric: Mapping[str, bool] | None = None,
+    ) -> None:
+        twice = next((name for name, count in Counter(columns).items() if count > 1), None)
+        if twice is not None:
+            raise SeriesError(f"The columns of a table must have distinct names. Got {twice!r} twice.")
+        for wanted in (*(channels or ()), *drop, *(() if entity is None else (entity,))):
+            choose(columns, wanted, ())  # refuses a column that is not there
+        left = {*drop, entity}
+        free = [column for column in columns if column not in left]
+        self.times = time_columns(free, time, [column for column in free if (numeric or {}).get(column) is False])
+        for name in self.times:
+            choose(free, name, ())
+        self.time = self.times[0] if len(self.times) == 1 else None
+        self.label = choose(free, label, LABEL_NAMES)
+        others = {*self.times, self.label}
+        self.channels = [column for column in free if column not in others] if channels is None else list(channels)
+        if not self.channels:
+            raise SeriesError(f"A table must have at least one column of values. Got only {list(columns)!r}.")
+
+
+def time_columns(columns: Sequence[str], told: str | None, words: Sequence[str]) -> tuple[str, ...]:
+    """The column of the time, or of the ``words`` a date and a time of the day; none where there is none. What was told is not looked for."""
+    if told is not None:
+        two = "+" in told and told not in columns
+        return tuple(part.strip() for part in told.split("+", 1)) if two else (told,)
+    day, clock = choose(words, None, DATE_NAMES), choose(words, None, CLOCK_NAMES)
+    if day is not None and clock is not None:
+        return (day, clock)
+    found = choose(columns, None, TIME_NAMES)
+    return () if found is None else (found,)

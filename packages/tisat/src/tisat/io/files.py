@@ -1,0 +1,212 @@
+"""A file as columns with roles: values, channels, times, labels, and which machine a row is of.
+
+Everything that may be said of how a file is to be read is in :class:`Reading`; what had to be found out comes back, so that
+rows which come one by one later can be read the same way. This module does not know series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tisat.errors import DataFileError, ParameterError, SeriesError
+from tisat.io.columns import Roles, listed, meant
+from tisat.io.compression import SUFFIXES
+from tisat.io.dates import check_format
+from tisat.io.tables import gather, open_table, stray_cell
+from tisat.io.time_columns import DEDUPS, is_time_of_day, read_time_columns
+from tisat.io.time_zones import zone_of
+from tisat.io.timestamps import Times
+from tisat.utils.types import Array, Flags
+from tisat.utils.validation import check_labels
+
+ENTITY = "unique_id"  # the usual name of the column that says which machine a row is of
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was said of how files are to be read; None or empty where nothing was."""
+
+    time: str | None = None  # the column; a date and a time of the day as "Date+Time"
+    label: str | None = None
+    channels: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    time_format: str | None = None
+    timezone: str | None = None
+    sort: bool = False
+    dedup: str | None = None
+    entity: str | None = None
+    find_entity: bool = False  # a column that is called like one names the series, where nothing else was said
+    seen: Mapping[str, str] = field(
+        default_factory=dict
+    )  # how earlier files were written: decides what this one leaves open
+
+    def __post_init__(self) -> None:
+        if self.time_format is not None:
+            check_format(self.time_format)
+        if self.timezone is not None:
+            zone_of(self.timezone)
+        if self.dedup is not None and self.dedup not in DEDUPS:
+            raise ParameterError(
+                f"--dedup must be {', '.join(DEDUPS[:-1])} or {DEDUPS[-1]}. Got {self.dedup!r} instead."
+            )
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Reading:
+        """From keyword arguments; one it does not know is refused."""
+        known = [one.name for one in fields(cls)]
+        wrong = next((name for name in options if name not in known), None)
+        if wrong is not None:
+            raise ParameterError(
+                f"The options of reading a file must be among {', '.join(known)}. Got {wrong!r} instead.{meant(wrong, known)}"
+            )
+        return cls(**options)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A file, read."""
+
+    values: Array  # (T, C)
+    channels: list[str]
+    times: Times | None
+    labels: Flags | None
+    entities: Any = None  # an arrow column, where one was asked for
+    notes: tuple[str, ...] = ()
+    seen: dict[str, str] = field(default_factory=dict)  # how it was written
+
+
+def check_file(path: str | Path) -> Path:
+    """The path of a file that can be a table, or a sentence."""
+    file = Path(path)
+    if not file.is_file():
+        kind = "It is a folder." if file.is_dir() else f"There is no such file.{_near(file)}"
+        raise DataFileError(f"The series file {str(file)!r} must be a csv, xlsx, jsonl or parquet file. {kind}")
+    if not file.name.lower().endswith(SUFFIXES):
+        raise DataFileError(
+            f"The series file {str(file)!r} must end in one of {' '.join(SUFFIXES)}. Got {file.suffix!r} instead; "
+            "if it is text, give it a name that ends in .csv."
+        )
+    return file
+
+
+def _near(file: Path) -> str:
+    try:
+        return meant(file.name, [other.name for other in file.parent.iterdir()])
+    except OSError:
+        return ""
+
+
+def read_columns(file: Path, how: Reading) -> Columns:
+    """The columns of a file, each in its role."""
+    import pyarrow as pa
+
+    table = open_table(
+        file,
+        **{name: getattr(how, name) for name in ("delimiter", "decimal", "encoding", "sheet")},
+        seen=dict(how.seen),
+    )
+    entity = ENTITY if how.entity is None and how.find_entity and ENTITY in table.columns else how.entity
+    roles = Roles(
+        list(table.columns), how.time, how.label, how.channels, how.drop, entity=entity, numeric=table.columns
+    )
+    text = [column for column in roles.channels if not table.columns[column]]
+    if text:
+        if ENTITY in text and entity is None:
+            raise SeriesError(
+                f"The column {ENTITY!r} says that the table holds several machines. Type --entity {ENTITY} to read them."
+            )
+        stray = None if table.form is None else stray_cell(file, table.form, text)
+        if stray is not None:
+            raise stray
+        several = f"columns {listed(text)}" if len(text) > 1 else f"column {text[0]!r}"
+        raise SeriesError(
+            f"The {several} of a table must hold numbers. Got text or dates instead. "
+            f"Leave {'them' if len(text) > 1 else 'it'} out with --drop {','.join(text)}, or drop={text!r}; "
+            "if it is the time, say --time; if it names the machine, say --entity."
+        )
+    if roles.label is not None and not table.columns[roles.label]:
+        raise SeriesError(f"The label column {roles.label!r} must hold 0 and 1. Got text instead.")
+    values, others = gather(table.batches, rows=table.rows, numeric=roles.channels)
+    if len(values) == 0:
+        raise SeriesError("A table must have at least one row below its header. Got none.")
+    notes = [] if table.form is None else list(table.form.notes)
+    seen = {} if table.form is None else table.form.said()
+    times = None
+    pair = list(roles.times)
+    if len(pair) == 2 and not is_time_of_day(others[pair[1]]):
+        notes.append(f"the column {pair[1]!r} was left out; {pair[0]!r} is the time")
+        pair = pair[:1]
+    elif len(pair) == 2:
+        notes.append(f"the time is {pair[0]!r} and {pair[1]!r} together")
+    if pair:
+        times, form = read_time_columns(
+            [others[name] for name in pair],
+            pair,
+            time_format=how.time_format,
+            timezone=how.timezone,
+            seen=how.seen.get("time_format"),
+        )
+        if form is not None:
+            seen["time_format"] = form
+            notes.append(f"dates were read {form}; --time-format says another way")
+    elif how.timezone is not None or how.time_format is not None:
+        raise SeriesError(
+            f"The table must have a time column. Got {listed(list(table.columns))}; --time says which it is."
+        )
+    labels = None
+    if roles.label is not None:
+        column = others[roles.label].cast(pa.float64()).to_numpy(zero_copy_only=False)
+        labels = check_labels(column, roles.label, "the table")
+    entities = None if entity is None else others[entity]
+    return Columns(values, roles.channels, times, labels, entities, tuple(notes), seen)
+
+
+def stem_of(file: Path) -> str:
+    """A file's name without what it ends in.
+
+    Examples
+    --------
+    >>> stem_of(Path("pump.7.csv.gz"))
+    'pump.7'
+    """
+    longest = sorted(SUFFIXES, key=len, reverse=True)
+    return next((file.name[: -len(end)] for end in longest if file.name.lower().endswith(end)), file.stem)
+
+
+def parts_of(found: Columns, name: str) -> dict[str, Columns]:
+    """The rows of each machine, in the order in which their names first appear; one part where no column names them."""
+    import pyarrow as pa
+
+    if found.entities is None:
+        return {name: found}
+    encoded = found.entities.cast(pa.string()).dictionary_encode()
+    if encoded.null_count:
+        row = int(np.argmax(np.asarray(encoded.is_null())))
+        raise SeriesError(
+            f"The column that --entity names must name a machine in every row. Got an empty cell at row {row}."
+        )
+    codes = encoded.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    edges = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
+    parts: dict[str, Columns] = {}
+    for code, entity in enumerate(encoded.dictionary.to_pylist()):
+        picked = order[edges[code] : edges[code + 1]]
+        first, stop = int(picked[0]), int(picked[-1]) + 1
+        # The usual case is one machine after another: then a view, not a copy.
+        mine = slice(first, stop) if stop - first == len(picked) else picked
+        times = found.times
+        if times is not None:
+            offsets = None if times.offsets is None else times.offsets[mine]
+            times = replace(times, values=times.values[mine], offsets=offsets)
+        labels = None if found.labels is None else found.labels[mine]
+        parts[entity] = replace(found, values=found.values[mine], times=times, labels=labels, entities=None)
+    return parts

@@ -1,0 +1,51 @@
+"""The columns of a dataframe of any library that narwhals knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tisat.errors import SeriesError
+from tisat.io.columns import Roles
+from tisat.io.files import Columns
+from tisat.io.time_columns import arrow_times
+from tisat.io.timestamps import Times, read_times
+from tisat.utils.types import Array
+from tisat.utils.validation import check_labels
+
+
+def frame_columns(
+    table: Any, *, time: str | None, label: str | None, name: str, channels: Sequence[str] | None, drop: Sequence[str]
+) -> Columns:
+    """Values, times and labels of a dataframe; a pandas index of dates is the time."""
+    import narwhals as nw
+
+    frame = nw.from_native(table, eager_only=True)
+    index = nw.maybe_get_index(frame)
+    roles = Roles(list(frame.columns), time, label, channels, drop)
+    values = np.empty((len(frame), len(roles.channels)))
+    for c, column in enumerate(roles.channels):
+        values[:, c] = _numbers(frame.get_column(column), column)
+    times = None
+    if roles.time is not None:
+        stamps = frame.get_column(roles.time)
+        times = arrow_times(stamps.to_arrow(), name=roles.time) if stamps.dtype == nw.Datetime else stamps.to_numpy()
+    elif index is not None and str(index.dtype).startswith("datetime64"):
+        dates: Any = nw.from_native(index.to_series(), series_only=True)
+        times = arrow_times(dates.to_arrow())
+    labels = None
+    if roles.label is not None:
+        labels = check_labels(_numbers(frame.get_column(roles.label), roles.label), roles.label, f"table {name!r}")
+    clock = None if times is None else times if isinstance(times, Times) else read_times(times)
+    return Columns(values, roles.channels, clock, labels)
+
+
+def _numbers(column: Any, name: str) -> Array:
+    """A dataframe column as float64 with NaN for null."""
+    if not (column.dtype.is_numeric() or str(column.dtype) == "Boolean"):
+        raise SeriesError(f"The column {name!r} of a table must hold numbers. Got {column.dtype} instead.")
+    import narwhals as nw
+
+    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)

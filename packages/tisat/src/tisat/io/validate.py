@@ -1,0 +1,85 @@
+"""What the values and the times of a series must be, and what to type where they are not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import SeriesError
+from tisat.io.timestamps import Times
+from tisat.utils.types import AnyFloats
+
+
+def check_values(values: object) -> AnyFloats:
+    """Values as floats of shape (T, C); what is masked is missing."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing
+    array = np.asarray(values)
+    if array.dtype not in (np.float32, np.float64):
+        if array.dtype.kind == "c":
+            raise SeriesError(
+                f"The values of a series must be real. Complex data not supported. Got dtype {array.dtype} instead."
+            )
+        if array.dtype.kind not in "biufO":
+            raise SeriesError(
+                f"The values of a series must be numbers. Got dtype {array.dtype} instead; dates go into 'timestamps', "
+                "and text columns must be left out."
+            )
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            why = " (a number beyond 1e308)" if isinstance(error, OverflowError) else ""
+            raise SeriesError(
+                f"The values of a series must be numbers. Got dtype {array.dtype}{why} instead."
+            ) from None
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise SeriesError(
+            f"The values of a series must have shape (T, C) with C >= 1. Got shape {array.shape} instead."
+        )
+    if array.shape[0] == 0:
+        raise SeriesError(f"The values of a series must have at least one row. Got shape {array.shape} instead.")
+    return array
+
+
+def check_times(times: Times, length: int) -> npt.NDArray[Any]:
+    """Times that are known, strictly increase, and are one for each row."""
+    array = times.values
+    if array.shape != (length,):
+        raise SeriesError(
+            f"The timestamps of a series must have one entry a row ({length}). Got shape {array.shape} instead."
+        )
+    unknown = np.isnat(array) if array.dtype.kind == "M" else ~np.isfinite(array)
+    if unknown.any():
+        raise SeriesError(
+            f"The timestamps of a series must all be known. Got {array[np.argmax(unknown)]} at row {np.argmax(unknown)} instead."
+        )
+    late = np.flatnonzero(array[1:] <= array[:-1])
+    if late.size:
+        row = int(late[0]) + 1
+        what = "a duplicate" if array[row] == array[row - 1] else "an earlier time"
+        raise SeriesError(
+            f"The timestamps of a series must strictly increase. Got {what}, {_moment(array[row])}, at row {row} instead. "
+            f"{_way_on(array, late, row, zoned=times.offsets is not None)}"
+        )
+    return array
+
+
+def _moment(stamp: Any) -> str:
+    """A time for people: no nanoseconds that are zero."""
+    return re.sub(r"\.?0+$", "", str(stamp)) if isinstance(stamp, np.datetime64) and "." in str(stamp) else str(stamp)
+
+
+def _way_on(array: npt.NDArray[Any], late: npt.NDArray[Any], row: int, *, zoned: bool) -> str:
+    """What to type about times that do not increase."""
+    back = array[row - 1] - array[row]
+    hour = np.timedelta64(3600, "s")
+    if array.dtype.kind == "M" and not zoned and len(late) <= 4 and hour * 0.5 <= back < hour * 1.01:
+        return "If clocks went back here, say --timezone, such as Europe/Berlin; else --sort and --dedup first, last or mean."
+    if array[row] == array[row - 1]:
+        return "Say --dedup first, last or mean; in files of several machines --entity."
+    return "Say --sort if rows only came out of order; in files of several machines --entity."

@@ -1,0 +1,118 @@
+"""Alarms at one threshold beside the fools at theirs: the question a user of alarms asks.
+
+SPD looks at every threshold; someone who has set a budget has one. :func:`evaluate_alarms` counts those alarms, and
+beside them an alarm that is always on, one that blinks, and *the same alarms at random times*: the whole record rotated
+by a random amount, which keeps how many there are and how long they last and breaks every tie with the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tisat.metrics.alarm_counts import AlarmCounts, count_active
+from tisat.metrics.baselines import on_off
+from tisat.metrics.pooling import mean_known
+from tisat.metrics.windows import Delay, all_windows, series_list
+from tisat.utils.html import Printed
+from tisat.utils.random import Seed, generator
+from tisat.utils.validation import check_integer
+
+
+@dataclass(frozen=True)
+class AlarmRow:
+    """One line of the table: these alarms, or a fool's."""
+
+    name: str
+    detected: float  # events; a mean for the fool who is drawn
+    false_alarms: float
+    precision: float
+    event_f1: float
+    normalised_delay: float  # 0 at once, 1 never
+
+
+@dataclass(frozen=True, repr=False)
+class AlarmEvaluation(Printed):
+    """Alarms and fools on the same labels. Prints as a table."""
+
+    counts: AlarmCounts  # of the alarms themselves
+    rows: tuple[AlarmRow, ...]  # these alarms first, then the fools
+
+    @property
+    def beats_fools(self) -> bool:
+        """Whether every fool has a lower event F1."""
+        return self.rows[0].event_f1 > max(row.event_f1 for row in self.rows[1:])
+
+    def __str__(self) -> str:
+        head = f"{'alarms':28}{'detected':>10}{'false':>9}{'precision':>11}{'event F1':>10}{'delay/max':>11}"
+        lines = [
+            f"{r.name:28}{r.detected:10.1f}{r.false_alarms:9.1f}{r.precision:11.3f}{r.event_f1:10.3f}{r.normalised_delay:11.3f}"
+            for r in self.rows
+        ]
+        return "\n".join([str(self.counts), head, *lines])
+
+
+def _row(name: str, counts: Sequence[AlarmCounts]) -> AlarmRow:
+    columns = ("true_alarms", "n_false_alarms", "precision", "event_f1", "normalised_delay")
+    return AlarmRow(name, *(mean_known([getattr(one, column) for one in counts]) for column in columns))
+
+
+def evaluate_alarms(
+    y_true: object,
+    active: object,
+    *,
+    delta_max: Delay,
+    timestamps: object = None,
+    n_simulations: int = 100,
+    random_state: Seed = 0,
+) -> AlarmEvaluation:
+    """Count alarms against labelled events, beside what fools get on the same labels.
+
+    Parameters
+    ----------
+    y_true : array of 0 and 1, shape (T,), or a list of them
+    active : array of 0 and 1 of the same shape, or Alarms, or a list of either
+        1 where the alarm is on.
+    delta_max, timestamps
+        As in :func:`~tisat.metrics.count_alarms`.
+    n_simulations : int
+        How many rotations of the alarms are averaged.
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y, on = np.zeros(1000, dtype=int), np.zeros(1000, dtype=int)
+    >>> y[[300, 301, 302, 700, 701]] = 1
+    >>> on[[301, 500, 702]] = 1
+    >>> evaluation = evaluate_alarms(y, on, delta_max=10)
+    >>> print(evaluation.counts)
+    2 of 2 events detected, mean delay 1.5 of 10, 1 false alarm (1.02 per 1000 instants), precision 0.667
+    >>> evaluation.beats_fools
+    True
+    """
+    whose = "evaluate_alarms"
+    draws = check_integer(n_simulations, "n_simulations", whose, minimum=1)
+    windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
+    active = (
+        [getattr(one, "active", one) for one in active]
+        if isinstance(active, list)
+        else getattr(active, "active", active)
+    )
+    masks = [np.asarray(mask) for mask in series_list(active, like=windows, name="active", whose=whose)]
+    counts = count_active(masks, windows, whose=whose)
+    rng = generator(random_state, whose=whose)
+    rotated = [
+        count_active([np.roll(mask, int(rng.integers(max(1, len(mask))))) for mask in masks], windows, whose=whose)
+        for _ in range(draws)
+    ]
+    always = [np.ones(len(window), dtype=np.bool_) for window in windows]
+    rows = (
+        _row("these alarms", [counts]),
+        _row("fool: the same, rotated", rotated),
+        _row("fool: always on", [count_active(always, windows, whose=whose)]),
+        _row("fool: on/off", [count_active([on_off(window) for window in windows], windows, whose=whose)]),
+    )
+    return AlarmEvaluation(counts, rows)

@@ -1,0 +1,246 @@
+"""What a set of scores is worth: the evaluation, how it moves with ``delta_max``, and every event missed and alarm raised in vain.
+
+The verdicts are sentences, so that nobody has to know what a point adjustment is to learn that a coin does as well. It does not
+read files and draws nothing: that is done by the command line and by :mod:`tisat.plotting`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tisat.errors import InputError
+from tisat.metrics.alarm_counts import count_active
+from tisat.metrics.baselines import chance_corrected, floors
+from tisat.metrics.evaluation import CLOSE, Evaluation, evaluate
+from tisat.metrics.event_f1 import best_event_f1
+from tisat.metrics.instance import PrecisionRecall
+from tisat.metrics.random_guess import best_random_guess, random_guess
+from tisat.metrics.spd import spd_score
+from tisat.metrics.windows import Delay, all_scores, all_stamps, parse_duration, series_list
+from tisat.utils.html import Printed
+from tisat.utils.random import Seed
+from tisat.utils.validation import check_integer
+
+SWEEP = (10, 50, 100, 500, 1000)  # instants; the benchmark's protocol
+FACTORS = (0.1, 0.5, 1, 5, 10)  # of a duration
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """SPD and its floor at one ``delta_max``."""
+
+    delta_max: Delay
+    pooled: float
+    per_series_mean: float
+    floor: float
+    fool: str
+
+    @property
+    def corrected(self) -> float:
+        """The chance-corrected pooled SPD."""
+        return chance_corrected(self.pooled, self.floor)
+
+
+@dataclass(frozen=True)
+class EventOutcome:
+    """One labelled event and what became of it at the threshold."""
+
+    series: str
+    start: int
+    stop: int
+    detected: bool
+    delay: float  # instants or seconds; delta_max where missed
+    time: str  # of the onset; empty without timestamps
+
+
+@dataclass(frozen=True)
+class FalseAlarm:
+    """One alarm raised outside labels and windows."""
+
+    series: str
+    instant: int
+    time: str  # empty without timestamps
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Printed):
+    """The whole account. ``verdict`` is the summary in words."""
+
+    evaluation: Evaluation
+    threshold: float
+    threshold_source: str  # "given", or "oracle": the best event F1, chosen with the labels
+    coin: PrecisionRecall  # adjusted scores of an alarm with probability 0.01
+    best_coin_probability: float
+    best_coin: PrecisionRecall  # of the probability that suits these labels best
+    sweep: tuple[SweepPoint, ...]
+    events: tuple[EventOutcome, ...]
+    false_alarms: tuple[FalseAlarm, ...]
+    unknown_share: float  # share of scores that are NaN
+
+    def __str__(self) -> str:
+        sentences = "\n".join(f"* {sentence}" for sentence in self.verdict)
+        return f"{sentences}\n\n{self.evaluation}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """The SPD curve beside its fools, on matplotlib axes."""
+        return self.evaluation.plot(ax)
+
+    @property
+    def missed(self) -> tuple[EventOutcome, ...]:
+        """The events without an alarm in their window."""
+        return tuple(event for event in self.events if not event.detected)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What the numbers mean, the popular one first."""
+        row = self.evaluation["adjusted F1 (oracle)"]
+        coin = f"{self.best_coin.f1:.2f} (alarm with probability {self.best_coin_probability:.3g})"
+        if row.pooled <= max(self.best_coin.f1, row.floor) + CLOSE:
+            first = f"PA-F1 {row.pooled:.2f} is what a coin gets: {coin}."
+        else:
+            first = f"PA-F1 {row.pooled:.2f} is above a coin's {coin}, but that score cannot tell a good detector from a lucky one."
+        others = [sentence for sentence in self.evaluation.verdict if not sentence.startswith("adjusted F1")]
+        counts = self.evaluation.counts
+        last = [] if counts is None else [f"At threshold {self.threshold:.6g} ({self.threshold_source}): {counts}."]
+        if self.unknown_share > 0:
+            last.append(f"{100 * self.unknown_share:.1f} % of the scores are NaN and never raise an alarm.")
+        return (first, *others, *last)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the curve's points, in plain values."""
+        evaluation = self.evaluation
+        return {
+            "n_series": evaluation.n_series,
+            "n_instants": evaluation.n_instants,
+            "n_events": evaluation.n_events,
+            "delta_max": str(evaluation.curve.delta_max),
+            "verdict": list(self.verdict),
+            "scores": [{**vars(row), "corrected": row.corrected, "beware": row.warning} for row in evaluation.rows],
+            "floors": {
+                name: {"pooled": float(score), "per_series_mean": score.per_series_mean}
+                for name, score in evaluation.curve.floors.named.items()
+            },
+            "coin": _coin(0.01, self.coin),
+            "best_coin": _coin(self.best_coin_probability, self.best_coin),
+            "sweep": [
+                {**vars(point), "delta_max": str(point.delta_max), "corrected": point.corrected} for point in self.sweep
+            ],
+            "threshold": self.threshold,
+            "threshold_source": self.threshold_source,
+            "missed_events": [vars(event) for event in self.missed],
+            "detected_events": [vars(event) for event in self.events if event.detected],
+            "false_alarms": [vars(alarm) for alarm in self.false_alarms],
+            "unknown_share": self.unknown_share,
+        }
+
+
+def _coin(p: float, result: PrecisionRecall) -> dict[str, float]:
+    return {"p": p, "precision": result.precision, "recall": result.recall, "f1": result.f1}
+
+
+def _sweep_values(delta_max: Delay) -> list[Delay]:
+    if isinstance(delta_max, int | np.integer):
+        return sorted({*SWEEP, int(delta_max)})
+    whole = parse_duration(delta_max, name="delta_max", whose="audit")
+    return [np.timedelta64(max(round(whole * factor), 1), "ns") for factor in FACTORS]
+
+
+def _shown(delta_max: Delay) -> Delay:
+    """A swept duration in seconds, as a user would write it."""
+    if isinstance(delta_max, np.timedelta64):
+        return f"{delta_max / np.timedelta64(1, 's'):g}s"
+    return delta_max
+
+
+def _time(stamps: object, instant: int) -> str:
+    if stamps is None:
+        return ""
+    value = np.asarray(stamps)[instant]
+    return np.datetime_as_string(value, unit="s") if isinstance(value, np.datetime64) else str(value)
+
+
+def audit(
+    y_true: object,
+    y_score: object,
+    *,
+    delta_max: Delay = 100,
+    threshold: float | None = None,
+    timestamps: object = None,
+    names: Sequence[str] | None = None,
+    n_simulations: int = 3,
+    random_state: Seed = 0,
+) -> Audit:
+    """Everything there is to say about scores on labelled series, with the fools beside it.
+
+    Parameters
+    ----------
+    y_true, y_score, timestamps
+        As in :func:`tisat.metrics.spd_score`.
+    delta_max : int or duration
+        The longest tolerable delay of the headline; a sweep around it is made too.
+    threshold : float, optional
+        Where alarms are raised for the lists of missed events and false alarms. Without one, the threshold of the best event F1 is
+        taken and called *oracle*, for it was chosen with the labels.
+    names : sequence of str, optional
+        What the series are called.
+    n_simulations, random_state
+        Draws of the random fools.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y_true = np.zeros(2000, dtype=int)
+    >>> y_true[500:800] = y_true[1500:1700] = 1
+    >>> coin = np.random.default_rng(1).random(2000)
+    >>> print(audit(y_true, coin, delta_max=10).verdict[0])
+    PA-F1 0.99 is what a coin gets: 0.97 (alarm with probability 0.0185).
+    """
+    number = check_integer(n_simulations, "n_simulations", "audit", minimum=1)
+    source = "given"
+    if threshold is None:
+        source = "oracle"
+        best = best_event_f1(y_true, y_score, delta_max=delta_max, timestamps=timestamps).threshold
+        if np.isnan(best):
+            raise InputError("The 'y_true' argument of audit must hold at least one event. Got none.")
+        threshold = best
+    evaluation = evaluate(
+        y_true, y_score, delta_max=delta_max, threshold=threshold, timestamps=timestamps, n_simulations=number, random_state=random_state
+    )  # fmt: skip
+    windows = evaluation.curve.windows
+    labels = series_list(y_true, name="y_true", whose="audit")
+    scores = all_scores(y_score, windows, whose="audit")
+    stamps = all_stamps(timestamps, labels, whose="audit")
+    called = [str(i) for i in range(len(labels))] if names is None else list(names)
+    if len(called) != len(labels):
+        raise InputError(
+            f"The 'names' argument of audit must name each of the {len(labels)} series. Got {len(called)} names instead."
+        )
+    events, false_alarms = [], []
+    for name, s, window, clock in zip(called, scores, windows, stamps, strict=True):
+        counts = count_active(s >= threshold, [window], whose="audit")
+        for (start, stop), detected, delay in zip(window.events.tolist(), counts.detected, counts.delays, strict=True):
+            events.append(EventOutcome(name, start, stop, bool(detected), float(delay), _time(clock, start)))
+        false_alarms += [FalseAlarm(name, int(t), _time(clock, int(t))) for t in counts.false_alarms[0]]
+    sweep = []
+    for one in _sweep_values(delta_max):
+        score = spd_score(labels, scores, delta_max=one, timestamps=timestamps)
+        floor = floors(labels, one, timestamps=timestamps, n_simulations=number, random_state=random_state)
+        sweep.append(SweepPoint(_shown(one), float(score), score.per_series_mean, floor.best, floor.best_name))
+    probability, coin = best_random_guess(labels)
+    total = sum(map(len, scores))
+    return Audit(
+        evaluation=evaluation,
+        threshold=float(threshold),
+        threshold_source=source,
+        coin=random_guess(labels, 0.01),
+        best_coin_probability=probability,
+        best_coin=coin,
+        sweep=tuple(sweep),
+        events=tuple(events),
+        false_alarms=tuple(false_alarms),
+        unknown_share=sum(int(np.isnan(s).sum()) for s in scores) / total if total else 0.0,
+    )

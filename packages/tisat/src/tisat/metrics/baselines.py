@@ -1,0 +1,256 @@
+"""What fools get under SPD on the same labels: the numbers every score is shown beside.
+
+Four fools: *random* (independent uniform scores: in expectation by closed form, and simulated), *random, held* (the same with a
+running maximum over ``delta_max / 2``), *always on*, and *on/off* (on for ``delta_max``, off for ``delta_max``). The floor is the best of them.
+This module does not know any detector; whatever post-processing a detector gets, give the random scores too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tisat.metrics import _kernels
+from tisat.metrics.pooling import Score
+from tisat.metrics.spd import COUNTINGS, score_windows
+from tisat.metrics.windows import Delay, Windows, all_windows
+from tisat.utils.random import Seed, generator
+from tisat.utils.types import Array, Flags
+from tisat.utils.validation import check_choice, check_integer, check_real
+
+# Exceedance probabilities at which the expected curve of the random fool is computed: dense at both ends, where it bends.
+_HALF = np.concatenate([[0.0], np.logspace(-9, np.log10(0.5), 600)])
+PROBABILITIES = np.concatenate([_HALF, 1.0 - _HALF[-2::-1]])
+
+
+@dataclass(frozen=True)
+class Floors:
+    """SPD of each fool on the same labels; ``best`` is the floor.
+
+    Each is a :class:`~tisat.metrics.Score`: the pooled value, with ``per_series_mean`` beside it.
+    """
+
+    random: Score  # independent uniform scores, in expectation, by closed form
+    random_simulated: Score  # the same, mean over simulations
+    random_held: Score  # running maximum over delta_max / 2 of uniform scores, mean over simulations
+    always_on: Score  # one alarm that never ends
+    on_off: Score  # on for delta_max, off for delta_max
+
+    @property
+    def named(self) -> dict[str, Score]:
+        """The fools by the names they are printed under."""
+        return {
+            "random": self.random,
+            "random, simulated": self.random_simulated,
+            "random, held": self.random_held,
+            "always on": self.always_on,
+            "on/off": self.on_off,
+        }
+
+    @property
+    def best(self) -> float:
+        """The floor of a pooled SPD: the best fool's."""
+        return max(float(score) for score in self.named.values())
+
+    @property
+    def best_per_series_mean(self) -> float:
+        """The floor of a per-series mean: the best fool's."""
+        return max(score.per_series_mean for score in self.named.values())
+
+    @property
+    def best_name(self) -> str:
+        """The name of the best fool, pooled."""
+        return max(self.named, key=lambda name: float(self.named[name]))
+
+    def __str__(self) -> str:
+        lines = [f"{'floor (SPD of a fool)':24}{'pooled':>10}{'per-series mean':>18}"]
+        lines += [f"{name:24}{float(score):10.4f}{score.per_series_mean:18.4f}" for name, score in self.named.items()]
+        return "\n".join(lines)
+
+
+def _expected_false_alarms(windows: Windows) -> Array:
+    """E[FP] of independent scores at each probability: a run starts at t, or has lasted a multiple of the stride."""
+    p = PROBABILITIES
+    where = np.flatnonzero(windows.outside)
+    if not len(where):
+        return np.zeros_like(p)
+    if not windows.stride:
+        return _kernels.expected_raises(windows.following, windows.outside, p)
+    stride = windows.stride
+    if stride == 1:  # every active instant is raised
+        return p * len(where)
+    # instant t can be the k-th raise of a run begun at t - k stride >= 1, probability p^(k stride + 1) (1 - p), for k < ceil(t / stride);
+    # or of a run begun at 0, where there is no instant before it: p^(t + 1) if stride divides t
+    terms = np.bincount(-(-where // stride))
+    at_multiples = where[where % stride == 0] // stride
+    starts = np.bincount(at_multiples, minlength=1)
+    n_terms, n_starts = np.cumsum(terms), len(starts)
+    expected = np.empty_like(p)
+    for i, probability in enumerate(p):
+        block = probability**stride  # a run lasts another stride
+        decay = np.log(block) if block > 0 else -1e300
+        reach = (
+            len(terms) if decay > -1e-6 else min(len(terms), 2 + int(-45 / decay))
+        )  # beyond it a power is below rounding
+        blocks = np.arange(reach)
+        geometric = blocks if block > 1.0 - 1e-15 else np.expm1(decay * blocks) / np.expm1(decay)  # 1 + block + ...
+        lasting = float(terms[:reach] @ geometric)
+        if reach < len(terms):
+            lasting += float(n_terms[-1] - n_terms[reach - 1]) / (1.0 - block)
+        first = float(starts[:reach] @ np.exp(decay * blocks[:n_starts]))
+        expected[i] = probability * (1 - probability) * lasting + probability * first
+    return expected
+
+
+def _expected_gain(windows: Windows) -> tuple[Array, Array]:
+    """The expected delay saved (in delta_max) and the expected number of detected events, at each probability."""
+    p = PROBABILITIES
+    saved = np.zeros_like(p)
+    detected = np.zeros_like(p)
+    if windows.in_time:
+        for i, ((onset, _), stop) in enumerate(zip(windows.events, windows.stops, strict=True)):
+            instants = np.arange(onset, stop)
+            left = 1 - windows.delay(np.full(len(instants), i), instants) / windows.delta_max
+            for j, value in enumerate(left):
+                saved += value * p * (1 - p) ** j
+            detected += 1 - (1 - p) ** len(left)
+        return saved, detected
+    lengths, how_many = np.unique(windows.stops - windows.events[:, 0], return_counts=True)
+    cumulative = np.zeros_like(p)
+    missed = np.ones_like(p)
+    done = 0
+    for length, number in zip(lengths.tolist(), how_many.tolist(), strict=True):
+        for j in range(done, length):
+            cumulative += (1 - j / windows.delta_max) * p * missed
+            missed = missed * (1 - p)
+        done = length
+        saved += number * cumulative
+        detected += number * (1 - missed)
+    return saved, detected
+
+
+def _random_closed_form(windows: Sequence[Windows], counting: str) -> Score:
+    """SPD of independent scores with E[delay], E[TP] and E[FP] plugged into the curve."""
+
+    def area(parts: Sequence[tuple[Array, Array, Array]], n_events: int) -> float:
+        if not n_events:
+            return float("nan")
+        saved, true_alarms, false_alarms = (sum(column) for column in zip(*parts, strict=True))
+        total = np.asarray(true_alarms + false_alarms)
+        precision = np.divide(true_alarms, total, out=np.ones_like(total), where=total > 0)
+        precision[0] = precision[1]
+        return float(np.trapezoid(precision, saved) / n_events)
+
+    parts = []
+    for one in windows:
+        saved, true_alarms = _expected_gain(one)
+        if counting == "instance":
+            true_alarms = PROBABILITIES * one.inside.sum()
+            false_alarms = PROBABILITIES * (~one.inside).sum()
+        else:
+            false_alarms = _expected_false_alarms(one)
+        parts.append((saved, true_alarms, false_alarms))
+    single = [area([part], len(one.events)) for part, one in zip(parts, windows, strict=True)]
+    return Score.of(area(parts, sum(len(one.events) for one in windows)), single)
+
+
+def held(scores: object, windows: Windows) -> Array:
+    """The running maximum of ``scores`` over the last ``delta_max / 2`` (at least the instant itself)."""
+    values = np.asarray(scores, dtype=np.float64)
+    instants = np.arange(len(values))
+    if windows.in_time and windows.ticks is not None:
+        first = np.searchsorted(windows.ticks, windows.ticks - windows.delta_max // 2, side="right")
+        first = np.minimum(first, instants)
+    else:
+        first = np.maximum(instants - max(windows.delta_max // 2, 1) + 1, 0)
+    lengths = instants - first + 1
+    result = np.empty_like(values)
+    power, table = 1, values.copy()  # table[t] = maximum of the last `power` instants up to t
+    while power <= (lengths.max() if len(lengths) else 0):
+        mine = (lengths >= power) & (lengths < 2 * power)
+        result[mine] = np.maximum(table[mine], table[first[mine] + power - 1])
+        table[power:] = np.maximum(table[power:], table[:-power].copy())
+        power *= 2
+    return result
+
+
+def on_off(windows: Windows) -> Flags:
+    """An alarm that is on for ``delta_max``, off for ``delta_max``, and so on."""
+    return np.asarray((windows.clock // windows.delta_max) % 2 == 0)
+
+
+def _mean_score(scores: Sequence[Score]) -> Score:
+    table = np.array([score.per_series for score in scores])
+    return Score.of(float(np.mean([float(score) for score in scores])), table.mean(axis=0).tolist())
+
+
+def floors_of(windows: Sequence[Windows], *, counting: str, n_simulations: int, rng: np.random.Generator) -> Floors:
+    """:func:`floors` on windows that were already made."""
+    plain, kept = [], []
+    for _ in range(n_simulations):
+        draws = [rng.random(len(one)) for one in windows]
+        still = [held(draw, one) for draw, one in zip(draws, windows, strict=True)]
+        plain.append(score_windows(draws, windows, counting=counting))
+        kept.append(score_windows(still, windows, counting=counting))
+    return Floors(
+        random=_random_closed_form(windows, counting),
+        random_simulated=_mean_score(plain),
+        random_held=_mean_score(kept),
+        always_on=score_windows([np.zeros(len(one)) for one in windows], windows, counting=counting),
+        on_off=score_windows([on_off(one).astype(np.float64) for one in windows], windows, counting=counting),
+    )
+
+
+def floors(
+    y_true: object,
+    delta_max: Delay,
+    *,
+    counting: str = "event",
+    timestamps: object = None,
+    n_simulations: int = 10,
+    random_state: Seed = 0,
+) -> Floors:
+    """What each fool's SPD is on these labels.
+
+    Parameters
+    ----------
+    y_true : array of 0 and 1, shape (T,), or a list of them
+    delta_max, counting, timestamps
+        As in :func:`tisat.metrics.spd_score`.
+    n_simulations : int
+        How many draws the two simulated fools are averaged over.
+    random_state : int or Generator
+        Seed of the draws; 0 by default, so that a table can be printed twice.
+
+    Returns
+    -------
+    Floors
+        NaN throughout where there is no event.
+
+    Examples
+    --------
+    >>> y_true = ([0] * 95 + [1] * 5) * 10
+    >>> f = floors(y_true, 20)
+    >>> round(f.always_on, 3), round(f.on_off, 3), f.best_name
+    (0.196, 0.279, 'on/off')
+    """
+    check_choice(counting, "counting", "floors", choices=COUNTINGS)
+    number = check_integer(n_simulations, "n_simulations", "floors", minimum=1)
+    windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="floors")
+    return floors_of(windows, counting=counting, n_simulations=number, rng=generator(random_state, whose="floors"))
+
+
+def chance_corrected(score: float, floor: float) -> float:
+    """``(score - floor) / (1 - floor)``: 0 is what the best fool gets, 1 is perfect, below 0 a fool does better.
+
+    Examples
+    --------
+    >>> chance_corrected(0.46, 0.361) < 0.16
+    True
+    """
+    if isinstance(floor, float) and np.isnan(floor):  # of labels without an event nothing can be said
+        return float("nan")
+    bound = check_real(floor, "floor", "chance_corrected", at_least=0.0, at_most=1.0)
+    return (float(score) - bound) / (1.0 - bound) if bound < 1.0 else float("nan")

@@ -1,0 +1,155 @@
+"""The precision-delay curve behind an SPD, with its thresholds and its picture.
+
+One point for every threshold at which a delay or a detection changes; between two of them a lower threshold only adds false alarms.
+It does not count anything itself: :mod:`tisat.metrics.spd` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tisat.metrics.baselines import Floors, chance_corrected, floors_of
+from tisat.metrics.pooling import Score
+from tisat.metrics.spd import COUNTINGS, Points, points_of, process_points, score_process, score_windows
+from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
+from tisat.utils.extras import require
+from tisat.utils.html import Printed
+from tisat.utils.palette import EXPECTED, FLOOR
+from tisat.utils.types import Array, Integers
+from tisat.utils.validation import check_choice
+
+DRAWN_FOOLS = ("random, held", "always on", "on/off")
+SIMULATIONS = 10  # draws behind the simulated floors, as in floors()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SPDCurve(Printed):
+    """Precision against normalised delay at descending thresholds. Printed with the floors; ``plot()`` draws it.
+
+    Attributes
+    ----------
+    thresholds, nadd, precision, true_alarms, false_alarms : arrays of shape (K,)
+        Pooled over the series, by descending threshold.
+    score : Score
+        The area, SPD: pooled, with ``per_series_mean``.
+    """
+
+    thresholds: Array  # (K,), descending
+    nadd: Array  # (K,), from 1 (never) to 0 (at once)
+    precision: Array  # (K,), NaN where no alarm counts either way
+    true_alarms: Integers  # (K,)
+    false_alarms: Integers  # (K,)
+    score: Score  # SPD
+    delta_max: Delay  # as given
+    counting: str  # "event" or "instance"
+    windows: Sequence[Windows] = field(repr=False)  # what the floors are computed from
+
+    @cached_property
+    def floors(self) -> Floors:
+        """What fools get on the same labels (computed when first asked for)."""
+        return floors_of(self.windows, counting=self.counting, n_simulations=SIMULATIONS, rng=np.random.default_rng(0))
+
+    @property
+    def chance_corrected(self) -> float:
+        """(SPD - floor) / (1 - floor) of the pooled score, with the best fool as floor."""
+        return chance_corrected(float(self.score), self.floors.best)
+
+    def __str__(self) -> str:
+        mean = chance_corrected(self.score.per_series_mean, self.floors.best_per_series_mean)
+        return "\n".join(
+            [
+                f"SPD at delta_max = {self.delta_max}, counting by {self.counting}, {len(self.thresholds)} thresholds",
+                f"{'':24}{'pooled':>10}{'per-series mean':>18}",
+                f"{'SPD':24}{float(self.score):10.4f}{self.score.per_series_mean:18.4f}",
+                f"{'chance-corrected':24}{self.chance_corrected:10.4f}{mean:18.4f}",
+                str(self.floors),
+            ]
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curve and its area, and beside it the fools' areas as bars; returns the matplotlib axes of the curve (needs matplotlib: the extra ``report``)."""
+        if ax is None:
+            ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(6, 4))[1]
+        steps = np.append(1.0, self.nadd)
+        heights = np.nan_to_num(np.append(self.precision[:1], self.precision))
+        ax.fill_between(steps, heights, step="pre", alpha=0.25, color=EXPECTED, linewidth=0)
+        ax.step(steps, heights, where="pre", color=EXPECTED, label=f"SPD {float(self.score):.3f}")
+        beside = ax.inset_axes((1.04, 0.0, 0.24, 1.0))  # areas have their own axis: they are no precision
+        named = {"SPD": float(self.score)} | {name: float(self.floors.named[name]) for name in DRAWN_FOOLS}
+        beside.bar(range(len(named)), list(named.values()), color=[EXPECTED, *[FLOOR] * (len(named) - 1)])
+        beside.set_xticks(range(len(named)), list(named), rotation=90, fontsize="small")
+        beside.set(ylim=(0, 1.02), title="area")
+        beside.tick_params(left=False, labelleft=False)
+        beside.spines[["top", "right", "left"]].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set(
+            xlim=(1, 0),
+            ylim=(0, 1.02),
+            xlabel="normalised average detection delay (1 = never, 0 = at once)",
+            ylabel="alarm precision",
+        )
+        ax.legend(loc="upper right", frameon=False, fontsize="small")
+        return ax
+
+
+def _curve(points: Points, score: Score, delta_max: Delay, counting: str, windows: Sequence[Windows]) -> SPDCurve:
+    return SPDCurve(
+        points.thresholds, points.nadd, points.precision, points.true_alarms, points.false_alarms, score, delta_max, counting, windows
+    )  # fmt: skip
+
+
+def spd_curve(
+    y_true: object, y_score: object, *, delta_max: Delay, counting: str = "event", timestamps: object = None
+) -> SPDCurve:
+    """Precision against normalised detection delay at every threshold that changes a delay.
+
+    Parameters
+    ----------
+    y_true, y_score, delta_max, counting, timestamps
+        As in :func:`tisat.metrics.spd_score`.
+
+    Returns
+    -------
+    SPDCurve
+        Arrays by descending threshold, the ``score``, the ``floors``, and ``plot()``.
+
+    Examples
+    --------
+    >>> curve = spd_curve([0, 0, 0, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 3, 9, 0, 3, 0, 0, 0], delta_max=2)
+    >>> curve.thresholds.tolist(), curve.nadd.tolist(), curve.precision.tolist()
+    ([9.0, 3.0], [0.5, 0.0], [1.0, 0.5])
+    >>> curve.score
+    0.75
+    """
+    check_choice(counting, "counting", "spd_curve", choices=COUNTINGS)
+    windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="spd_curve")
+    scores = all_scores(y_score, windows, whose="spd_curve")
+    points, score = points_of(scores, windows, counting=counting), score_windows(scores, windows, counting=counting)
+    return _curve(points, score, delta_max, counting, windows)
+
+
+def spd_curve_of_active(
+    y_true: object, active: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
+) -> SPDCurve:
+    """The curve of an alarm process given as ``{threshold: active mask}``; see :func:`tisat.metrics.spd_score_of_active`."""
+    return _process_curve(y_true, active, delta_max, timestamps, "spd_curve_of_active", raised=False)
+
+
+def spd_curve_of_raises(
+    y_true: object, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
+) -> SPDCurve:
+    """The curve of an alarm process given as ``{threshold: raise times}``; see :func:`tisat.metrics.spd_score_of_raises`."""
+    return _process_curve(y_true, raised, delta_max, timestamps, "spd_curve_of_raises", raised=True)
+
+
+def _process_curve(
+    y_true: object, family: Any, delta_max: Delay, timestamps: object, whose: str, *, raised: bool
+) -> SPDCurve:
+    windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
+    points = process_points(family, windows, raised=raised, whose=whose)
+    return _curve(points, score_process(family, windows, raised=raised, whose=whose), delta_max, "event", windows)

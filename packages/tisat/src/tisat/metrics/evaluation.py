@@ -1,0 +1,277 @@
+"""Every score of one set of scores in one table, each beside what the best fool gets under the same score.
+
+This is what to print when a number is asked for. It adds no score of its own; it does not know where the scores come from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tisat.metrics.affiliation import affiliation_precision_recall
+from tisat.metrics.alarm_counts import AlarmCounts, count_active
+from tisat.metrics.auc import auc_pr, auc_roc
+from tisat.metrics.baselines import chance_corrected, held, on_off
+from tisat.metrics.curve import SPDCurve, spd_curve
+from tisat.metrics.event_f1 import best_event_f1
+from tisat.metrics.instance import PrecisionRecall, best_instance_f1, instance_precision_recall
+from tisat.metrics.nab import nab_score
+from tisat.metrics.pa_k import pa_k_auc
+from tisat.metrics.pate import pate
+from tisat.metrics.point_adjust import adjusted_precision_recall, best_adjusted_f1
+from tisat.metrics.pooling import Score, mean_known
+from tisat.metrics.range_based import range_precision_recall
+from tisat.metrics.vus import vus_pr, vus_roc
+from tisat.metrics.windows import Delay, Windows, all_scores, series_list
+from tisat.utils.html import Printed
+from tisat.utils.random import Seed, generator
+from tisat.utils.types import Array
+from tisat.utils.validation import check_integer, check_real
+
+Result = Score | PrecisionRecall | AlarmCounts | float
+Metric = Callable[[list[Array]], Result]  # of one array of scores a series
+Fools = dict[str, list[list[Array]]]  # the scores of each fool: draws, each with one array a series
+CLOSE = 0.02  # a score this little above a fool's is called what a fool gets
+# What one must know before one quotes a score that others use.
+WARNINGS = {
+    "VUS-PR": "nearness counts on both sides of an event; delay does not count, and the value grows with the buffer",
+    "VUS-ROC": "a coin has about 0.5; where events are rare, 0.95 can mean that most alarms are false",
+    "PATE": "alarms before an event are rewarded, and long events drown short ones",
+    "AUC-ROC": "a coin has 0.5; where events are rare, 0.95 can mean that most alarms are false",
+    "AUC-PR": "a coin has the share of anomalous instants, so two data sets cannot be compared; delay does not count",
+    "NAB (oracle)": "a found window pays 2 and a false instant costs 0.11: where windows are long, alarms at random score well above 0",
+    "instance F1 (oracle)": "long events drown short ones; delay does not count",
+    "PA%K area (oracle)": "part of it is point adjustment, under which random guessing wins",
+    "adjusted F1 (oracle)": "random guessing wins",
+    "adjusted F1": "random guessing wins",
+    "affiliation F1": "its floor is about 0.67: read it from there",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One score with its floor."""
+
+    name: str
+    pooled: float
+    per_series_mean: float
+    floor: float  # pooled, of the best fool
+    floor_per_series_mean: float
+    fool: str  # who that is
+
+    @property
+    def warning(self) -> str:
+        """What to know before it is quoted; empty where there is nothing to warn of."""
+        return WARNINGS.get(self.name, "")
+
+    @property
+    def corrected(self) -> float:
+        """(score - floor) / (1 - floor), pooled."""
+        return chance_corrected(self.pooled, self.floor) if 0 <= self.floor <= 1 else float("nan")
+
+    @property
+    def verdict(self) -> str:
+        """The row in words."""
+        if math.isnan(self.pooled):
+            return f"{self.name} is undefined here."
+        if self.pooled < self.floor - CLOSE:
+            return f"{self.name} {self.pooled:.3f} is worse than a fool's: {self.fool} gets {self.floor:.3f}."
+        if self.pooled <= self.floor + CLOSE:
+            return f"{self.name} {self.pooled:.3f} is what a fool gets: {self.fool} has {self.floor:.3f}."
+        return (
+            f"{self.name} {self.pooled:.3f} is above the best fool ({self.fool}, {self.floor:.3f}); "
+            f"chance-corrected it is {self.corrected:.3f}."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Printed):
+    """What scores are worth: one row for each score, the curve, and the alarms at a threshold. Prints as a table with the floors."""
+
+    rows: tuple[Row, ...]
+    curve: SPDCurve
+    counts: AlarmCounts | None  # at the threshold, if one was given
+    threshold: float | None
+    n_series: int
+    n_instants: int
+    n_events: int
+
+    @property
+    def spd(self) -> Score:
+        """The SPD, pooled and per-series mean."""
+        return self.curve.score
+
+    def __getitem__(self, name: str) -> Row:
+        return next(row for row in self.rows if row.name == name)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The SPD curve beside its fools, on matplotlib axes."""
+        return self.curve.plot(ax)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """The table in words, one sentence a score, and whether one threshold serves all series."""
+        sentences = [row.verdict for row in self.rows]
+        gap = self.spd.per_series_mean - float(self.spd)
+        if self.n_series > 1 and gap > 0.1:
+            sentences.append(
+                f"The per-series mean of SPD is {gap:.3f} above the pooled SPD: the scores of different series are not on one scale, "
+                "or the mean is lifted by series with few events. The pooled figure is the one a single threshold would give."
+            )
+        return tuple(sentences)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_series} series, {self.n_instants} instants, {self.n_events} events, delta_max = {self.curve.delta_max}"
+            + ("" if self.threshold is None else f", threshold {self.threshold:.6g}"),
+            f"{'score':28}{'pooled':>9}{'mean':>9}{'floor':>9}{'corrected':>11}  best fool",
+        ]
+        lines += [
+            f"{row.name:28}{row.pooled:9.4f}{row.per_series_mean:9.4f}{row.floor:9.4f}{row.corrected:11.4f}  {row.fool}"
+            for row in self.rows
+        ]
+        if self.counts is not None:
+            lines.append(str(self.counts))
+        return "\n".join([*lines, str(self.curve.floors)])
+
+
+def _two(result: Result) -> tuple[float, float]:
+    """Pooled and per-series mean of whatever a metric returns."""
+    if isinstance(result, PrecisionRecall):
+        return result.f1, result.per_series_mean.f1
+    if isinstance(result, AlarmCounts):
+        return result.event_f1, mean_known([one.event_f1 for one in result.per_series or (result,)])
+    return float(result), result.per_series_mean if isinstance(result, Score) else float(result)
+
+
+def fool_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator) -> Fools:
+    """The scores of the four fools."""
+    draws = [[rng.random(len(one)) for one in windows] for _ in range(n_simulations)]
+    return {
+        "random": draws,
+        "random, held": [[held(s, one) for s, one in zip(draw, windows, strict=True)] for draw in draws],
+        "always on": [[np.zeros(len(one)) for one in windows]],
+        "on/off": [[on_off(one).astype(np.float64) for one in windows]],
+    }
+
+
+def _row(name: str, metric: Metric, scores: list[Array], fools: Fools) -> Row:
+    """A row from a metric of the scores and of every fool; simulated fools are averaged."""
+    floors = {fool: np.array([_two(metric(draw)) for draw in draws]).mean(axis=0) for fool, draws in fools.items()}
+    pooled, mean = _two(metric(scores))
+    best = max(floors, key=lambda fool: -1.0 if np.isnan(floors[fool][0]) else floors[fool][0])
+    return Row(name, pooled, mean, float(floors[best][0]), float(max(value[1] for value in floors.values())), best)
+
+
+def _at_own_rate(fools: Fools, scores: Sequence[Array], level: float) -> Fools:
+    """The fools as 0/1 scores for a fixed threshold: the random ones are active as often as ``scores`` are."""
+    total = sum(map(len, scores))
+    rate = sum(int((s >= level).sum()) for s in scores) / total if total else 0.0
+    chosen: Fools = {"always on": [[np.ones(len(s)) for s in scores]], "on/off": fools["on/off"]}
+    for fool in ("random", "random, held"):
+        draws = []
+        for draw in fools[fool]:
+            cut = np.quantile(np.concatenate(draw), 1 - rate) if total else 0.0
+            draws.append([(s >= cut).astype(np.float64) for s in draw])
+        chosen[f"{fool}, as often active"] = draws
+    return chosen
+
+
+def evaluate(
+    y_true: object,
+    y_score: object,
+    *,
+    delta_max: Delay,
+    threshold: float | None = None,
+    timestamps: object = None,
+    max_buffer: int | None = None,
+    n_simulations: int = 3,
+    random_state: Seed = 0,
+) -> Evaluation:
+    """SPD and the scores users ask for beside it, each next to the best fool's on the same labels.
+
+    Parameters
+    ----------
+    y_true, y_score, delta_max, timestamps
+        As in :func:`tisat.metrics.spd_score`.
+    threshold : float, optional
+        Where alarms are raised; adds the scores that need one. It must not have been chosen with these labels.
+    max_buffer : int, optional
+        The widest buffer of VUS-PR; as many instants as ``delta_max`` by default.
+    n_simulations : int
+        Draws of the random fools.
+    random_state : int or Generator
+
+    Returns
+    -------
+    Evaluation
+        Print it; ``verdict`` says it in words. Scores called *oracle* choose their threshold with the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y_true = np.zeros(400, dtype=int)
+    >>> y_true[100:150] = y_true[300:350] = 1
+    >>> coin = np.random.default_rng(7).random(400)
+    >>> result = evaluate(y_true, coin, delta_max=10)
+    >>> result["adjusted F1 (oracle)"].pooled > 0.8, result["SPD"].pooled < 0.3
+    (True, True)
+    """
+    number = check_integer(n_simulations, "n_simulations", "evaluate", minimum=1)
+    level = None if threshold is None else check_real(threshold, "threshold", "evaluate")
+    curve = spd_curve(y_true, y_score, delta_max=delta_max, timestamps=timestamps)
+    windows = curve.windows
+    labels = series_list(y_true, name="y_true", whose="evaluate")
+    scores = all_scores(y_score, windows, whose="evaluate")
+    fools = fool_scores(windows, n_simulations=number, rng=generator(random_state, whose="evaluate"))
+    if max_buffer is None:
+        max_buffer = min(max(_delta_in_instants(one) for one in windows), max(map(len, windows), default=1))
+    free: dict[str, Metric] = {
+        "event F1 (oracle)": partial(best_event_f1, labels, delta_max=delta_max, timestamps=timestamps),
+        "VUS-PR": partial(vus_pr, labels, max_buffer=max_buffer),
+        "VUS-ROC": partial(vus_roc, labels, max_buffer=max_buffer),
+        "PATE": partial(pate, labels, max_buffer=max_buffer),
+        "AUC-ROC": partial(auc_roc, labels),
+        "AUC-PR": partial(auc_pr, labels),
+        "NAB (oracle)": partial(nab_score, labels),
+        "instance F1 (oracle)": partial(best_instance_f1, labels),
+        "PA%K area (oracle)": partial(pa_k_auc, labels),
+        "adjusted F1 (oracle)": partial(best_adjusted_f1, labels),
+    }
+    floors, spd = curve.floors, curve.score
+    rows = [Row("SPD", *_two(spd), floors.best, floors.best_per_series_mean, floors.best_name)]
+    rows += [_row(name, metric, scores, fools) for name, metric in free.items()]
+    counts = None
+    if level is not None:
+        binary = _at_own_rate(fools, scores, level)
+        masks = [(s >= level).astype(np.float64) for s in scores]
+        counts = count_active(masks, windows, whose="evaluate")
+        fixed: dict[str, Metric] = {
+            "event F1": partial(count_active, windows=windows, whose="evaluate"),
+            "instance F1": partial(instance_precision_recall, labels, threshold=1.0),
+            "range-based F1": partial(range_precision_recall, labels, threshold=1.0),
+            "affiliation F1": partial(affiliation_precision_recall, labels, threshold=1.0),
+            "adjusted F1": partial(adjusted_precision_recall, labels, threshold=1.0),
+        }
+        rows += [_row(name, metric, masks, binary) for name, metric in fixed.items()]
+    return Evaluation(
+        rows=tuple(rows),
+        curve=curve,
+        counts=counts,
+        threshold=level,
+        n_series=len(windows),
+        n_instants=sum(map(len, windows)),
+        n_events=sum(len(one.events) for one in windows),
+    )
+
+
+def _delta_in_instants(windows: Windows) -> int:
+    """``delta_max`` as instants: as given, or the typical number of instants it lasts."""
+    if windows.stride or not len(windows):
+        return max(windows.stride, 1)
+    return max(int(np.median(windows.following - np.arange(len(windows)))), 1)

@@ -1,0 +1,137 @@
+"""PA%K: point adjustment only for events of which more than K percent was found.
+
+Paper: Kim, Choi, Choi, Lee, Yoon, "Towards a Rigorous Evaluation of Time-Series Anomaly Detection", AAAI 2022, section 5. K = 0 is the plain
+point adjustment, under which random guessing wins; K = 100 is no adjustment. It does not know delays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tisat.events import events_from_labels
+from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs
+from tisat.metrics.pooling import Score
+from tisat.utils.types import Array, Flags
+from tisat.utils.validation import check_integer, check_real
+
+
+def _needed(length: int, k: float) -> int:
+    """How many active instants are more than ``k`` percent of ``length``."""
+    return int(np.floor(k * length / 100 + 1e-9)) + 1
+
+
+def pa_k_precision_recall(y_true: object, y_score: object, *, threshold: float, k: float) -> PrecisionRecall:
+    """PA%K precision, recall and F1 at a threshold. Warning: for small ``k`` random guessing wins under this score.
+
+    Parameters
+    ----------
+    y_true : array of 0 and 1, shape (T,), or a list
+    y_score : array of shape (T,), or a list
+    threshold : float
+    k : float from 0 to 100
+        An event counts as wholly found when more than ``k`` percent of its instants are active.
+
+    Examples
+    --------
+    >>> scores = [0, 9, 0, 0, 0, 9]
+    >>> for k in (0, 50):
+    ...     print(pa_k_precision_recall([0, 1, 1, 1, 1, 0], scores, threshold=5, k=k))
+    precision 0.8000, recall 1.0000, F1 0.8889 at threshold 5
+    precision 0.5000, recall 0.2500, F1 0.3333 at threshold 5
+    """
+    level = check_real(threshold, "threshold", "pa_k_precision_recall")
+    percent = check_real(k, "k", "pa_k_precision_recall", at_least=0.0, at_most=100.0)
+    counts = []
+    for y, s in label_score_pairs(y_true, y_score, whose="pa_k_precision_recall"):
+        active = s >= level
+        hits = 0
+        for start, stop in events_from_labels(y).tolist():
+            found = int(active[start:stop].sum())
+            hits += stop - start if found >= _needed(stop - start, percent) else found
+        counts.append((hits, (active & ~y).sum(), y.sum() - hits))
+    return PrecisionRecall.of_each(counts, threshold=level)
+
+
+def _steps(ranked: list[Array], lengths: list[int], k: float) -> tuple[Array, Array]:
+    """Scores at which true positives are gained, and how many, for events whose known scores are given in descending order."""
+    values, gains = [np.empty(0)], [np.empty(0)]
+    for scores, length in zip(ranked, lengths, strict=True):
+        needed = _needed(length, k)
+        if needed > len(scores):  # never adjusted: too few known scores, or k = 100
+            values.append(scores)
+            gains.append(np.ones(len(scores)))
+            continue
+        adjusted_at = scores[needed - 1]
+        above = scores[scores > adjusted_at]
+        values += [above, np.array([adjusted_at])]
+        gains += [np.ones(len(above)), np.array([float(length - len(above))])]
+    return np.concatenate(values), np.concatenate(gains)
+
+
+def _best(ranked: list[Array], lengths: list[int], nominal: Array, k: float) -> PrecisionRecall:
+    values, gains = _steps(ranked, lengths, k)
+    ascending, group = np.unique(values, return_inverse=True)
+    hits = np.cumsum(np.bincount(group, weights=gains, minlength=len(ascending))[::-1])
+    false = len(nominal) - np.searchsorted(nominal, ascending[::-1], side="left")
+    return best_f1(ascending[::-1], hits, false, float(sum(lengths)))
+
+
+def _parts(y: Flags, s: Array) -> tuple[list[Array], list[int], Array]:
+    events = events_from_labels(y).tolist()
+    ranked = [-np.sort(-s[start:stop][~np.isnan(s[start:stop])]) for start, stop in events]
+    return ranked, [stop - start for start, stop in events], np.sort(s[~y & ~np.isnan(s)])
+
+
+def best_pa_k_f1(y_true: object, y_score: object, *, k: float) -> PrecisionRecall:
+    """The best PA%K F1 over all thresholds: an oracle's. Warning: for small ``k`` random guessing wins under this score.
+
+    Its floor for k = 0 is :func:`tisat.metrics.best_random_guess`, for k = 100 always on: 2r / (1 + r) at anomaly rate r.
+
+    Examples
+    --------
+    >>> best_pa_k_f1([0, 1, 1, 1, 1, 0], [0, 9, 0, 0, 0, 3], k=0).f1
+    1.0
+    """
+    percent = check_real(k, "k", "best_pa_k_f1", at_least=0.0, at_most=100.0)
+    parts = [_parts(y, s) for y, s in label_score_pairs(y_true, y_score, whose="best_pa_k_f1")]
+    return PrecisionRecall.over(parts, lambda some: _best(*_together(some), percent))
+
+
+def _together(parts: Sequence[tuple[list[Array], list[int], Array]]) -> tuple[list[Array], list[int], Array]:
+    if len(parts) == 1:
+        return parts[0]
+    return (
+        [scores for ranked, _, _ in parts for scores in ranked],
+        [length for _, lengths, _ in parts for length in lengths],
+        np.sort(np.concatenate([nominal for _, _, nominal in parts])),
+    )
+
+
+def pa_k_auc(y_true: object, y_score: object, *, n_steps: int = 20) -> Score:
+    """The mean over K = 0..100 percent (by trapezoids) of the best PA%K F1, each K with its own best threshold.
+
+    Its floor is between a coin's at K = 0 and always-on's at K = 100.
+
+    Parameters
+    ----------
+    y_true, y_score
+        As in :func:`best_pa_k_f1`.
+    n_steps : int
+        Into how many equal steps 0..100 is cut.
+
+    Examples
+    --------
+    >>> pa_k_auc([0, 1, 1, 0], [0, 9, 9, 1])
+    1.0
+    """
+    number = check_integer(n_steps, "n_steps", "pa_k_auc", minimum=1)
+    parts = [_parts(y, s) for y, s in label_score_pairs(y_true, y_score, whose="pa_k_auc")]
+    ks = np.linspace(0, 100, number + 1)
+
+    def area(some: Sequence[tuple[list[Array], list[int], Array]]) -> float:
+        together = _together(some)
+        return float(np.trapezoid([_best(*together, float(k)).f1 for k in ks], ks / 100))
+
+    return Score.over(parts, area)

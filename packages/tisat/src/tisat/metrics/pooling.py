@@ -1,0 +1,79 @@
+"""A score over many series: pooled and per-series mean, both there and both named.
+
+Pooled means one threshold for all series, with delays, true and false alarms summed. The per-series mean averages the
+series that have events. It does not know what the score measures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Self, TypeVar
+
+import numpy as np
+
+from tisat.utils.types import Array
+
+_T = TypeVar("_T")
+
+
+def mean_known(values: Sequence[float] | Array) -> float:
+    """The mean of the values that are not NaN; NaN if there is none."""
+    array = np.asarray(values, dtype=np.float64)
+    known = array[~np.isnan(array)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+class Score(float):
+    """A float, the pooled score, that also carries the scores of the single series.
+
+    Attributes
+    ----------
+    per_series : tuple of float
+        One value a series, NaN where it is undefined; of length 1 for one series.
+
+    Examples
+    --------
+    >>> score = Score.of(0.5, [0.25, 0.5, float("nan")])
+    >>> score
+    0.5 (pooled; per-series mean 0.375 of 2 series)
+    >>> score + 1, score.per_series_mean
+    (1.5, 0.375)
+    """
+
+    per_series: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, pooled: float, per_series: Sequence[float]) -> Self:
+        """A score from its pooled value and those of the series."""
+        score = cls(pooled)
+        score.per_series = tuple(float(value) for value in per_series)
+        return score
+
+    @classmethod
+    def over(cls, series: Sequence[_T], measure: Callable[[Sequence[_T]], float]) -> Self:
+        """A score from a measure of any number of series: of all together, and of each alone."""
+        pooled = measure(series)
+        return cls.of(pooled, [pooled] if len(series) == 1 else [measure([one]) for one in series])
+
+    @property
+    def pooled(self) -> float:
+        """One threshold for all series, counts summed."""
+        return float(self)
+
+    @property
+    def per_series_mean(self) -> float:
+        """The mean over the series for which the score is defined; NaN if there is none."""
+        known = [value for value in self.per_series if not math.isnan(value)]
+        return sum(known) / len(known) if known else float("nan")
+
+    def __repr__(self) -> str:
+        if len(self.per_series) < 2:
+            return float.__repr__(self)
+        known = sum(not math.isnan(value) for value in self.per_series)
+        return f"{float.__repr__(self)} (pooled; per-series mean {self.per_series_mean:.4g} of {known} series)"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[object, tuple[float, tuple[float, ...]]]:
+        return Score.of, (float(self), self.per_series)

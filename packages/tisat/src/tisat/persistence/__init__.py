@@ -1,0 +1,1 @@
+"""Model files: safetensors with a JSON document, checked when read. No pickle."""

@@ -1,0 +1,303 @@
+"""The audit as a page: the answer in words, where alarms went right and wrong, every score beside its floor, the curve, the sweep.
+
+Several sets of scores stand side by side, with intervals; as a page, and as tables for a paper or a spreadsheet. It lays out what
+:func:`tisat.metrics.audit` and :func:`tisat.metrics.comparison.compare` found and computes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tisat.metrics.audit import Audit
+from tisat.metrics.comparison import Comparison
+from tisat.plotting.charts import Group, Mark, curves, lanes, line, panel, places, span, thinned
+from tisat.plotting.page import Dot, Dots, Item, Key, Section, Table, render_page
+from tisat.plotting.phrases import curve_group, terms_of
+from tisat.utils.tables import DASH, Layout, csv_text
+from tisat.utils.types import Array
+
+TIMELINES = 6  # series drawn
+LISTED = 200  # rows of a list on the page
+
+
+def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[Array]) -> list[Item]:
+    """Scores with their threshold below a timeline, for the series with most trouble."""
+    trouble = dict.fromkeys(names, 0)
+    for name in [*(event.series for event in audit.missed), *(alarm.series for alarm in audit.false_alarms)]:
+        trouble[name] += 1
+    chosen = sorted(names, key=lambda name: -trouble[name])[:TIMELINES]
+    by_name = dict(zip(names, scores, strict=True))
+    groups: list[Item] = [_timeline(audit, name, by_name[name]) for name in chosen]
+    if len(chosen) < len(names):
+        groups.append(f"These are the {len(chosen)} series with most misses and false alarms, of {len(names)}.")
+    return groups
+
+
+def _timeline(audit: Audit, name: str, scores: Array) -> Group:
+    x, rows = np.arange(len(scores), dtype=np.float64), thinned(len(scores))
+    events = [event for event in audit.events if event.series == name]
+    false = [alarm for alarm in audit.false_alarms if alarm.series == name]
+    marks = [
+        Mark(*span(x, one.start, one.stop), "found" if one.detected else "missed", "found" if one.detected else "missed", "events", f"event at {one.time or f'row {one.start}'}, {f'found after {one.delay:g}' if one.detected else 'missed'}")
+        for one in events
+    ] + [
+        Mark(*span(x, one.instant, one.instant + 1), "false", "false alarm", "false alarms", f"false alarm at {one.time or f'row {one.instant}'}")
+        for one in false
+    ]  # fmt: skip
+    found = sum(event.detected for event in events)
+    level = np.full(len(scores), audit.threshold)
+    heading = f"{name}: {found} of {len(events)} events found, {len(false)} false alarm{'s' * (len(false) != 1)}"
+    drawn = [line("score", "seen", scores, rows), line("threshold", "limit", level, rows)]
+    return Group(
+        places(x, rows),
+        [lanes(heading, ("events", "false alarms")), panel("Scores against the threshold", drawn)],
+        marks,
+        axis={"label": "row"},
+        switches=False,
+        legend=("found", "missed", "false"),
+    )
+
+
+def _score_dots(audit: Audit) -> Dots:
+    rows = [Dot(row.name, row.pooled, floor=row.floor) for row in audit.evaluation.rows if np.isfinite(row.pooled)]
+    return Dots(
+        "Every score beside what the best fool gets under it",
+        rows,
+        caption="Dot: these scores. Grey bar: the best fool. What counts is the distance to the bar, not the height.",
+    )
+
+
+def _sweep(audit: Audit) -> Group:
+    where = list(range(len(audit.sweep)))
+    drawn = [("these scores, pooled", "c0", where, [p.pooled for p in audit.sweep])]
+    if audit.evaluation.n_series > 1:
+        drawn.append(("per-series mean", "c1", where, [p.per_series_mean for p in audit.sweep]))
+    drawn.append(("best fool, pooled", "floor", where, [p.floor for p in audit.sweep]))
+    return Group(
+        [],
+        [curves("SPD by the longest delay that counts", drawn, range=[0, 1], ylabel="SPD", height=280)],
+        axis={"label": "delta_max", "ticks": where, "names": [str(p.delta_max) for p in audit.sweep]},
+        switches=False,
+        caption="A longer tolerable delay raises SPD and its floor alike: choose it by need, not by the number it gives.",
+    )
+
+
+def _series_dots(audit: Audit, names: Sequence[str]) -> Dots:
+    score = audit.evaluation.spd
+    pairs = sorted(
+        ((value, name) for value, name in zip(score.per_series, names, strict=True) if np.isfinite(value)), reverse=True
+    )
+    rows = [Dot("all, one threshold (pooled)", float(score), tone="ink"), Dot("mean of the series", score.per_series_mean, tone="ink")]  # fmt: skip
+    return Dots(
+        "SPD of each series with its own threshold, and of all with one",
+        [*rows, *(Dot(name, value) for value, name in pairs)],
+    )
+
+
+def _answer(audit: Audit) -> str:
+    evaluation = audit.evaluation
+    found, false = len(audit.events) - len(audit.missed), len(audit.false_alarms)
+    floor = evaluation.curve.floors.best
+    spd = float(evaluation.spd)
+    worth = "better than every fool" if spd > floor else "no better than a fool"
+    how = "chosen with the labels" if audit.threshold_source == "oracle" else audit.threshold_source
+    return (
+        f"{found} of {len(audit.events)} events found, {false} false alarm{'s' * (false != 1)} at threshold {audit.threshold:.4g} ({how}). "
+        f"Over all thresholds SPD is {spd:.3f}, the best fool's {floor:.3f}: {worth}."
+    )
+
+
+def _keys(audit: Audit) -> list[Key]:
+    evaluation = audit.evaluation
+    missed, false = len(audit.missed), len(audit.false_alarms)
+    delays = [event.delay for event in audit.events if event.detected]
+    keys = [
+        Key(f"{len(audit.events) - missed} of {len(audit.events)}", "events found", "found"),
+        Key(f"{missed}", f"event{'s' * (missed != 1)} missed", "missed"),
+        Key(f"{false}", f"false alarm{'s' * (false != 1)}", "alarm"),
+    ]
+    if delays:
+        unit = "rows" if isinstance(evaluation.curve.delta_max, int) else "seconds"
+        keys.append(Key(f"{np.median(delays):.4g} {unit}", "delay of those found, median", "curve"))
+    keys.append(Key(f"{float(evaluation.spd):.3f}", f"SPD; the best fool has {evaluation.curve.floors.best:.3f}", "curve"))  # fmt: skip
+    return keys
+
+
+def _lists(audit: Audit) -> list[Item]:
+    missed = [(event.series, event.time, event.start, event.stop) for event in audit.missed]
+    false = [(alarm.series, alarm.time, alarm.instant) for alarm in audit.false_alarms]
+    content: list[Item] = []
+    for what, columns, rows in (
+        ("events missed", ("series", "time", "start", "stop"), missed),
+        ("false alarms", ("series", "time", "instant"), false),
+    ):
+        more = f"; the first {LISTED} are shown, the JSON has all" if len(rows) > LISTED else ""
+        content.append(f"{len(rows)} {what}{more}.")
+        if rows:
+            content.append(Table(columns, rows[:LISTED]))
+    return content
+
+
+def audit_page(audit: Audit, *, names: Sequence[str], scores: Sequence[Array], command: str = "") -> str:
+    """The page as text: self-contained HTML.
+
+    Parameters
+    ----------
+    audit : Audit
+    names, scores
+        Those the audit was made from, for the timelines.
+    command : str
+        Printed at the foot.
+    """
+    evaluation = audit.evaluation
+    rows = [(r.name, r.pooled, r.per_series_mean, r.floor, r.corrected, r.fool) for r in evaluation.rows]
+    table = Table(
+        ("score", "pooled", "per-series mean", "floor", "chance-corrected", "best fool"),
+        rows,
+        strong=(0,),
+        terms=terms_of("SPD", "floor", "chance-corrected", "oracle", "pooled", "per-series mean", "delta_max"),
+    )
+    floors = Dots(
+        f"SPD of each fool on these labels, delta_max {evaluation.curve.delta_max}",
+        [
+            Dot("these scores", float(evaluation.spd)),
+            *(
+                Dot(f"fool: {name}", float(score), tone="floor")
+                for name, score in evaluation.curve.floors.named.items()
+            ),
+        ],
+        caption="A fool's SPD is an area, like the one under the curve above.",
+    )
+    coin = Table(
+        ("coin", "precision", "recall", "F1"),
+        [
+            ("p = 0.01", audit.coin.precision, audit.coin.recall, audit.coin.f1),
+            (
+                f"p = {audit.best_coin_probability:.3g}, the best",
+                audit.best_coin.precision,
+                audit.best_coin.recall,
+                audit.best_coin.f1,
+            ),
+        ],
+        caption="Point-adjusted scores of an alarm at random on these labels, by closed form; p: how often it is on.",
+    )
+    sweep = Table(
+        ("delta_max", "pooled", "per-series mean", "floor", "chance-corrected", "best fool"),
+        [(str(p.delta_max), p.pooled, p.per_series_mean, p.floor, p.corrected, p.fool) for p in audit.sweep],
+    )
+    beware = [(row.name, row.warning) for row in evaluation.rows if row.warning]
+    curve = curve_group(
+        [("these scores", "c0", evaluation.curve)],
+        caption="Each threshold is a point: how late faults are found, and how many alarms are true. The area under the line is SPD.",
+    )
+    sections = [
+        Section(
+            f"What happened at threshold {audit.threshold:.6g} ({audit.threshold_source})",
+            _timelines(audit, names, scores),
+        ),
+        Section("What the scores are worth", [_score_dots(audit), table]),
+        Section("Precision against delay", [curve, floors]),
+        Section("How SPD moves with delta_max", [_sweep(audit), sweep]),
+    ]
+    if evaluation.n_series > 1:
+        sections.append(Section("Pooled against per-series mean", [_series_dots(audit, names)]))
+    sections += [
+        Section("What a coin gets under point adjustment", [coin]),
+        Section("Each score in words", list(audit.verdict), folded=True),
+        Section("Before you quote one of the scores", [Table(("score", "beware"), beware)]),
+        Section("Every miss and every false alarm", _lists(audit)),
+    ]
+    lead = (
+        f"{evaluation.n_series} series, {evaluation.n_instants:,} rows, {evaluation.n_events} events; an event counts as found within "
+        f"delta_max {evaluation.curve.delta_max} of its beginning."
+    )
+    return render_page(
+        "What these scores are worth", sections, lead=lead, answer=_answer(audit), keys=_keys(audit), command=command
+    )
+
+
+# ---------------------------------------------------------------------------------------------- several sets of scores
+
+
+def _three(value: float) -> str:
+    return DASH if math.isnan(value) else f"{value:.3f}"
+
+
+def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
+    """One row for each score, one column for each set of scores, the best fool at the end; the best of a row is not marked: intervals say what differs."""
+    first = next(iter(audits.values())).evaluation
+    rows = []
+    for row in first.rows:
+        cells = [row.name]
+        for name, audit in audits.items():
+            cell = _three(audit.evaluation[row.name].pooled)
+            interval = comparison.intervals.get(row.name, {}).get(name)
+            cells.append(cell if interval is None else f"{cell} [{interval.low:.3f}, {interval.high:.3f}]")
+        rows.append([*cells, _three(row.floor), row.fool])
+    caption = (
+        f"{first.n_series} series, {first.n_instants:,} instants, {first.n_events} events, delta_max {first.curve.delta_max}; pooled. In brackets: 95 % "
+        "bootstrap intervals over events. Oracle: the threshold was chosen with the labels. Floor: what the best of four fools gets on the same labels."
+    )
+    columns = [("", "score"), *(("", name) for name in audits), ("", "floor"), ("", "best fool")]
+    return Layout("Scores beside their floors", columns, rows, caption)
+
+
+def audit_csv(audits: Mapping[str, Audit], comparison: Comparison) -> str:
+    """A long table in full precision: one row for each score and set of scores."""
+    rows = []
+    for name, audit in audits.items():
+        for r in audit.evaluation.rows:
+            found = comparison.intervals.get(r.name, {}).get(name)
+            ends = ("", "") if found is None else (found.low, found.high)
+            rows.append((name, r.name, r.pooled, r.per_series_mean, r.floor, r.fool, r.corrected, *ends, r.warning))
+    return csv_text(
+        ("scores of", "score", "pooled", "per_series_mean", "floor", "best_fool", "corrected", "low", "high", "beware"),
+        rows,
+    )
+
+
+def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, command: str = "") -> str:
+    """Several sets of scores side by side, as self-contained HTML."""
+    layout = audit_layout(audits, comparison)
+    first = next(iter(audits.values())).evaluation
+    intervals = Table(
+        ("score", "scores of", "value", "low", "high"),
+        comparison.rows(),
+        caption="95 % bootstrap intervals over events.",
+    )
+    beware = Table(("score", "beware"), [(row.name, row.warning) for row in first.rows if row.warning])
+    dots = [
+        Dots(
+            row.name,
+            [
+                Dot(name, audit.evaluation[row.name].pooled, floor=audit.evaluation[row.name].floor, tone=f"c{i % 8}", low=_end(comparison, row.name, name, "low"), high=_end(comparison, row.name, name, "high"))
+                for i, (name, audit) in enumerate(audits.items())
+            ],
+            caption="Dot: the value, with its interval. Grey bar: the best fool." if row is first.rows[0] else "",
+        )
+        for row in first.rows
+        if math.isfinite(row.pooled)
+    ]  # fmt: skip
+    marked = Table(
+        layout.headers,
+        layout.rows,
+        caption=layout.caption,
+        terms=terms_of("SPD", "floor", "oracle", "pooled", "interval", "delta_max"),
+    )
+    sections = [
+        Section("Side by side", [*dots, marked]),
+        Section("How sure", [intervals]),
+        Section("Before you quote one of them", [beware]),
+        *(Section(f"{name} in words", list(audit.verdict)) for name, audit in audits.items()),
+    ]
+    answer, *more = comparison.verdict
+    lead = f"{', '.join(audits)}: {first.n_series} series, {first.n_instants:,} rows, {first.n_events} events."
+    return render_page("Scores side by side", sections, lead=lead, answer=answer, more=more, command=command)
+
+
+def _end(comparison: Comparison, score: str, name: str, which: str) -> float:
+    found = comparison.intervals.get(score, {}).get(name)
+    return math.nan if found is None else float(getattr(found, which))

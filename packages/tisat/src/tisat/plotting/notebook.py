@@ -1,0 +1,68 @@
+"""Everything in one line: the series, what was expected, the evidence and the alarms, still or to be zoomed into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from tisat.alarms.plot import draw
+from tisat.persistence.model_file import write_bytes
+from tisat.plotting.alarm_page import alarm_page
+from tisat.watch.watch import Watch
+
+HEIGHT = 900  # pixels of the frame in a notebook
+
+
+@dataclass(frozen=True, repr=False)
+class Page:
+    """A page that a notebook shows and that can be saved: one file, no network."""
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        # a frame without rights: its scripts run, but cannot reach the notebook
+        return f'<iframe sandbox="allow-scripts" style="width:100%;height:{HEIGHT}px;border:0" srcdoc="{escape(self.html, quote=True)}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"Page({len(self.html):,} characters; save(path) writes it)"
+
+    def save(self, path: str | Path) -> None:
+        """Write the page."""
+        write_bytes(path, self.html.encode())
+
+
+def show_anomalies(
+    model: Any, series: object, *, budget: object = None, channels: int = 4, interactive: bool = False
+) -> Any:
+    """The alarms of a series in one picture: blamed channels with what was expected of them, evidence, threshold and alarms.
+
+    Parameters
+    ----------
+    model : Watch or fitted Detector
+    series : Series, array, dataframe or file path
+    budget : optional
+        False alarms one can bear; the watch's own unless given.
+    channels : int
+        How many channels are drawn at most, the most blamed first.
+    interactive : bool
+        A page to zoom into, which notebooks show and ``save`` writes, instead of a matplotlib figure.
+
+    Examples
+    --------
+    >>> import numpy as np, tisat
+    >>> watch = tisat.Watch("last-value", budget="1/100 instants").fit(np.random.default_rng(0).normal(size=(2000, 2)))
+    >>> show_anomalies(watch, np.concatenate([np.zeros((50, 2)), np.full((5, 2), 40.0)]), interactive=True)._repr_html_()[:7]
+    '<iframe'
+    """
+    watch = model if isinstance(model, Watch) else Watch(model, budget=budget)
+    if budget is not None and isinstance(model, Watch):
+        watch = watch.recalibrated(budget)
+    raw = watch.read(series) if isinstance(series, str | Path) else series
+    checked = watch.detector.check_series(raw)
+    alarms = watch.alarms(checked)
+    expected = watch.detector.expected(checked)
+    if interactive:
+        return Page(alarm_page(alarms, checked, expected=expected, channels=channels))
+    return draw(alarms, checked, channels=channels, expected=expected)

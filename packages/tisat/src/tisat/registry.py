@@ -1,0 +1,169 @@
+"""The only list of detectors: name -> "module:Class", imported when asked for.
+
+A saved model names its detector here and nowhere else: loading a file can only ever build a class of this table, so a
+file from a stranger cannot make the package import or run anything of its own.
+
+To add a detector, write one file in ``tisat/detectors/`` and one line here. This module does not import any of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from tisat.errors import ArtefactError, ParameterError
+
+# One line for each detector, in the order of the documentation: the default, floors, simple, classical, forecasters, deep.
+DETECTORS: dict[str, str] = {
+    "prism": "tisat.detectors.prism.detector:Prism",
+    "random-guess": "tisat.detectors.random_guess:RandomGuess",
+    "last-value": "tisat.detectors.last_value:LastValue",
+    "ewma": "tisat.detectors.ewma:Ewma",
+    "linear": "tisat.detectors.linear:Linear",
+    "linear-last": "tisat.detectors.linear:LinearLast",
+    "linear-mean": "tisat.detectors.linear:LinearMean",
+    "vector-autoregression": "tisat.detectors.vector_autoregression:VectorAutoregression",
+    "arima": "tisat.detectors.arima:ARIMA",
+    "lstm": "tisat.detectors.lstm:LSTM",
+    "deepant": "tisat.detectors.deepant:DeepAnT",
+    "pca": "tisat.detectors.pca:PCA",
+    "mahalanobis": "tisat.detectors.mahalanobis:Mahalanobis",
+    "nearest-neighbors": "tisat.detectors.nearest_neighbors:NearestNeighbors",
+    "ocsvm": "tisat.detectors.ocsvm:OCSVM",
+    "lof": "tisat.detectors.lof:LOF",
+    "isolation-forest": "tisat.detectors.isolation_forest:IsolationForest",
+    "ecod": "tisat.detectors.ecod:Ecod",
+    "spectral-residual": "tisat.detectors.spectral_residual:SpectralResidual",
+    "matrix-profile": "tisat.detectors.matrix_profile:MatrixProfile",
+    "adapter": "tisat.detectors.adapter:Adapter",
+    "combine": "tisat.detectors.combine:Combine",
+    "tisat": "tisat.detectors.tisat:TiSAT",
+    "deep-svdd": "tisat.detectors.deep_svdd:DeepSVDD",
+    "dagmm": "tisat.detectors.dagmm:DAGMM",
+    "lstm-vae": "tisat.detectors.lstm_vae:LSTMVAE",
+    "beatgan": "tisat.detectors.beatgan:BeatGAN",
+    "omni-anomaly": "tisat.detectors.omni_anomaly:OmniAnomaly",
+    "interfusion": "tisat.detectors.interfusion:InterFusion",
+    "thoc": "tisat.detectors.thoc:THOC",
+    "anomaly-transformer": "tisat.detectors.anomaly_transformer:AnomalyTransformer",
+}
+
+
+DEFAULT = "prism"  # what users meet first
+
+
+ENTRY_POINTS = "tisat.detectors"  # the group under which an installed package offers detectors: name = "module:Class"
+IMPORTS = (
+    "TISAT_IMPORT"  # detectors of your own, "module:Class" with spaces between; what --import says, for child processes
+)
+
+
+def names() -> list[str]:
+    """Every registered name, in the order of the table; then those of installed packages and of ``TISAT_IMPORT``."""
+    _look_outside()
+    return list(DETECTORS)
+
+
+@cache
+def _look_outside() -> None:
+    """Add what installed packages offer and what ``TISAT_IMPORT`` names, once; a name of the table is never replaced."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINTS):
+        DETECTORS.setdefault(point.name, point.value)
+    for target in os.environ.get(IMPORTS, "").split():
+        add(target)
+
+
+def _knows(name: str) -> bool:
+    if name not in DETECTORS:
+        _look_outside()
+    return name in DETECTORS
+
+
+def add(target: str) -> str:
+    """Register the class that ``"module:Class"`` or ``"name=module:Class"`` means, and give back its name.
+
+    Without a name it is that of the class in small letters: ``MyDetector`` is ``my-detector``.
+
+    Examples
+    --------
+    >>> add("tisat.detectors.random_guess:RandomGuess")
+    'random-guess'
+    """
+    said, _, where = target.rpartition("=")
+    module, colon, attribute = where.partition(":")
+    if not (colon and module and attribute.isidentifier()):
+        raise ParameterError(
+            f"A detector of your own must be given as module:Class, or name=module:Class. Got {target!r} instead."
+        )
+    try:
+        cls = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise ParameterError(f"The module of {target!r} must be found from here. {error}.") from None
+    except AttributeError:
+        raise ParameterError(f"The module {module!r} must have the class {attribute!r}. It has not.") from None
+    if not (isinstance(cls, type) and hasattr(cls, "from_document") and hasattr(cls, "decision_function")):
+        raise ParameterError(f"{target!r} must be a class that derives from tisat.Detector. Got {cls!r} instead.")
+    target = f"{cls.__module__}:{cls.__qualname__}"
+    known = next((name for name, other in DETECTORS.items() if other == target), None)
+    name = said or known or re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", "-", attribute).lower()
+    if known != name:
+        register(name, cls)
+    return name
+
+
+def resolve(name: str) -> type[Any]:
+    """The detector class called ``name``; imports its module.
+
+    Examples
+    --------
+    >>> resolve("random-guess").__name__
+    'RandomGuess'
+    """
+    if not _knows(name):
+        raise ParameterError(f"The detector must be one of {', '.join(DETECTORS)}. Got {name!r} instead.")
+    module, _, attribute = DETECTORS[name].partition(":")
+    found: type[Any] = getattr(import_module(module), attribute)
+    return found
+
+
+def name_of(cls: type[Any]) -> str:
+    """The name under which ``cls`` is registered."""
+    wanted = f"{cls.__module__}:{cls.__qualname__}"
+    if wanted not in DETECTORS.values():
+        _look_outside()
+    for name, target in DETECTORS.items():
+        if target == wanted:
+            return name
+    raise ParameterError(
+        f"The class {cls.__qualname__} must be registered before it can be saved or loaded. "
+        f"Call tisat.registry.register(name, {cls.__qualname__}) first."
+    )
+
+
+def register(name: str, cls: type[Any]) -> None:
+    """Add a detector of your own, so that it can be saved, loaded, used by name and run through the laws.
+
+    The class must be importable: defined at the top of a module, not inside a function.
+    """
+    target = f"{cls.__module__}:{cls.__qualname__}"
+    if DETECTORS.get(name, target) != target:
+        raise ParameterError(f"The detector name {name!r} must be free. It already stands for {DETECTORS[name]}.")
+    if "<locals>" in target:
+        raise ParameterError(f"The class {cls.__qualname__} must be importable: define it at the top of a module.")
+    DETECTORS[name] = target
+
+
+def from_document(document: Mapping[str, Any], tensors: Mapping[str, Any], *, path: object) -> Any:
+    """The fitted detector whose file holds these; only registered classes are made."""
+    name = document.get("detector")
+    if not isinstance(name, str) or not _knows(name):
+        raise ArtefactError(
+            f"The model file {str(path)!r} must hold a registered detector. Got {name!r} instead; a detector of your own is told with --import module:Class."
+        )
+    return resolve(name).from_document(document, tensors, path=path)

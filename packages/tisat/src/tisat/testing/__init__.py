@@ -1,0 +1,1 @@
+"""Contract tests that every detector must pass: :func:`tisat.testing.contracts.check_detector`."""

@@ -1,0 +1,206 @@
+"""Exact nearest neighbours: the one search of the package, for windows, residuals and codes alike.
+
+A few rows are measured against every stored one, in double. For many, candidates are found with one matrix product a block of
+rows, in single precision; their distances are then computed from the differences in double, and where the rounding of the product
+could have cost a true neighbour the row is measured against all. The distance itself is always summed by one loop, so a row
+finds the same alone and in a crowd, to the bit, and a distance of 0 is 0. Trees are of no use in tens and hundreds of dimensions.
+Nothing here knows what the points mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.utils.compiled import compiled
+from tisat.utils.types import Array, Flags, Integers, Singles
+
+BLOCK_DISTANCES = 1_000_000  # distances held at a time: 4 MB, near the processor
+SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a true neighbour
+FEW_ROWS = 32  # fewer are measured against all: converting what is stored would cost more
+
+
+@compiled()
+def insert(values: npt.NDArray[Any], owners: Integers, value: float, owner: int) -> None:  # pragma: no cover - compiled
+    """Put ``value`` in its place among ascending ``values``, with its ``owner``; the largest goes. It must be below the last."""
+    slot = len(values) - 1
+    while slot > 0 and values[slot - 1] > value:
+        values[slot] = values[slot - 1]
+        owners[slot] = owners[slot - 1]
+        slot -= 1
+    values[slot] = value
+    owners[slot] = owner
+
+
+@compiled(reorder=True)  # several sums at once, the same for every batch
+def _square(first: Array, second: Array) -> float:  # pragma: no cover - compiled
+    square = 0.0
+    for f in range(len(first)):
+        square += (first[f] - second[f]) ** 2
+    return square
+
+
+@compiled()
+def _of_all(
+    rows: Array, stored: Array, first: Integers, last: Integers, squares: Array, indices: Integers
+) -> None:  # pragma: no cover - compiled
+    """The nearest stored rows outside ``[first, last)``, each measured."""
+    for i in range(len(rows)):
+        for j in range(len(stored)):
+            if not first[i] <= j < last[i]:
+                square = _square(rows[i], stored[j])
+                if square < squares[i, -1]:
+                    insert(squares[i], indices[i], square, j)
+
+
+@compiled()
+def _of_candidates(
+    rough: Singles,
+    rows: Array,
+    stored: Array,
+    first: Integers,
+    last: Integers,
+    bound: Array,
+    squares: Array,
+    indices: Integers,
+) -> Flags:  # pragma: no cover - compiled
+    """The nearest stored rows outside ``[first, last)``, measured among the roughly nearest; for which rows they are certain.
+
+    ``rough`` is the squared distance without the row's own, and at most ``bound - norm`` wrong.
+    """
+    wanted = min(squares.shape[1] + SPARE, rough.shape[1])
+    certain = np.ones(len(rows), dtype=np.bool_)
+    near = np.empty(wanted, dtype=rough.dtype)
+    who = np.empty(wanted, dtype=np.int64)
+    for i in range(len(rows)):
+        near[:] = np.inf
+        who[:] = -1
+        for j in range(rough.shape[1]):
+            value = rough[i, j]
+            if value < near[wanted - 1] and not first[i] <= j < last[i]:
+                insert(near, who, value, j)
+        for candidate in who:
+            if candidate >= 0:
+                square = _square(rows[i], stored[candidate])
+                if square < squares[i, -1]:
+                    insert(squares[i], indices[i], square, candidate)
+        if who[wanted - 1] >= 0 and wanted < rough.shape[1]:  # others were left out: could one of them be nearer?
+            certain[i] = squares[i, -1] + bound[i] < near[wanted - 1]
+    return certain
+
+
+@compiled()
+def _of_marked(
+    near: Flags, rows: Array, stored: Array, squares: Array, indices: Integers
+) -> None:  # pragma: no cover - compiled
+    """The nearest of those that ``near`` (n, N) marks; ``indices`` comes with the first of them."""
+    for i in range(len(rows)):
+        for j in range(indices[i, 0], near.shape[1]):
+            if near[i, j]:
+                square = _square(rows[i], stored[j])
+                if square < squares[i, 0]:
+                    squares[i, 0] = square
+                    indices[i, 0] = j
+
+
+def _closest_one(
+    rough: Singles, rows: Array, stored: Array, first: Integers, last: Integers, rounding: Array, squares: Array, indices: Integers
+) -> Flags:  # fmt: skip
+    """:func:`_of_candidates` for one neighbour, with whole-array operations: all that rounding could have put first are measured."""
+    for i in np.flatnonzero(first < last):
+        rough[i, first[i] : last[i]] = np.inf
+    lowest = rough.min(axis=1)
+    bound = np.nextafter((lowest + 2.0 * rounding).astype(rough.dtype), np.array(np.inf, dtype=rough.dtype))
+    near = rough <= bound[:, None]
+    known = np.isfinite(lowest)
+    indices[known] = near.argmax(axis=1)[known, None]
+    near[~known] = False
+    _of_marked(near, rows, stored, squares, indices)
+    certain: Flags = known | np.isposinf(lowest)
+    return certain
+
+
+def _search(rows: Array, stored: Array, first: Integers, last: Integers, squares: Array, indices: Integers) -> Flags:
+    """Fill the nearest by products in single precision, measured from the middle of what is stored; for which rows they are certain."""
+    centre = stored.mean(axis=0)
+    single = (stored - centre).astype(np.float32)
+    norms = np.einsum("nd,nd->n", single, single, dtype=np.float64)
+    longest = float(np.sqrt(norms.max()))
+    unit = float(np.finfo(np.float32).eps) * (
+        stored.shape[1] + 8
+    )  # what a sum of d products of rounded numbers can lose, relative
+    certain = np.empty(len(rows), dtype=np.bool_)
+    step = max(1, BLOCK_DISTANCES // len(stored))
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        some, apart = np.ascontiguousarray(rows[block]), rows[block] - centre
+        lengths = np.sqrt(np.einsum("nd,nd->n", apart, apart))
+        rounding = unit * longest * (2.0 * lengths + longest)
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # beyond single precision: never certain, measured against all
+            rough = (-2.0 * apart).astype(np.float32) @ single.T
+            rough += norms.astype(np.float32)
+        given = (rough, some, stored, first[block], last[block])
+        if squares.shape[1] == 1:
+            certain[block] = _closest_one(*given, rounding, squares[block], indices[block])
+        else:
+            certain[block] = _of_candidates(*given, rounding - lengths**2, squares[block], indices[block])
+        certain[block] &= lengths < 1e18 / max(longest, 1.0)
+    return certain
+
+
+def nearest(
+    rows: Array, stored: Array, *, k: int, skip: tuple[Integers, Integers] | None = None
+) -> tuple[Array, Integers]:
+    """Distances ``(n, k)``, ascending, and indices of the ``k`` nearest of ``stored`` ``(N, d)`` to ``rows`` ``(n, d)``.
+
+    Parameters
+    ----------
+    rows, stored : arrays
+    k : int
+    skip : pair of integer arrays of shape (n,), optional
+        For each row the range ``[first, last)`` of stored rows it must not find. Where fewer than ``k`` are left the
+        distance is infinite and the index -1.
+
+    Examples
+    --------
+    >>> distances, indices = nearest(np.array([[0.0]]), np.array([[3.0], [1.0], [-2.0]]), k=2)
+    >>> distances.tolist(), indices.tolist()
+    ([[1.0, 2.0]], [[1, 2]])
+    """
+    stored, rows = np.ascontiguousarray(stored), np.ascontiguousarray(rows)
+    nothing = np.zeros(len(rows), np.int64)
+    first, last = skip if skip is not None else (nothing, nothing)
+    squares, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, dtype=np.int64)
+    again: Any = slice(None)
+    if len(rows) >= FEW_ROWS:
+        again = np.flatnonzero(~_search(rows, stored, first, last, squares, indices))
+        squares[again], indices[again] = np.inf, -1
+    some, which = squares[again], indices[again]
+    _of_all(rows[again], stored, first[again], last[again], some, which)
+    squares[again], indices[again] = some, which
+    return np.sqrt(squares), indices
+
+
+@compiled()
+def nearest_sorted(
+    queries: Array, ordered: Array, k: int, distance: Array, where: Integers
+) -> None:  # pragma: no cover
+    """The k-th smallest ``|query - value|`` over sorted values: two pointers walk outwards from the query's place."""
+    n = len(ordered)
+    for i in range(len(queries)):
+        right = np.searchsorted(ordered, queries[i])
+        left = right - 1
+        last = -1
+        for _ in range(k):
+            if left < 0 or (right < n and ordered[right] - queries[i] <= queries[i] - ordered[left]):
+                last = right
+                right += 1
+            else:
+                last = left
+                left -= 1
+        distance[i] = abs(queries[i] - ordered[last])
+        where[i] = last

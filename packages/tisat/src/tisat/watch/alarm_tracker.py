@@ -1,0 +1,129 @@
+"""The course of an entity's alarm: where it may have begun, what each channel contributed since, what is on and what joined it.
+
+A row goes through :meth:`Course.follow` after the rule has judged it. This module reads no row and knows no threshold's origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms.alarms import Alarm, explained, named_shares, shares_of
+from tisat.alarms.joined_channels import Climb
+from tisat.alarms.rules import RuleRun
+from tisat.errors import ArtefactError
+from tisat.gap_filling import Silence, Stamp
+from tisat.utils.types import Array
+from tisat.watch.watch import Watch
+
+
+class Taken(NamedTuple):
+    """A row that was taken in: what is to be pushed, and what became of its time."""
+
+    status: str
+    filled: Array | None  # (C,); None: nothing to push
+    time: object  # as it was given
+    stamp: Stamp  # as alarms carry it
+    row: int = -1  # rows accepted before this one; -1: it was left out
+    silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
+    learn: bool = True  # whether the alarm rule is to learn from it
+
+
+class Course:
+    """What is kept of an alarm that may come, is on, or has just ended.
+
+    Parameters
+    ----------
+    watch : Watch
+        Fitted.
+    run : RuleRun
+        The rule as it goes.
+    name : str
+        The entity, as it appears in alarms.
+    """
+
+    def __init__(self, watch: Watch, run: RuleRun, *, name: str) -> None:
+        self.alarm: Alarm | None = None  # the one that is on
+        self.stamp: Stamp = None  # time of the last row
+        self._watch, self._run, self._name = watch, run, name
+        self._threshold = watch.calibration.threshold
+        self._since_onset = np.zeros(watch.detector.nominal_.shape[1])  # contributions of each coordinate
+        self._climb = Climb()
+        self._onset = 0  # the present onset estimate, and its time
+        self._onset_time: Stamp = None
+
+    def follow(
+        self, taken: Taken, point: Array, *, statistic: float, active: bool, onset: int, judged: bool
+    ) -> Alarm | None:
+        """Go on by one row; the alarm, where it was raised, joined or cleared at it."""
+        before, detector = self.alarm, self._watch.detector
+        self._trace_onset(taken.row, onset, active=active, point=point if judged else None, stamp=taken.stamp)
+        if before is None:
+            if active:
+                self.alarm = self._raise(onset, statistic, taken, point)
+                self._climb.begin()
+            return self.alarm
+        if not active:
+            self.alarm = None
+            return replace(before, cleared=taken.row, cleared_time=taken.stamp)
+        self.alarm = on = replace(before, peak=statistic) if statistic > before.peak else before
+        if self._climb.update(statistic, threshold=self._threshold):
+            assert taken.filled is not None, "a row without values ends the alarm"
+            reasons = detector.explain(taken.filled, point)
+            self.alarm = on.join(taken.row, taken.stamp, reasons, self._watch.channels)
+        return None if self.alarm is on else self.alarm
+
+    def _trace_onset(self, now: int, onset: int, *, active: bool, point: Array | None, stamp: Stamp) -> None:
+        """Keep the time of the onset estimate and add up what each channel contributed since."""
+        if onset == now:
+            self._onset_time = stamp
+        elif onset != self._onset:  # the statistic started again after the alarm of the row before
+            self._onset_time = self.stamp
+        if self._watch.detector.points_are_channels:
+            if onset != self._onset or (onset == now and not active):
+                self._since_onset[:] = 0.0
+            if point is not None and (active or onset < now):
+                self._since_onset += np.nan_to_num(self._run.contribution(point))
+        self._onset, self.stamp = onset, stamp
+
+    def _raise(self, onset: int, statistic: float, taken: Taken, point: Array) -> Alarm:
+        watch, shares = self._watch, dict[str, float]()
+        if watch.detector.points_are_channels:
+            shares = named_shares(shares_of(self._since_onset), watch.channels)
+        assert taken.filled is not None, "a row without values raises nothing"
+        kind, shares, reasons = explained(watch.detector.explain(taken.filled, point), shares, watch.channels)
+        return Alarm(
+            raised=taken.row, onset=onset, cleared=None, peak=statistic, threshold=self._threshold,
+            rule=watch.rule.name, budget=watch.calibration.budget, channels=shares, raised_time=taken.stamp,
+            onset_time=self._onset_time, series=self._name, kind=kind, reasons=reasons,
+        )  # fmt: skip
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What changes from row to row, as plain values and arrays."""
+        document = {
+            "onset": self._onset,
+            "onset_time": self._onset_time,
+            "last_stamp": self.stamp,
+            "alarm": None if self.alarm is None else self.alarm.to_json(),
+        }
+        climb = {f"climb.{name}": np.asarray(array) for name, array in self._climb.state().items()}
+        return document, climb | {"since_onset": self._since_onset.copy()}
+
+    def restore(self, document: Mapping[str, Any], climb: Mapping[str, Any], since_onset: Array) -> None:
+        """Go on from what :meth:`state` returned."""
+        for name in ("onset_time", "last_stamp"):
+            if not (document[name] is None or isinstance(document[name], str | float | int)):
+                raise ArtefactError(f"The {name!r} of a monitor must be a time or nothing.")
+        self._onset, self._onset_time = int(document["onset"]), document["onset_time"]
+        self.stamp = document["last_stamp"]
+        self.alarm = None
+        if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
+            place = {channel: c for c, channel in enumerate(self._watch.channels)}
+            shares = sorted(document["alarm"]["channels"].items(), key=lambda item: (-item[1], place[item[0]]))
+            self.alarm = Alarm.from_json({**document["alarm"], "channels": dict(shares)})
+        self._since_onset[:] = since_onset
+        self._climb.restore(climb)

@@ -1,0 +1,200 @@
+"""Many entities, one watch: their rows are scored together, in one pass of the detector, and judged apart.
+
+Each entity has a monitor of its own; a fleet gathers the windows that are due and hands them to the detector in one batch.
+Its verdicts are those of the single monitors, to the bit; but for networks, which are asked about all windows in one
+pass unless ``exact=True`` says otherwise: there sums may differ in their last bits.
+Entities enrol and retire at any time, and the state of each can be kept by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from tisat.errors import ArtefactError, InputError
+from tisat.persistence.model_file import read_artefact, write_artefact
+from tisat.watch.batch import judge_all
+from tisat.watch.liveness import RollCall
+from tisat.watch.monitor import Monitor, whole_state
+from tisat.watch.row_result import Verdict
+from tisat.watch.watch import Watch
+
+EXACT = 1e-9  # rounding of double precision; networks admit to more
+
+
+class Fleet:
+    """Monitors of many entities that share a watch.
+
+    Parameters
+    ----------
+    watch : Watch
+        Fitted on nominal data of all entities; its budget is that of each entity.
+    entities : iterable of str
+        Those that are there from the start.
+    enrol : bool
+        Take in an entity at its first row instead of refusing it.
+    exact : bool, optional
+        True: verdicts are to the bit those of single monitors. False: a network is asked about all windows in one pass,
+        which is faster and may differ in last bits. By default True for all but networks.
+    roll : bool
+        Say, with the verdict at which it is noticed, that an entity is silent while the others go on
+        (:mod:`tisat.watch.liveness`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> watch = Watch("random-guess", budget="1/250 instants", rule="threshold").fit(np.zeros((5000, 1)))
+    >>> fleet = watch.fleet(["a", "b"])
+    >>> sorted(fleet.update({"a": [0.0], "b": [0.0]}))
+    ['a', 'b']
+    >>> [verdict.status for verdict in fleet.judge([("a", [0.0], None), ("a", ["x"], None), ("c", [0.0], None)])]
+    ['ok', 'refused', 'refused']
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        *,
+        entities: Iterable[str] = (),
+        enrol: bool = False,
+        exact: bool | None = None,
+        roll: bool = True,
+    ) -> None:
+        self.watch = watch
+        self.exact = watch.detector.rounding <= EXACT if exact is None else exact
+        self.enrols = enrol
+        self._roll = RollCall() if roll else None
+        self.monitors: dict[str, Monitor] = {}
+        for name in entities:
+            self.enrol(name)
+
+    def __repr__(self) -> str:
+        return f"Fleet({self.watch!r}, {len(self)} entities)"
+
+    def __len__(self) -> int:
+        return len(self.monitors)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.monitors)
+
+    def __contains__(self, entity: object) -> bool:
+        return entity in self.monitors
+
+    def __getitem__(self, entity: str) -> Monitor:
+        if entity not in self.monitors:
+            raise InputError(f"The fleet must know the entity. Got {entity!r} instead.")
+        return self.monitors[entity]
+
+    def enrol(self, entity: str, state: bytes | None = None) -> Monitor:
+        """Begin to watch an entity, afresh or from what :meth:`state_of` kept. From now on rows of it are expected."""
+        monitor = self._enrol(entity, state)
+        if self._roll is not None:
+            self._roll.enrol(entity)
+        return monitor
+
+    def _enrol(self, entity: str, state: bytes | None = None) -> Monitor:
+        if not isinstance(entity, str) or entity in self.monitors:
+            raise InputError(f"The entities of a fleet must be distinct names. Got {entity!r} again or not a name.")
+        monitor = Monitor(self.watch, name=entity) if state is None else Monitor.restore(self.watch, state)
+        if monitor.name != entity:
+            raise ArtefactError(
+                f"The state of entity {entity!r} must be its own. Got that of {monitor.name!r} instead."
+            )
+        self.monitors[entity] = monitor
+        return monitor
+
+    def retire(self, entity: str) -> bytes:
+        """Stop watching an entity; what would be needed to go on."""
+        state = self.state_of(entity)
+        del self.monitors[entity]
+        if self._roll is not None:
+            self._roll.forget(entity)
+        return state
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Entities of which no row comes while the others go on."""
+        return () if self._roll is None else tuple(self._roll.silent)
+
+    def state_of(self, entity: str) -> bytes:
+        """What is needed to go on with one entity: a small blob, so that saving one of a thousand costs a thousandth."""
+        return self[entity].to_bytes()
+
+    # ------------------------------------------------------------------ rows in, verdicts out
+
+    def judge(self, rows: Iterable[tuple[Any, ...]]) -> list[Verdict]:
+        """The verdicts on rows ``(entity, row, time)``, any number of each entity, in order.
+
+        A fourth value of False says that the alarm rule is to learn nothing from the row (see :meth:`Monitor.update`).
+
+        A bad row, a bad time or an unknown entity is that row's outcome and touches nothing else.
+        """
+        found: list[Verdict | None] = []
+        known: list[tuple[Any, ...]] = []
+        for entity, row, time, *more in rows:
+            if entity not in self.monitors:
+                if not (self.enrols and isinstance(entity, str)):
+                    reason = f"The fleet must know the entity of every row. Got {entity!r} instead."
+                    found.append(Verdict(row=-1, status="refused", time=time, reason=reason, entity=str(entity)))
+                    continue
+                self._enrol(entity)
+            known.append((self.monitors[entity], row, time, *more))
+            found.append(None)
+        judged = iter(judge_all(known, exact=self.exact, roll=self._roll))
+        return [next(judged) if verdict is None else verdict for verdict in found]
+
+    def update(self, rows: Mapping[str, Any], times: object = None) -> dict[str, Verdict]:
+        """The verdicts on one row of each of some entities.
+
+        Parameters
+        ----------
+        rows : mapping from entity to row
+            As :meth:`tisat.watch.Monitor.update` takes them; entities without a row are left alone.
+        times : date or number of seconds, or mapping from entity to one, optional
+        """
+        moments = (times.get(name) if isinstance(times, Mapping) else times for name in rows)
+        verdicts = self.judge([(name, row, time) for (name, row), time in zip(rows.items(), moments, strict=True)])
+        return dict(zip(rows, verdicts, strict=True))
+
+    # ------------------------------------------------------------------ going on after a crash
+
+    def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
+        """Write what is needed to go on to one file, whole or not at all; ``note`` is kept with it."""
+        documents: dict[str, Any] = {}
+        tensors: dict[str, npt.NDArray[Any]] = {}
+        for number, (name, monitor) in enumerate(self.monitors.items()):
+            documents[name], arrays = monitor.state()
+            tensors |= {f"{number}.{key}": array for key, array in arrays.items()}
+        header = {
+            "kind": "fleet",
+            "watch": self.watch.fingerprint(),
+            "entities": list(self.monitors),
+            "enrols": self.enrols,
+            "exact": self.exact,
+            "state": documents,
+            "roll": None if self._roll is None else self._roll.state(),
+            "note": dict(note or {}),
+        }
+        write_artefact(path, header, tensors)
+
+    @classmethod
+    def restore(cls, watch: Watch, path: str | Path, *, recalibrate: bool = False) -> Fleet:
+        """The fleet that :meth:`snapshot` wrote; it goes on with identical verdicts."""
+        header, tensors = read_artefact(path)
+        with whole_state(header, watch, str(path), kind="fleet"):
+            roll = header.get("roll")
+            fleet = cls(
+                watch, entities=header["entities"], enrol=bool(header["enrols"]), exact=bool(header["exact"]), roll=roll is not None
+            )  # fmt: skip
+            if fleet._roll is not None and roll is not None:
+                fleet._roll.restore(roll)
+            mine: dict[str, dict[str, npt.NDArray[Any]]] = {}
+            for key, array in tensors.items():
+                number, _, name = key.partition(".")
+                mine.setdefault(number, {})[name] = array
+            for place, (name, monitor) in enumerate(fleet.monitors.items()):
+                monitor.set_state(header["state"][name], mine[str(place)], recalibrate=recalibrate)
+            return fleet

@@ -1,0 +1,361 @@
+"""Online: rows in, verdicts out, within a false-alarm budget; bounded memory, and a file to go on from after a crash.
+
+Pushing rows one by one gives what the batch call gives: the points up to the rounding of a network's arithmetic, and
+from the same points the same evidence, statistic and alarms to the bit, because both run the same loops.
+
+What can happen to a row, and what is done about it:
+
+* a missing value is carried forward for at most ``MAX_GAP`` instants, as :mod:`tisat.gap_filling` says; beyond it the channel is
+  **silent**, which is said once. A detector that can do without single channels goes on with the rest; otherwise the row is
+  ``unusable``, its score is NaN, an alarm that was on ends, and warm-up begins again;
+* a time not after the last one is ``late`` or ``duplicate``, one far ahead of all others is ``unconfirmed`` until a second
+  one confirms it: the row is left out and nothing changes, because the scores that depended on it have been given;
+* a jump in time of more than ``MAX_GAP`` sampling periods: the past is forgotten and warm-up begins again;
+* infinity or a wrong number of values is an error, and nothing changes either.
+
+What becomes of an alarm from row to row is the business of :mod:`tisat.watch.alarm_tracker`, several entities at once that of
+:mod:`tisat.watch.fleet`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.alarms.alarms import Alarm, Tally
+from tisat.alarms.calibration import Calibration
+from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
+from tisat.alarms.rules import Scored
+from tisat.errors import ArtefactError
+from tisat.gap_filling import CarryForward, Stamp
+from tisat.io.timestamps import say
+from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_artefact, write_artefact
+from tisat.utils.fitted_state import check_layout
+from tisat.utils.validation import check_same_length
+from tisat.watch.alarm_tracker import Course, Taken
+from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
+from tisat.watch.protocols import Array, Stream, WindowedStream
+from tisat.watch.row_reader import RowReader
+from tisat.watch.row_result import Verdict
+from tisat.watch.watch import Watch
+
+
+class Monitor:
+    """A watch over one entity.
+
+    Parameters
+    ----------
+    watch : Watch
+        Fitted.
+    name : str
+        The entity, as it appears in alarms.
+
+    Examples
+    --------
+    >>> watch = Watch("random-guess", budget="1/250 instants", rule="threshold").fit(np.zeros((5000, 2)))
+    >>> monitor = watch.monitor(name="pump")
+    >>> verdict = monitor.update([1.0, 2.0], time="2026-01-01T00:00")
+    >>> verdict.row, verdict.status, verdict.active
+    (0, 'ok', False)
+    >>> monitor.update([1.0, 2.0], time="2025-12-31T23:59").status
+    'late'
+    """
+
+    def __init__(self, watch: Watch, *, name: str = "") -> None:
+        self.watch = watch
+        self.name = name
+        self.counts = dict.fromkeys(("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused"), 0)
+        self._detector = watch.detector
+        self._channels = watch.channels
+        self._read = RowReader(self._channels)
+        self._stream: Stream = watch.detector.stream()
+        self._windowed: WindowedStream | None = self._stream if hasattr(self._stream, "window") else None
+        self._carry = CarryForward(self._channels, series=name)
+        self._clock = RowClock(watch.period)
+        self._threshold = watch.calibration.threshold
+        self._run = watch.rule.start(threshold=self._threshold)
+        self.record = EpisodeRecord.beside(watch.calibration)  # of what it has seen: for labels and proposals
+        self.rows = 0  # accepted
+        self._no_point = np.full(watch.detector.nominal_.shape[1], np.nan)
+        self._course = Course(watch, self._run, name=name)
+
+    def __repr__(self) -> str:
+        return f"Monitor({self.watch!r}, name={self.name!r})"
+
+    @property
+    def calibration(self) -> Calibration:
+        """The threshold, the budget behind it and how it was kept on nominal data."""
+        return self.watch.calibration
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """The alarm that is on, if one is."""
+        return self._course.alarm
+
+    @property
+    def stamp(self) -> Stamp:
+        """The time of the last row, as alarms carry it."""
+        return self._course.stamp
+
+    @property
+    def instant(self) -> float | None:
+        """The time of the last row in sampling periods, or its number where there is none; None until it is to be relied on."""
+        if self._clock.last is None or self.watch.period is None:
+            return float(self.rows - 1)
+        seconds = self._clock.seconds
+        return None if seconds is None else seconds / self.watch.period
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The channels that say nothing now."""
+        return self._carry.silent
+
+    @property
+    def tally(self) -> Tally:
+        """How many rows were judged so far, and how many were not, and why."""
+        counts = self.counts
+        return Tally(
+            rows=sum(counts.values()),
+            judged=counts["ok"],
+            warming_up=counts["warming up"],
+            unusable=counts["unusable"],
+            late=counts["late"] + counts["duplicate"],
+            refused=counts["refused"] + counts["unconfirmed"],
+        )
+
+    @property
+    def trouble(self) -> str | None:
+        """What somebody should know of how the rows come in; None where all is well."""
+        if self._clock.late >= MANY_LATE:
+            return f"{self._clock.late} rows in a row came late: the clock stands at {self.stamp}. Is the time of the rows right?"
+        return wrong_pace(self._clock.pace, self.watch.period, whose=self.name or "this monitor")
+
+    # ------------------------------------------------------------------ rows in, verdicts out
+
+    def update(self, row: object, time: object = None, *, learn: bool = True) -> Verdict:
+        """The verdict on the next row.
+
+        Parameters
+        ----------
+        row : sequence of C numbers, or mapping from channel to number
+            NaN, None or an absent channel is a missing value.
+        time : date or number of seconds, optional
+        learn : bool
+            False: the row is judged, and the alarm rule's moving reference learns nothing from it (maintenance, say).
+        """
+        taken = self.take(row, time)
+        if not learn:
+            taken = taken._replace(learn=False)
+        point = self._no_point if taken.filled is None else self._stream.push(self._detector.bounded(taken.filled))
+        return self.judge(taken, self.watch.scored(point[None]))
+
+    def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[Verdict]:
+        """The verdicts on many rows, in order; a row that cannot be read is refused with its reason."""
+        items = list(rows)
+        stamps = [None] * len(items) if times is None else list(times)
+        check_same_length(items, stamps, ("rows", "times"), "Monitor.extend")
+        from tisat.watch.batch import judge_all
+
+        return judge_all([(self, row, time) for row, time in zip(items, stamps, strict=True)])
+
+    def take(self, row: object, time: object) -> Taken:
+        """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
+        values = self._read(row)
+        stamp: Stamp = None
+        if time is not None:
+            moment = self._clock.read(time)
+            stamp = say(moment.value, moment.offset, dates=moment.dates)
+            passed = self._clock.advance(moment)
+            if passed in ("late", "duplicate", "unconfirmed"):
+                return Taken(passed, None, time, stamp)
+            if passed == "gap":
+                self._stream.reset()
+        row_number, self.rows = self.rows, self.rows + 1
+        if math.isfinite(values.sum()) and self._carry.whole(values):  # the usual row: nothing is missing, nothing was
+            return Taken("ok", values, time, stamp, row_number)
+        filled = self._carry(values)
+        silences = self._carry.changes(row_number, stamp)
+        missing = np.isnan(filled)
+        if missing.any() and (not self._detector.partial or missing.all()):
+            self._stream.reset()
+            return Taken("unusable", None, time, stamp, row_number, silences)
+        return Taken("ok", filled, time, stamp, row_number, silences)
+
+    def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
+        """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
+        if taken.filled is None:
+            return self._no_point, None
+        if self._windowed is None:
+            return self._stream.push(
+                self._detector.bounded(taken.filled)
+            ), None  # a detector without windows of bounded length: one at a time
+        window = self._windowed.window(self._detector.bounded(taken.filled))
+        return (self._no_point, None) if window is None else (None, window.copy())
+
+    def point(self, answer: Array) -> Array:
+        """The point ``(m,)`` of a row that was gathered, from the detector's answer about its window."""
+        assert self._windowed is not None, "only a stream with windows is answered"
+        return self._windowed.point(answer)
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether a row must be judged before the next one is gathered."""
+        return self._windowed is None or self._windowed.one_at_a_time
+
+    def refuse(self, reason: str, time: object = None) -> Verdict:
+        """The verdict on a row that could not be read."""
+        self.counts["refused"] += 1
+        return self._left_out("refused", time, reason=reason)
+
+    def _left_out(self, status: str, time: object, *, reason: str = "") -> Verdict:
+        return Verdict(
+            row=-1, status=status, threshold=self._threshold, active=self.alarm is not None, time=time, reason=reason,
+            entity=self.name,
+        )  # fmt: skip
+
+    def judge(self, taken: Taken, scored: Scored) -> Verdict:
+        """The verdict on a row that was taken in, from what the detector says of it."""
+        status = taken.status
+        if status in ("late", "duplicate", "unconfirmed"):
+            self.counts[status] += 1
+            return self._left_out(status, taken.time)
+        now = taken.row
+        score = float(scored.scores[0])
+        evidence, statistic, active, onset = self._run.update(scored, learn=taken.learn)
+        self.record.update(statistic)
+        if score != score and status == "ok":
+            status = "warming up"
+        self.counts[status] += 1
+        before = self.alarm is not None
+        changed = self._course.follow(
+            taken, scored.points[0], statistic=statistic, active=active, onset=onset, judged=status == "ok"
+        )
+        return Verdict(
+            row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._threshold,
+            active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,
+            silences=taken.silences, entity=self.name,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ people's words
+
+    def label(self, row: int, word: str) -> Episode:
+        """Say what the alarm that was on at ``row`` was: ``false``, ``true``, ``expected`` or ``new normal``.
+
+        Nothing changes by it but the record: see :meth:`propose`.
+        """
+        return self.record.label(row, word)
+
+    def propose(self, *, budget: object = None) -> Proposal:
+        """Another threshold from what was seen and labelled, with its consequences; :meth:`Watch.adopt` puts it in force."""
+        return propose(self.calibration, self.record, budget=budget)
+
+    # ------------------------------------------------------------------ going on after a crash
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Everything that changes from row to row, as plain values and arrays."""
+        silence, carried = self._carry.state()
+        course, tensors = self._course.state()
+        document = {
+            "name": self.name,
+            "rows": self.rows,
+            "counts": self.counts,
+            "clock": self._clock.state(),
+            "silence": silence,
+            "threshold": self._threshold,
+            "budget": self.calibration.budget,
+            **course,
+        }
+        parts = {
+            "carry": carried,
+            "stream": self._stream.state(),
+            "run": self._run.state(),
+            "record": self.record.state(),
+        }
+        for part, arrays in parts.items():
+            tensors |= {f"{part}.{name}": np.asarray(array) for name, array in arrays.items()}
+        return document, tensors
+
+    def set_state(
+        self, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], *, recalibrate: bool = False
+    ) -> None:
+        """Go on from what :meth:`state` returned.
+
+        ``recalibrate`` goes on at this watch's threshold, where the state was kept at another.
+        """
+        if document["threshold"] != self._threshold and not recalibrate:
+            raise ArtefactError(
+                f"The state must have been kept at this watch's threshold, {self._threshold:.6g} for {self.calibration.budget}. "
+                f"Got {document['threshold']:.6g} for {document['budget']} instead. To go on at the new one: --recalibrate (recalibrate=True)."
+            )
+        self.rows = int(document["rows"])
+        self.counts = {status: int(document["counts"][status]) for status in self.counts}
+        self._clock.restore(document["clock"])
+        parts: dict[str, dict[str, npt.NDArray[Any]]] = {
+            name: {} for name in ("carry", "stream", "run", "record", "climb")
+        }
+        for name, array in tensors.items():
+            part, dot, rest = name.partition(".")
+            if dot:
+                parts[part][rest] = array
+        check_layout(tensors, self.state()[1], whose="a monitor")
+        self._course.restore(document, parts["climb"], tensors["since_onset"])
+        self._carry.restore(document["silence"], parts["carry"])
+        self._stream.restore(parts["stream"])
+        self._run.restore(parts["run"])
+        self.record.restore(parts["record"])
+
+    def _header(self, note: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        document, tensors = self.state()
+        header = {"kind": "monitor", "watch": self.watch.fingerprint(), "state": document, "note": dict(note or {})}
+        return header, tensors
+
+    def to_bytes(self) -> bytes:
+        """What is needed to go on, as bytes: one entity's share of a fleet."""
+        return pack_artefact(*self._header())
+
+    def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
+        """Write what is needed to go on to one file, whole or not at all; ``note`` is kept with it."""
+        write_artefact(path, *self._header(note))
+
+    @classmethod
+    def restore(cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False) -> Monitor:
+        """The monitor that :meth:`snapshot` or :meth:`to_bytes` kept, with the watch it had; it goes on with identical verdicts."""
+        return cls.restore_with_note(watch, source, recalibrate=recalibrate)[0]
+
+    @classmethod
+    def restore_with_note(
+        cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False
+    ) -> tuple[Monitor, dict[str, Any]]:
+        """Like :meth:`restore`, with the note kept in the file."""
+        where = "bytes" if isinstance(source, bytes) else str(source)
+        header, tensors = unpack_artefact(source) if isinstance(source, bytes) else read_artefact(source)
+        with whole_state(header, watch, where, kind="monitor"):
+            monitor = cls(watch, name=header["state"]["name"])
+            monitor.set_state(header["state"], tensors, recalibrate=recalibrate)
+            return monitor, dict(header["note"])
+
+
+@contextmanager
+def whole_state(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str) -> Iterator[None]:
+    """Refuse a state of something else or of another watch; and whatever a damaged one makes of our code is one sentence."""
+    if header.get("kind") != kind:
+        raise ArtefactError(f"The state file {where!r} must hold a {kind}. Got {header.get('kind')!r} instead.")
+    if header.get("watch") != watch.fingerprint():
+        raise ArtefactError(
+            f"The state file {where!r} must belong to this model and rule. It was written with another one; "
+            "give that one, or begin with a new state file."
+        )
+    try:
+        yield
+    except ArtefactError:
+        raise
+    except Exception as error:
+        raise ArtefactError(
+            f"The state file {where!r} must hold a whole {kind}. It does not: {str(error)[:300]}"
+        ) from None

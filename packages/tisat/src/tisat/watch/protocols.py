@@ -1,0 +1,83 @@
+"""What a watch needs of a detector: the two contracts between the rooms, written once.
+
+A detector comes in here by what it does, not by what it is: this room does not import :mod:`tisat.detectors.base`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+import numpy.typing as npt
+
+from tisat.alarms.explanation import Explanation
+from tisat.series import Series
+from tisat.utils.types import Array as Array
+from tisat.utils.types import Integers
+
+
+class Stream(Protocol):
+    """Row-by-row scoring of one entity: clean rows in, points out, equal to the batch call's."""
+
+    def push(self, row: Array) -> Array:
+        """The point ``(m,)`` of the next row ``(C,)``; NaN while warming up."""
+
+    def reset(self) -> None:
+        """Forget the past: a gap was too long to bridge."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart, as arrays."""
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+
+
+class WindowedStream(Stream, Protocol):
+    """A stream whose points are asked of the detector, many at once: :class:`tisat.detectors.base.WindowStream`."""
+
+    one_at_a_time: bool  # True: the answer about a row must be taken in before the next row is
+
+    def window(self, row: Array) -> Array | None:
+        """Take in a row; what the detector is asked about it, or None while the window fills."""
+
+    def point(self, answer: Array) -> Array:
+        """The point ``(m,)`` of the row just taken in, from the detector's answer."""
+
+
+class Scorer(Protocol):
+    """The part of :class:`tisat.detectors.base.Detector` that alarms are made from."""
+
+    points_are_channels: ClassVar[bool]
+    partial: ClassVar[bool]
+    rounding: ClassVar[float]
+    channels_: tuple[str, ...]
+    nominal_: Array
+    nominal_breaks_: Integers
+    trained_on_: dict[str, Any]
+
+    def points(self, series: object, *, period: float | None = None) -> Array:
+        """Points ``(T, m)`` of a series."""
+
+    def aggregate(self, points: Array) -> Array:
+        """Scores ``(T,)`` of points."""
+
+    def views(self, points: Array) -> Array:
+        """Scores ``(T, V)`` of each view."""
+
+    def check_series(self, series: object, *, ignore_extra: bool = False) -> Series:
+        """The series with the detector's channels, in its order; refused where it cannot be."""
+
+    def explain(self, row: Array, point: Array) -> Explanation:
+        """Why a row is unusual."""
+
+    def bounded(self, rows: Array) -> Array:
+        """Rows with values beyond all reason cut off."""
+
+    def stream(self) -> Stream:
+        """Row-by-row scoring of one entity."""
+
+    def answers(self, windows: Array, *, exact: bool = False) -> Array:
+        """What streams with windows are told about them, many at once; ``exact``: to the bit as each alone."""
+
+    def document(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What is kept on disk, as plain values and arrays."""

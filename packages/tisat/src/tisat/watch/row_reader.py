@@ -1,0 +1,79 @@
+"""A row as users hold it, read into numbers in the model's order: by position, or by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tisat.errors import InputError, SeriesError
+from tisat.io.columns import listed, meant
+from tisat.watch.protocols import Array
+
+
+class RowReader:
+    """Reads rows for a model with these channels.
+
+    Examples
+    --------
+    >>> RowReader(("cpu", "disk"))({"disk": 2}).tolist()
+    [nan, 2.0]
+    """
+
+    def __init__(self, channels: Sequence[str]) -> None:
+        self._channels = tuple(channels)
+        self._index = {channel: c for c, channel in enumerate(self._channels)}
+
+    def __call__(self, row: object) -> Array:
+        """A row as ``(C,)`` floats; an error where it cannot be one, and nothing has changed."""
+        if isinstance(row, Mapping):
+            values = np.full(len(self._channels), np.nan)
+            for channel, value in row.items():
+                if channel not in self._index:
+                    raise SeriesError(
+                        f"The row must have channels among {listed(self._channels)}. Got {channel!r} instead.{meant(str(channel), self._channels)}"
+                    )
+                values[self._index[channel]] = _number(value, channel)
+        else:
+            values = self._positional(row)
+        if not math.isfinite(values.sum()) and np.isinf(values).any():  # a finite sum has no infinity in it
+            channel = int(np.argmax(np.isinf(values)))
+            raise SeriesError(
+                f"The row must be finite or NaN (missing). Got {values[channel]} in channel {self._channels[channel]!r} instead."
+            )
+        return values
+
+    def _positional(self, row: Any) -> Array:
+        if isinstance(row, np.ma.MaskedArray):
+            row = np.ma.filled(row.astype(np.float64), np.nan)
+        try:
+            values = np.asarray(row)
+            if values.dtype != np.float64:
+                if values.dtype.kind not in "biufO":
+                    raise TypeError
+                values = np.array(
+                    [_number(value, str(c)) for c, value in enumerate(row)] if values.dtype.kind == "O" else values,
+                    dtype=np.float64,
+                )
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise SeriesError(f"The row must be {len(self._channels)} numbers. Got {str(row)[:80]} instead.") from None
+        if values.shape != (len(self._channels),):
+            raise SeriesError(
+                f"The row must have the {len(self._channels)} channels the detector was fitted on. Got shape {values.shape} instead."
+            )
+        return values
+
+
+def _number(value: object, channel: str) -> float:
+    if isinstance(value, str | bytes | bool | complex) or (value is not None and not hasattr(value, "__float__")):
+        raise SeriesError(f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead.")
+    try:
+        return float("nan") if value is None else float(value)
+    except (OverflowError, TypeError, ValueError):
+        raise SeriesError(
+            f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead."
+        ) from None

@@ -1,0 +1,54 @@
+"""What a monitor says about one row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tisat.alarms.alarms import Alarm
+from tisat.gap_filling import Silence
+
+LEFT_OUT = ("late", "duplicate", "unconfirmed", "refused")  # rows that change nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a monitor says about one row."""
+
+    row: int  # rows accepted before this one; -1 for a row that was left out
+    status: str  # ok, warming up, unusable, late, duplicate, unconfirmed or refused
+    score: float = float("nan")  # NaN where there is none
+    evidence: float = float("nan")
+    statistic: float = float("nan")
+    threshold: float = float("nan")  # h
+    active: bool = False  # the alarm is on
+    raised: bool = False  # it was raised at this row
+    cleared: bool = False  # it was on before this row and is not any more
+    alarm: Alarm | None = None  # the alarm that was raised, cleared, or joined by further channels at this row
+    time: object = None  # as it was given
+    silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
+    reason: str = ""  # why a row was refused
+    entity: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; NaN becomes None."""
+        return {
+            "row": self.row if self.row >= 0 else None,
+            "time": self.time if self.time is None or isinstance(self.time, int | float) else str(self.time),
+            "status": self.status,
+            "score": _known(self.score),
+            "evidence": _known(self.evidence),
+            "statistic": _known(self.statistic),
+            "threshold": _known(self.threshold),
+            "active": self.active,
+            "raised": self.raised,
+            "cleared": self.cleared,
+            "alarm": None if self.alarm is None else self.alarm.to_json(),
+            **({"data": [one.to_json() for one in self.silences]} if self.silences else {}),
+            **({"reason": self.reason} if self.reason else {}),
+        }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

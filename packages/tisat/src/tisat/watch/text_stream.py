@@ -1,0 +1,385 @@
+"""Rows as text in, verdicts as JSON lines out, with a state file from which a killed process goes on.
+
+Lines are csv (with or without a header) or JSON (an object by channel, or a list). Each line gets exactly one verdict; a
+line that cannot be read gets one too, with status ``refused`` and the reason, and changes nothing. A header that does not
+fit the model ends the watch: what follows could only be judged wrongly. A last line without its newline is still being
+written, and waits.
+
+Exactly once. The state file, replaced whole every ``every`` lines and when the watch ends, holds the monitor, the number of
+input lines it has seen and the number of output bytes written before it. A process that finds one cuts its output back to
+that many bytes, passes over that many lines of input, and goes on: what was done after the last state is done again,
+identically. So nothing is lost and nothing is doubled, whenever the process is killed, provided the input can be read
+again from its beginning and the output is a file of its own. Without such an output (a pipe) the verdicts since the last
+state are written again; each carries its line number, counted from 1. This module does not know where the lines come from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from tisat.errors import InputError, SeriesError
+from tisat.gap_filling import Silence
+from tisat.io.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of, time_columns
+from tisat.io.files import Reading
+from tisat.io.text_lines import SHOWN, Writing
+from tisat.utils.validation import check_integer
+from tisat.watch.fleet_stream import FleetLines
+from tisat.watch.monitor import Monitor
+
+OPENING = 3  # lines by which an input is told from another: the header, and what came first
+LONGEST_LINE = 1 << 20  # bytes; a longer line is refused unread
+
+
+class HeaderError(SeriesError):
+    """The names of the columns do not fit the model: no row after them could be judged."""
+
+
+class LineReader:
+    """Turns a line of text into a row and its time, for a model with these channels.
+
+    Parameters
+    ----------
+    channels : sequence of str
+    header : list of str, optional
+        The csv header, where it has been read before.
+    how : Reading, optional
+        What was said of how rows are written: the time column, columns to leave out, delimiter, decimal sign, dates.
+    ignore_extra : bool
+        Leave out whatever the model does not know.
+
+    Examples
+    --------
+    >>> reader = LineReader(["cpu", "disk"])
+    >>> reader("time,disk,cpu"), reader("60,2.5,")
+    (None, ({'cpu': nan, 'disk': 2.5}, '60'))
+    >>> reader('{"cpu": 1, "time": 120, "disk": 2}')
+    ({'cpu': 1, 'disk': 2}, 120)
+    """
+
+    def __init__(
+        self,
+        channels: Sequence[str],
+        *,
+        header: Sequence[str] | None = None,
+        how: Reading | None = None,
+        ignore_extra: bool = False,
+    ) -> None:
+        self.channels = tuple(channels)
+        self.header = None if header is None else list(header)
+        self._writing = Writing(how or Reading())
+        self._time = self._writing.how.time
+        self._entity = self._writing.how.entity
+        self._times = () if header is None else self._time_columns(header)
+        self._ignore = frozenset(self._writing.how.drop)
+        self._ignore_extra = ignore_extra
+        self._begun = header is not None
+        self._units_may_follow = False
+
+    def __call__(self, line: str) -> tuple[Any, Any] | None:
+        """Row and time; None for an empty line or a csv header."""
+        text = line.strip().lstrip("\ufeff")
+        if not text:
+            return None
+        if text[0] in "{[":
+            return self._json(text)
+        if self._writing.is_comment(text):
+            return None
+        if not self._begun:
+            self._writing.choose_delimiter(text, self.channels)
+        cells = self._writing.cells(text, expected=None if self.header is None else len(self.header))
+        if not self._begun:
+            self._begun = True
+            if not all(map(self._writing.is_number, cells[1:])) or (
+                len(cells) == 1 and not self._writing.is_number(cells[0])
+            ):
+                self.header = self._check_names([cell.strip() for cell in cells])
+                self._units_may_follow = True
+                return None
+        if self._units_may_follow:
+            self._units_may_follow = False
+            if self._writing.are_units(cells):
+                return None
+        return self._cells(cells)
+
+    @property
+    def encoding(self) -> str:
+        """What the lines are encoded in."""
+        return self._writing.encoding
+
+    def _time_columns(self, names: Iterable[str]) -> tuple[str, ...]:
+        free = [name for name in names if name not in self.channels]
+        return time_columns(free, self._time, free)
+
+    def _is_other(self, name: str, times: Sequence[str]) -> bool:
+        """Whether a name is the time's, the labels' or one to leave out, and not a channel's."""
+        if name in self.channels:
+            return False
+        if name in (self._time, self._entity) or name in self._ignore or name == self._writing.how.label:
+            return True
+        return name in times or name.lower() in (*TIME_NAMES, *DATE_NAMES, *LABEL_NAMES)
+
+    def _check_names(self, header: list[str]) -> list[str]:
+        try:
+            self._times = self._time_columns(header)
+            for name in (*self._times, *(() if self._entity is None else (self._entity,))):
+                choose(header, name, ())
+            names = [name for name in header if not self._is_other(name, self._times)]
+            order_of(
+                names, self.channels, whose="this model", what="header of the rows", ignore_extra=self._ignore_extra
+            )
+        except SeriesError as error:
+            raise HeaderError(str(error)) from None
+        return header
+
+    def _cells(self, cells: list[str]) -> tuple[Any, Any]:
+        try:
+            if self.header is None and self._entity is not None:
+                raise SeriesError(
+                    f"Rows of several machines must have a header with a column {self._entity!r}. Got none."
+                )
+            if self.header is None:
+                extra = len(cells) - len(self.channels)
+                if extra not in (0, 1):
+                    raise SeriesError(
+                        f"A row must have {len(self.channels)} values, or a time and as many. Got {len(cells)} instead."
+                    )
+                values = [self._writing.number(cell) for cell in cells[extra:]]
+                return values, self._writing.time(cells[0].strip() or None) if extra else None
+            if len(cells) != len(self.header):
+                raise SeriesError(
+                    f"A row must have the {len(self.header)} cells of the header. Got {len(cells)} instead."
+                )
+            named = dict(zip(self.header, cells, strict=True))
+            row = {name: self._writing.number(named[name]) for name in self.channels}
+            time = " ".join(named[name].strip() for name in self._times)
+            return self._of_machine(named, row), self._writing.time(time.strip() or None)
+        except SeriesError:
+            raise
+        except ValueError:
+            raise SeriesError(f"A row must hold numbers. Got {','.join(cells)[:SHOWN]!r} instead.") from None
+
+    def _of_machine(self, named: Mapping[str, Any], row: object) -> Any:
+        """The row, beside the machine it is of where a column says so."""
+        if self._entity is None:
+            return row
+        machine = named.get(self._entity)
+        if machine is None or not str(machine).strip():
+            raise SeriesError(f"A row must name its machine in {self._entity!r}. Got nothing.")
+        return str(machine).strip(), row
+
+    def _json(self, text: str) -> tuple[Any, Any]:
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:  # also integers of thousands of digits
+            raise SeriesError(
+                f"A row in JSON must be whole. Got {text[:SHOWN]!r} instead ({str(error)[:SHOWN]})."
+            ) from None
+        if isinstance(row, list):
+            return row, None
+        times = self._time_columns(row)  # this line's: the next may be csv again
+        values = {name: value for name, value in row.items() if not self._is_other(name, times)}
+        unknown = [name for name in values if name not in self.channels]
+        if self._ignore_extra:
+            values = {name: value for name, value in values.items() if name in self.channels}
+        elif unknown and not self._begun:  # the first object is a header too: it shows what the rows will look like
+            raise HeaderError(
+                f"The rows given to this model must have channels among {listed(self.channels)}. Got {listed(unknown)} besides."
+                f"{meant(unknown[0], self.channels)} Extra columns can be left out: --ignore-extra."
+            )
+        self._begun = True
+        moments = [row[name] for name in times if row.get(name) is not None]
+        time = moments[0] if len(moments) == 1 else " ".join(map(str, moments)) or None
+        return self._of_machine(row, values), self._writing.time(time)
+
+
+def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, number: int) -> dict[str, Any] | None:
+    """The verdict on one line as plain values; None for an empty line or a header."""
+    try:
+        if len(line) > LONGEST_LINE:
+            raise SeriesError(f"A row must be at most {LONGEST_LINE} bytes long. Got {len(line)} instead.")
+        try:
+            text = line.decode(reader.encoding)
+        except UnicodeDecodeError:
+            raise SeriesError(
+                f"A row must be text in {reader.encoding.upper()}, or --encoding must say what it is in. Got {line[:20]!r} instead."
+            ) from None
+        read = reader(text)
+        if read is None:
+            return None
+        verdict = monitor.update(*read)
+    except HeaderError:
+        raise
+    except InputError as error:
+        verdict = monitor.refuse(str(error))
+    named = {"entity": verdict.entity} if isinstance(monitor, FleetLines) else {}
+    return {"line": number, **named, **verdict.to_json()}
+
+
+@dataclass
+class Note:
+    """What is kept beside the monitor in the state file: where the input and the output stood."""
+
+    lines: int = 0  # seen
+    bytes: int = 0  # written
+    header: list[str] | None = None
+    first: str = ""  # hashes of the first lines, by which another input is told
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Note:
+        """From what a state file holds."""
+        header = document.get("header")
+        return cls(
+            int(document.get("lines", 0)),
+            int(document.get("bytes", 0)),
+            None if header is None else [str(name) for name in header],
+            str(document.get("first", "")),
+        )
+
+
+def fingerprint(line: bytes) -> str:
+    """A short hash of a line."""
+    return hashlib.sha256(line).hexdigest()[:16]
+
+
+def after(lines: Iterable[bytes], note: Note) -> Iterator[bytes]:
+    """The lines not yet seen; an error where the input is not the one the note is about."""
+    passed = 0
+    for line in lines:
+        if passed < min(OPENING, note.lines) and fingerprint(line) != note.first[16 * passed : 16 * passed + 16]:
+            raise InputError(
+                f"The input must be the one the state file remembers, from its beginning. Line {passed + 1} is another: {line[:SHOWN]!r}. "
+                "If rows only go on here (a pipe, a rotated file), say --live; to begin anew, give another --state."
+            )
+        passed += 1
+        if passed > note.lines:
+            yield line
+    if passed < note.lines:
+        raise InputError(
+            f"The input must have the {note.lines} lines the state file has seen. Got only {passed}: it was cut or rotated. "
+            "If rows only go on here, say --live; to begin anew, give another --state."
+        )
+
+
+class Interrupted(BaseException):
+    """Somebody wants the watch to end; raised while it waits for a line only."""
+
+
+class Switch:
+    """Ends a watch between two lines: a signal that comes while a line is judged waits for its verdict."""
+
+    def __init__(self) -> None:
+        self.waiting = False
+        self.off = False
+
+    def __call__(self, *_: Any) -> None:
+        """Turn it off; as a signal handler."""
+        again, self.off = self.off, True
+        if self.waiting and not again:
+            raise Interrupted
+
+    def next(self, lines: Iterator[bytes]) -> bytes | None:
+        """The next line; None where there is none, or the switch was turned before one came."""
+        line: bytes | None = None
+        try:
+            self.waiting = True
+            if not self.off:
+                line = next(lines, None)
+            self.waiting = False
+        except Interrupted:
+            self.waiting = False  # a line that has come is judged first
+        return line
+
+
+def watch_lines(
+    monitor: Monitor | FleetLines,
+    lines: Iterable[bytes],
+    output: IO[bytes],
+    *,
+    reader: LineReader | None = None,
+    state: str | Path | None = None,
+    every: int = 100,
+    note: Note | None = None,
+    alarms_only: bool = False,
+    any_period: bool = False,
+    report: Callable[[str], None] = lambda _: None,
+    switch: Switch | None = None,
+) -> Note:
+    """Judge every line until there are no more or somebody turns the switch; where input and output stand then.
+
+    Parameters
+    ----------
+    monitor : Monitor
+    lines : iterable of bytes
+        Those not yet seen, each with its newline.
+    output : binary file
+    reader : LineReader, optional
+    state : path, optional
+        Where the state is kept; nowhere unless given.
+    every : int
+        Lines between two states.
+    note : Note, optional
+        Where input and output stood before these lines.
+    alarms_only : bool
+        Write only verdicts that raise or clear an alarm, or that say that a channel or a machine fell silent or came back.
+    any_period : bool
+        Go on where rows come at another pace than in training.
+    report : callable
+        Gets a sentence when somebody should know something.
+    switch : Switch, optional
+    """
+    check_integer(every, "every", "watch_lines", minimum=1)
+    at = Note() if note is None else note
+    read = LineReader(monitor.watch.channels, header=at.header) if reader is None else reader
+    off = Switch() if switch is None else switch
+    saved, troubled = at.lines, False
+
+    def save() -> None:
+        at.header = read.header
+        if state is not None:
+            if output.seekable():
+                os.fsync(output.fileno())
+            monitor.snapshot(state, note=vars(at))
+
+    coming = iter(lines)
+    while (line := off.next(coming)) is not None:
+        if not line.endswith(b"\n"):
+            report(f"line {at.lines + 1} has no end yet and waits; add a newline to have it judged")
+            break
+        if at.lines < OPENING:
+            at.first += fingerprint(line)
+        answer = judge_line(monitor, read, line, at.lines + 1)
+        at.lines += 1
+        if answer is not None:
+            at.bytes += _write(output, answer, at.lines, report, alarms_only=alarms_only)
+            trouble = None if troubled else monitor.trouble
+            if trouble is not None:
+                troubled = True
+                if "must come every" in trouble and not any_period:
+                    raise SeriesError(trouble)
+                report(trouble)
+        if at.lines - saved >= every:
+            save()
+            saved = at.lines
+    save()
+    return at
+
+
+def _write(
+    output: IO[bytes], answer: dict[str, Any], number: int, report: Callable[[str], None], *, alarms_only: bool
+) -> int:
+    if answer["status"] == "refused":
+        report(f"line {number} refused: {answer['reason']}")
+    for one in answer.get("data", ()):
+        report(Silence(**{key: value for key, value in one.items() if key != "kind"}).words)
+    if alarms_only and answer["alarm"] is None and "data" not in answer:
+        return 0
+    content = (json.dumps(answer, allow_nan=False) + "\n").encode()
+    output.write(content)
+    output.flush()
+    return len(content)

@@ -1,0 +1,360 @@
+"""The watch: what lies between rows and alarms, in one object and one file.
+
+It owns a detector, an alarm rule, the false-alarm budget with its calibration, the sampling period, the names of the
+channels, and how files are to be read. Offline (:meth:`Watch.alarms`) and online (:meth:`Watch.monitor`) it is the same
+object, so they cannot disagree on any of these. What it keeps on disk is enough to calibrate for another budget without
+the training data.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from tisat import registry
+from tisat.alarms.alarms import Alarms, Tally, alarms_of
+from tisat.alarms.budget import Budget
+from tisat.alarms.calibration import Calibration, calibrate
+from tisat.alarms.episode_log import Proposal
+from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
+from tisat.errors import ArtefactError, NotFittedError, ParameterError, SeriesError, TisatError
+from tisat.gap_filling import carry_forward, finite, silences, usable_parts
+from tisat.io.durations import seconds_of
+from tisat.persistence.model_file import read_artefact, write_artefact
+from tisat.series import Series, as_many
+from tisat.watch.clock import wrong_pace
+from tisat.watch.protocols import Array, Scorer
+
+if TYPE_CHECKING:
+    from tisat.watch.fleet import Fleet
+    from tisat.watch.monitor import Monitor
+
+DEFAULT_BUDGET = "1/day"  # where the data has a clock
+DEFAULT_BUDGET_WITHOUT_CLOCK = "1/10000 instants"
+
+
+class Watch:
+    """A detector with an alarm rule and a false-alarm budget.
+
+    Parameters
+    ----------
+    detector : str or Detector
+        A registered name, or a detector, fitted or not.
+    budget : str, float or timedelta, optional
+        False alarms one can bear: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per instant, or the time between
+        two. ``"1/day"`` unless given, or ``"1/10000 instants"`` where the training data has no clock.
+    rule : str or AlarmRule
+        A registered rule by name with its defaults, or one with its options: ``ExcessRule(hold=30)``.
+    method : str
+        How the threshold is found: see :func:`tisat.alarms.calibrate`.
+    strict : bool
+        Keep the budget with about 95 % probability, at the price of events found.
+    period : float, str or timedelta, optional
+        The sampling period, where the training data has no clock.
+    random_state : int
+        Seed of what is drawn at random in the rule and its calibration.
+
+    Examples
+    --------
+    >>> watch = Watch("last-value", budget="1/100 instants").fit(np.random.default_rng(0).normal(size=(2000, 2)))
+    >>> watch.alarms(np.concatenate([np.zeros((50, 2)), np.full((5, 2), 40.0)]))[0].raised
+    50
+    """
+
+    def __init__(
+        self,
+        detector: str | Scorer = registry.DEFAULT,
+        *,
+        budget: object = None,
+        rule: str | AlarmRule = DEFAULT_RULE,
+        method: str = "auto",
+        strict: bool = False,
+        period: object = None,
+        random_state: int = 0,
+    ) -> None:
+        self.strict = strict
+        self.detector: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
+        self.budget = budget
+        self.method = method
+        self.random_state = random_state
+        self.reading: dict[str, Any] = {}  # options of Series.read that fit was told
+        self._given_period = None if period is None else seconds_of(period, whose="Watch")
+        named = isinstance(rule, str) and rule in RULES and "random_state" in RULES[rule].options()
+        self.rule = make_rule(rule, **({"random_state": random_state} if named else {}))
+        self._calibration: Calibration | None = None
+        self._print: tuple[Array, str, str] | None = None  # nominal points, the rest, and the fingerprint of both
+
+    def __repr__(self) -> str:
+        return f"Watch({self.detector!r}, budget={self.budget!r}, rule={self.rule!r}, method={self.method!r})"
+
+    # ------------------------------------------------------------------ fit and calibrate
+
+    def fit(self, series: object, **options: Any) -> Self:
+        """Fit the detector on nominal data, the rule on what it says of data it has not seen, and find the threshold.
+
+        Parameters
+        ----------
+        series : Series, array, dataframe, file path, or a list of them
+        **options
+            Of the detector's own ``fit``.
+        """
+        self.detector.fit(series, **options)
+        return self.calibrate()
+
+    def calibrate(self, budget: object = None) -> Self:
+        """Find the threshold for a budget, from what the fitted detector keeps of its nominal data."""
+        if budget is not None:
+            self.budget = budget
+        if not hasattr(self.detector, "nominal_"):
+            raise NotFittedError(f"The detector of this Watch must be fitted first. Call fit. Got {self.detector!r}.")
+        if self.budget is None:
+            self.budget = DEFAULT_BUDGET_WITHOUT_CLOCK if self.period is None else DEFAULT_BUDGET
+        self._calibration = calibrate(
+            self.rule,
+            self.scored(self.detector.nominal_),
+            Budget.parse(self.budget, period=self.period),
+            breaks=self.detector.nominal_breaks_,
+            method=self.method,
+            strict=self.strict,
+            random_state=self.random_state,
+        )
+        return self
+
+    def adopt(self, proposal: Proposal) -> Self:
+        """Put a proposal of a monitor in force: its threshold, for the monitors made from now on."""
+        if self.calibration != proposal.before:
+            raise ParameterError("A proposal must be about the calibration in force. This one was made for another.")
+        self._calibration, self.budget = proposal.after, proposal.after.budget
+        return self
+
+    def at(self, calibration: Calibration) -> Watch:
+        """The same watch, detector and rule shared, at another threshold; this one stays as it is."""
+        other = copy.copy(self)
+        other._calibration, other.budget = calibration, calibration.budget
+        return other
+
+    def recalibrated(
+        self, budget: object = None, *, rule: Any = None, method: str | None = None, period: object = None
+    ) -> Watch:
+        """The same watch for another budget, rule, method or sampling period; this one stays as it is."""
+        return self._like(self.detector, budget=budget, rule=rule, method=method, period=period).calibrate()
+
+    def _like(self, detector: Scorer, **said: Any) -> Watch:
+        """A watch with the settings of this one, but for what is said; not calibrated yet."""
+        settings: dict[str, Any] = {
+            "budget": self.budget,
+            "rule": make_rule(self.rule.name, **self.rule.params()),
+            "method": self.method,
+            "strict": self.strict,
+            "period": self._given_period,
+            "random_state": self.random_state,
+        }
+        other = Watch(detector, **settings | {name: value for name, value in said.items() if value is not None})
+        other.reading = dict(self.reading)
+        return other
+
+    def refitted(self, series: object, *, budget: object = None) -> Watch:
+        """The same detector and rule with their settings, fitted on other rows; this one stays as it is.
+
+        Parameters
+        ----------
+        series : Series, array, dataframe, file path, or a list of them
+            Nominal. A model keeps no rows: those it was fitted on must be given again where they are to count.
+        budget : optional
+            Another one.
+        """
+        many = as_many(series, whose="Watch.refitted")
+        other = self._like(clone(self.detector), budget=budget)
+        return other.fit([one.in_order(self.channels, whose="the old model") for one in many])
+
+    @property
+    def calibration(self) -> Calibration:
+        """The threshold, the budget behind it and how it was kept on nominal data."""
+        if self._calibration is None:
+            self.calibrate()  # the detector came fitted
+        assert self._calibration is not None
+        return self._calibration
+
+    @property
+    def period(self) -> float | None:
+        """The sampling period in seconds: that of the training data, or the one that was given."""
+        trained: float | None = getattr(self.detector, "trained_on_", {}).get("period_seconds")
+        return trained if self._given_period is None else self._given_period
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The names of the channels, in the model's order."""
+        return tuple(self.detector.channels_)
+
+    def scored(self, points: Array) -> Scored:
+        """What the detector says of points, in the forms rules look at."""
+        known = finite(points)
+        return Scored(known, self.detector.aggregate(known), self.detector.views(known))
+
+    # ------------------------------------------------------------------ alarms, offline and online
+
+    def read(self, path: str | Path, **options: Any) -> Series:
+        """A series from a file, read as the training files were unless told otherwise."""
+        given = {name: value for name, value in options.items() if value}
+        return Series.read(path, **{**self.reading, **given})
+
+    def alarms(self, series: object, *, any_period: bool = False, ignore_extra: bool = False) -> Alarms:
+        """The alarms of a series.
+
+        Parameters
+        ----------
+        series : Series, array, dataframe or file path
+            Its channels go by name where both sides have names.
+        any_period : bool
+            Take rows that come at another pace than in training.
+        ignore_extra : bool
+            Leave out channels the model does not know.
+        """
+        calibration = self.calibration
+        raw = self.read(series) if isinstance(series, str | Path) else series
+        checked = self.detector.check_series(raw, ignore_extra=ignore_extra)
+        if not any_period:
+            problem = wrong_pace(checked.period, self.period, whose=type(self.detector).__name__)
+            if problem is not None:
+                raise SeriesError(problem)
+        filled = carry_forward(checked.values)
+        points = self.detector.points(checked, period=self.period)
+        silent = tuple(silences(checked))
+        usable = sum(len(part) for _, part in usable_parts(checked, period=self.period, partial=self.detector.partial))
+        scored = self.scored(points)
+        judged = int(scored.known.sum())
+        tally = Tally(rows=len(checked), judged=judged, warming_up=usable - judged, unusable=len(checked) - usable)
+        if judged == 0:
+            raise SeriesError(nothing_judged(checked, tally, silent, self.detector))
+        return alarms_of(
+            scored,
+            rule=self.rule,
+            calibration=calibration,
+            series=checked,
+            blame=self.detector.points_are_channels,
+            explain=lambda t: self.detector.explain(filled[t], scored.points[t]),
+            tally=tally,
+            silences=silent,
+        )
+
+    def monitor(self, *, name: str = "") -> Monitor:
+        """A monitor of one entity, row by row: the same alarms as :meth:`alarms` of the whole."""
+        from tisat.watch.monitor import Monitor
+
+        return Monitor(self, name=name)
+
+    def fleet(self, entities: Iterable[str] = (), *, enrol: bool = False, exact: bool | None = None) -> Fleet:
+        """Monitors of many entities that share this watch; see :class:`tisat.watch.Fleet`."""
+        from tisat.watch.fleet import Fleet
+
+        return Fleet(self, entities=entities, enrol=enrol, exact=exact)
+
+    # ------------------------------------------------------------------ one file
+
+    def fingerprint(self) -> str:
+        """Tells what this watch sees from what another does: its detector, channels, nominal points and rule; not its threshold."""
+        rule = json.dumps([self.rule.name, self.rule.params()], sort_keys=True)
+        head = f"{type(self.detector).__qualname__}:{self.channels}:{rule}"
+        nominal = self.detector.nominal_
+        if self._print is None or self._print[0] is not nominal or self._print[1] != head:
+            digest = hashlib.sha256(head.encode())
+            digest.update(np.ascontiguousarray(nominal).tobytes())
+            self._print = (nominal, head, digest.hexdigest())  # megabytes are hashed once, not at every entity's state
+        return self._print[2]
+
+    def save(self, path: str | Path) -> None:
+        """Write detector, rule, budget and calibration to one file, atomically."""
+        document, tensors = self.detector.document()
+        write_artefact(path, {**document, "kind": "watch", "watch": self.to_json()}, tensors)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the detector, as plain values."""
+        calibration = self.calibration
+        return {
+            "budget": calibration.budget,
+            "rule": self.rule.name,
+            "options": self.rule.params(),
+            "method": self.method,
+            "strict": self.strict,
+            "period": self._given_period,
+            "random_state": self.random_state,
+            "calibration": calibration.to_json(),
+            "reading": self.reading,
+        }
+
+    @classmethod
+    def load(cls, path: str | Path, *, budget: object = None) -> Watch:
+        """Read a watch back. The file of a bare detector becomes a watch with the default rule.
+
+        Parameters
+        ----------
+        path : file
+        budget : optional
+            Calibrate for this budget instead of the one in the file.
+        """
+        document, tensors = read_artefact(path)
+        return cls.of_document(document, tensors, path=path, budget=budget)
+
+    @classmethod
+    def of_document(
+        cls,
+        document: Mapping[str, Any],
+        tensors: Mapping[str, npt.NDArray[Any]],
+        *,
+        path: str | Path,
+        budget: object = None,
+    ) -> Watch:
+        """The watch whose file holds these."""
+        if document.get("kind") not in ("watch", "detector"):
+            raise ArtefactError(
+                f"The model file {str(path)!r} must hold a watch or a detector. Got {document.get('kind')!r} instead."
+            )
+        detector = registry.from_document(document, tensors, path=path)
+        kept = document.get("watch")
+        if kept is None:
+            return cls(detector, budget=budget)
+        try:
+            settings = {name: kept[name] for name in ("budget", "method", "strict", "period", "random_state")}
+            watch = cls(detector, rule=make_rule(kept["rule"], **kept["options"]), **settings)
+            watch.reading = dict(kept["reading"])
+            if budget is not None:
+                return watch.calibrate(budget)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what there was to say was said when it was calibrated
+                watch.rule.fit(watch.scored(detector.nominal_))
+            watch._calibration = Calibration.from_json(kept["calibration"])
+        except Exception as error:  # whatever a stranger's file makes of our code, one sentence comes out of it
+            if budget is not None and isinstance(error, TisatError):  # of what was asked, which is not the file's fault
+                raise
+            raise ArtefactError(
+                f"The model file {str(path)!r} must hold a whole watch. It does not: {str(error)[:300]}"
+            ) from None
+        return watch
+
+
+def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector: Scorer) -> str:
+    """The sentence about a series of which no row got a score."""
+    named = f" {series.name!r}" if series.name else ""
+    dead = [
+        f"{one.channel} (since {one.since_time if one.since_time is not None else f'row {one.since}'})"
+        for one in silent
+    ]
+    if dead and tally.unusable:
+        return (
+            f"The series{named} must have rows that can be judged. None of its {tally.rows} could be: {type(detector).__name__} "
+            f"needs every channel, and there is nothing from {', '.join(dead[:5])}. Mend the sensor, fit a model without it, "
+            "or use a detector that can do without single channels, such as prism."
+        )
+    return (
+        f"The series{named} must have rows that can be judged. None of its {tally.rows} could be: {tally.warming_up} were "
+        f"needed to warm up and {tally.unusable} were unusable. Give a longer series."
+    )

@@ -1,0 +1,211 @@
+"""Files from strangers: damaged and forged models of every detector give one ArtefactError, or a model that scores.
+
+A raw mutant is a damaged file. A forged one carries a fresh checksum, as somebody who means harm would write it: parameters,
+learned values and arrays are changed one at a time to what has broken such programs before.
+"""
+
+import contextlib
+import copy
+import json
+import warnings
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from tisat import registry
+from tisat.errors import ArtefactError, InputError
+from tisat.persistence.model_file import pack_artefact, unpack_artefact
+from tisat.testing import contracts as checks
+from tisat.watch import Monitor, Watch
+
+QUICK, MANY = 700, 20_000  # mutants over all detectors
+VALUES = [
+    0, -1, 1, 2**31 - 1, -(2**31), 2**63, 10**9, 10**400, 1e308, -1e308, "x", "", None, True, [], {}, [[]], [1, 2, 3],
+    {"a": 1}, "\0", "9" * 5000, 0.5, ["a"] * 50,
+]  # fmt: skip
+
+
+@lru_cache
+def document_of(name):
+    cls = registry.resolve(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        watch = Watch(cls(**cls._test_params()), budget="1/40 instants").fit(checks.example(300, channels=2, seed=1))
+        document, tensors = watch.detector.document()
+        return {**document, "kind": "watch", "watch": watch.to_json()}, tensors
+
+
+def places(value, path=()):
+    """Every place of a document where something stands."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, item in items:
+        yield from places(item, (*path, key))
+
+
+def replaced(document, path, value, rng):
+    changed = copy.deepcopy(document)
+    changed = _lists(changed)
+    parent = changed
+    for key in path[:-1]:
+        parent = parent[key]
+    if rng.random() < 0.2 and isinstance(parent, dict):
+        del parent[path[-1]]
+    else:
+        parent[path[-1]] = value
+    return changed
+
+
+def _lists(value):
+    if isinstance(value, dict):
+        return {key: _lists(item) for key, item in value.items()}
+    return [_lists(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def forged_array(array, rng):
+    kind = rng.integers(8)
+    if array.dtype == np.float32 and kind > 3:
+        return np.where(
+            np.arange(array.size).reshape(array.shape) == 0, rng.choice([np.nan, np.inf, 1e30]), array
+        ).astype(np.float32)
+    if kind == 0:
+        return array.reshape(-1)[: max(array.size // 2, 0)]
+    if kind == 1:
+        return np.zeros((0, *array.shape[1:]), dtype=array.dtype) if array.ndim else np.zeros(0)
+    if kind == 2:
+        return array.astype(np.int64) if array.dtype.kind == "f" else array.astype(np.float64)
+    if kind == 3:
+        return array[None]
+    changed = np.array(array)
+    if changed.size == 0:
+        return np.full(3, 7.0)
+    at = int(rng.integers(changed.size))
+    if changed.dtype.kind in "iu":
+        changed.reshape(-1)[at] = rng.choice([-1, 0, np.iinfo(changed.dtype).max, np.iinfo(changed.dtype).min, 2**20])
+    elif changed.dtype.kind == "f":
+        changed.reshape(-1)[at] = rng.choice([np.nan, np.inf, -np.inf, 1e308, -1e30, 0.0])
+    if kind == 4:
+        changed = np.concatenate([changed, changed]) if changed.ndim else changed
+    if kind == 5 and changed.ndim:
+        changed = changed[::-1]
+    return changed
+
+
+def mutant(name, rng):
+    document, tensors = document_of(name)
+    if rng.random() < 0.25:  # a damaged file
+        content = bytearray(pack_artefact(document, tensors))
+        if rng.random() < 0.3:
+            content = content[: int(rng.integers(len(content)))]
+        for _ in range(int(rng.integers(1, 4))):
+            if content:
+                content[int(rng.integers(min(len(content), 4096) if rng.random() < 0.5 else len(content)))] ^= int(
+                    rng.integers(1, 256)
+                )
+        return bytes(content)
+    if rng.random() < 0.5:
+        paths = [path for path in places(document) if path]
+        path = paths[int(rng.integers(len(paths)))]
+        document = replaced(document, path, VALUES[int(rng.integers(len(VALUES)))], rng)
+    else:
+        names = sorted(tensors)
+        which = names[int(rng.integers(len(names)))]
+        tensors = {**tensors, which: forged_array(tensors[which], rng)}
+        if rng.random() < 0.1:
+            del tensors[which]
+        if rng.random() < 0.1:
+            tensors["stranger_"] = np.zeros(3)
+    with contextlib.suppress(ArtefactError):
+        return pack_artefact(document, tensors)
+    return b""
+
+
+def attack(name, count, seed):
+    """The findings among so many mutants: what came out and was neither a model nor one of our sentences."""
+    rng = np.random.default_rng(seed)
+    findings, refused = [], 0
+    rows = checks.example(60, channels=2, seed=2)
+    for number in range(count):
+        content = mutant(name, rng)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                watch = Watch.of_document(*unpack_artefact(content), path="mutant")
+                watch.detector.decision_function(rows)
+        except ArtefactError:
+            refused += 1
+        except InputError:
+            pass  # a model that loads and refuses these rows: its own channels, or too short
+        except BaseException as error:
+            findings.append((number, type(error).__name__, str(error)[:200]))
+    return findings, refused
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_mutants_are_refused_or_harmless(name):
+    findings, refused = attack(name, QUICK // len(registry.names()) + 1, seed=len(name))
+    assert findings == []
+    assert refused > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", registry.names())
+def test_many_mutants_are_refused_or_harmless(name):
+    findings, _ = attack(name, MANY // len(registry.names()) + 1, seed=1000 + len(name))
+    assert findings == []
+
+
+def test_the_unchanged_file_is_a_model():
+    watch = Watch.of_document(*unpack_artefact(pack_artefact(*document_of("isolation-forest"))), path="whole")
+    assert np.isfinite(watch.detector.decision_function(checks.example(60, channels=2, seed=2))).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value"),
+    [("left_", 0, 2**31 - 1), ("left_", 0, 0), ("feature_", 0, 2**30), ("roots_", 0, 10**6), ("right_", 0, -5)],
+)
+def test_no_index_from_a_file_reaches_compiled_code(name, index, value):
+    document, tensors = document_of("isolation-forest")
+    changed = np.array(tensors[name])
+    changed[index] = value
+    with pytest.raises(ArtefactError):
+        Watch.of_document(*unpack_artefact(pack_artefact(document, {**tensors, name: changed})), path="forged")
+
+
+@lru_cache
+def state_of(name):
+    document, tensors = document_of(name)
+    watch = Watch.of_document(*unpack_artefact(pack_artefact(document, tensors)), path="whole")
+    monitor = watch.monitor(name="pump")
+    for second, row in enumerate(checks.example(90, channels=2, seed=3)):
+        monitor.update(row, time=60.0 * second)
+    return watch, unpack_artefact(monitor.to_bytes())
+
+
+@pytest.mark.parametrize("name", ["linear-last", "ewma", "prism", "mahalanobis"])
+def test_forged_states_are_refused_or_harmless(name):
+    watch, (document, tensors) = state_of(name)
+    rng = np.random.default_rng(7)
+    findings, refused = [], 0
+    for number in range(100):
+        header, arrays = document, dict(tensors)
+        if rng.random() < 0.6:
+            paths = [path for path in places(header) if path]
+            header = replaced(header, paths[int(rng.integers(len(paths)))], VALUES[int(rng.integers(len(VALUES)))], rng)
+        else:
+            which = sorted(arrays)[int(rng.integers(len(arrays)))]
+            arrays[which] = forged_array(arrays[which], rng)
+        try:
+            monitor = Monitor.restore(watch, pack_artefact(header, arrays))
+        except ArtefactError:
+            refused += 1
+            continue
+        except BaseException as error:
+            findings.append((number, "restore", type(error).__name__, str(error)[:200]))
+            continue
+        with contextlib.suppress(InputError), warnings.catch_warnings():  # a state that remembers another time
+            warnings.simplefilter("ignore")
+            json.dumps(monitor.update([3.0, 4.0], time=60.0 * 91).to_json(), allow_nan=False)
+    assert findings == []
+    assert refused > 20

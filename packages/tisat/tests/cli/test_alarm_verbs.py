@@ -1,0 +1,113 @@
+"""The verbs alarm, watch and far: thin, but they must say what the library says."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tisat
+from tisat.cli import app
+from tisat.detectors import make
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model, a csv file with an event, and the folder they are in."""
+    root = tmp_path_factory.mktemp("alarms")
+    rng = np.random.default_rng(0)
+    values = np.sin(np.arange(2400)[:, None] / 9.0 + [0.0, 1.0]) + 0.1 * rng.standard_normal((2400, 2))
+    seconds = 60.0 * np.arange(2400)
+    make("linear-mean", window=8).fit(
+        tisat.Series(values[:1800], timestamps=seconds[:1800], channels=("cpu", "disk"))
+    ).save(root / "model.tisat")
+    test = values[1800:].copy()
+    test[300:320, 1] += 3.0
+    rows = [f"{60 * t},{row[0]!r},{row[1]!r}" for t, row in enumerate(test.tolist())]
+    (root / "new.csv").write_text("\n".join(["time,cpu,disk", *rows]) + "\n")
+    return root
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
+
+
+def test_alarm_writes_prints_and_draws_the_alarms(folder):
+    arguments = ("alarm", "--model", folder / "model.tisat", "--budget", "12/day", folder / "new.csv")
+    told = run(*arguments, "--json", "--out", folder / "a.jsonl", "--picture", folder / "a.png")
+    assert told.exit_code == 0, told.output
+    document = json.loads(told.stdout)
+    assert document["calibration"]["target"] == 120
+    assert [json.loads(line) for line in (folder / "a.jsonl").read_text().splitlines()] == document["alarms"]
+    assert any(300 <= alarm["raised"] < 310 and next(iter(alarm["channels"])) == "disk" for alarm in document["alarms"])
+    assert (folder / "a.png").stat().st_size > 1000
+    assert "false-alarm period target 120 instants" in " ".join(run(*arguments).stdout.split())
+
+
+def test_watch_says_what_alarm_says_and_goes_on_from_its_state(folder):
+    lines = (folder / "new.csv").read_text().splitlines(keepends=True)
+    options = (
+        "watch",
+        "--model",
+        folder / "model.tisat",
+        "--budget",
+        "12/day",
+        "--state",
+        folder / "s",
+        "--output",
+        folder / "o",
+    )
+    assert run(*options, input="".join(lines[:200])).exit_code == 0
+    with (folder / "o").open("ab") as half_a_line:
+        half_a_line.write(b'{"line": 2')  # as a crash leaves it
+    again = run(*options, input="".join(lines))
+    assert again.exit_code == 0
+    assert "going on after line 200" in again.stderr
+    verdicts = [json.loads(line) for line in (folder / "o").read_text().splitlines()]
+    assert [one["line"] for one in verdicts] == list(range(2, 602))
+    batch = json.loads(
+        run("alarm", "--model", folder / "model.tisat", "--budget", "12/day", folder / "new.csv", "--json").stdout
+    )
+    assert [one["row"] for one in verdicts if one["raised"]] == [alarm["raised"] for alarm in batch["alarms"]]
+
+
+def test_watch_refuses_a_line_and_goes_on(folder):
+    told = run("watch", "--model", folder / "model.tisat", "--budget", "12/day", input="1,2\nx,y\n1,2\n")
+    assert [json.loads(line)["status"] for line in told.stdout.splitlines()] == ["warming up", "refused", "warming up"]
+    assert "line 2 refused" in told.stderr
+
+
+def test_far_says_what_a_file_of_ones_own_is_worth(folder):
+    told = run(
+        "far", folder / "new.csv", "--detector", "linear-last", "--rule", "excess,paper:weibull", "--json",
+        "--budget", "1/100 instants", "--picture", folder / "f.png", "--page", folder / "far.html",
+    )  # fmt: skip
+    assert told.exit_code == 0, told.output
+    found = json.loads(told.stdout)
+    assert [one["rule"] for one in found] == ["excess", "paper"]
+    for one in found:
+        assert all(step["instants"] == 300 for step in one["ladder"])
+        text = " ".join(one["words"])
+        assert "Asked: 1/100 instants" in text
+        assert "Vouched for: 1 in " in text
+        assert "Realised: " in text
+        assert "more: " in text  # what more data would buy
+        thresholds = [step["threshold"] for step in one["ladder"]]
+        assert thresholds == sorted(thresholds)
+    assert (folder / "f.png").stat().st_size > 1000
+    assert (folder / "f-2.png").stat().st_size > 1000
+    page = (folder / "far.html").read_text()
+    assert page.count("<svg") == 2
+    shown = " ".join(run("far", folder / "new.csv", "--detector", "linear-last").stdout.split())
+    assert "thresholds from the first half" in shown
+
+
+def test_alarm_writes_a_page(folder):
+    arguments = ("alarm", "--model", folder / "model.tisat", "--budget", "12/day", folder / "new.csv")
+    told = run(*arguments, "--html", folder / "a.html")
+    assert told.exit_code == 0, told.output
+    page = (folder / "a.html").read_text()
+    assert "disk" in page
+    assert "Content-Security-Policy" in page
+    refused = run(*arguments, folder / "other.csv", "--html", folder / "b.html")
+    assert refused.exit_code != 0

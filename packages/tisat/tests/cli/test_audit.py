@@ -1,0 +1,202 @@
+"""``tisat audit`` as a user meets it: every kind of file, the verdict, JSON, the page, and one sentence for bad input."""
+
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tisat.cli import main
+
+
+@pytest.fixture(scope="module")
+def series():
+    rng = np.random.default_rng(3)
+    found = {}
+    for name in ("a", "b"):
+        y = np.zeros(600, dtype=int)
+        for start in (100, 300, 450):
+            y[start : start + int(rng.integers(5, 60))] = 1
+        found[name] = (y, np.round(rng.random(600) + 0.8 * y * rng.random(600), 6))
+    return found
+
+
+def audit(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(["audit", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return stopped.value.code, printed.out, printed.err
+
+
+def write(folder, kind, series, column):
+    folder.mkdir()
+    for name, pair in series.items():
+        values = pair[0] if column == "label" else pair[1]
+        stamps = np.datetime64("2024-01-01T00:00:00") + np.arange(len(values)) * np.timedelta64(60, "s")
+        table = pa.table({"timestamp": stamps, column: values})
+        if kind == "npy":
+            np.save(folder / f"{name}.npy", values)
+        elif kind == "parquet":
+            parquet.write_table(table, folder / f"{name}.parquet")
+        elif kind == "csv":
+            csv.write_csv(table, folder / f"{name}.csv")
+        else:  # bare numbers, as SMD publishes its labels
+            (folder / f"{name}.txt").write_text("\n".join(str(v) for v in values) + "\n")
+    return folder
+
+
+def test_all_kinds_of_files_give_the_same_figures(series, tmp_path, capsys):
+    results = []
+    for kind in ("npy", "csv", "parquet", "txt"):
+        labels = write(tmp_path / f"{kind}-labels", kind, series, "label")
+        scores = write(tmp_path / f"{kind}-scores", kind, series, "score")
+        code, out, _ = audit(capsys, labels, scores, "--delta-max", 20, "--json")
+        assert code == 0
+        results.append(json.loads(out))
+    long = pa.table(
+        {
+            "unique_id": np.repeat(list(series), 600),
+            "label": np.concatenate([y for y, _ in series.values()]),
+            "score": np.concatenate([s for _, s in series.values()]),
+        }
+    )
+    parquet.write_table(long, tmp_path / "long.parquet")
+    code, out, _ = audit(capsys, tmp_path / "long.parquet", tmp_path / "long.parquet", "--delta-max", 20, "--json")
+    assert code == 0
+    results.append(json.loads(out))
+    for other in results[1:]:
+        assert other["scores"] == results[0]["scores"]
+        assert other["floors"] == results[0]["floors"]
+    assert results[0]["n_series"] == 2
+    assert {"verdict", "sweep", "missed_events", "false_alarms", "best_coin"} <= set(results[0])
+
+
+def test_the_verdict_names_the_coin_and_the_page_is_self_contained(series, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    labels = write(tmp_path / "labels", "csv", series, "label")
+    scores = write(tmp_path / "scores", "csv", series, "score")
+    page = tmp_path / "audit.html"
+    code, out, _ = audit(capsys, labels, scores, "--delta-max", "20min", "--html", page, "--threshold", 1.2)
+    assert code == 0
+    assert "PA-F1" in out
+    for fool in ("random", "random, held", "always on", "on/off"):
+        assert fool in out
+    assert "per-series mean" in out
+    assert "2024-01-01T" in out
+    html = page.read_text()
+    assert html.count("class='dots'") == 3
+    assert html.count("class='charts'") == 4, "a timeline of each series, the curve, the sweep"
+    assert not re.search(r"<img\b", html)
+    assert not re.search(r"(src|href)=['\"]https?:", html)
+    assert re.search(r"class='answer'>\d+ of \d+ events found, \d+ false alarm", html)
+    assert "threshold 1.2 (given)" in html
+
+
+def test_without_a_threshold_it_says_oracle(series, tmp_path, capsys):
+    y, s = series["a"]
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "s.npy", s)
+    code, out, _ = audit(capsys, tmp_path / "y.npy", tmp_path / "s.npy", "--delta-max", 20)
+    assert code == 0
+    assert "(oracle)" in out
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "options", "sentence"),
+    [
+        ("absent.csv", "s.npy", [], "must be a file or a folder. There is neither."),
+        ("y.npy", "short.npy", [], "must have the same length. Got 600 and 10 instead."),
+        ("two.npy", "s.npy", [], "must hold only 0 and 1. Got 2 at row 0 instead."),
+        ("y.npy", "nan.npy", [], "must hold at least one number. Got only NaN instead."),
+        ("y.npy", "s.npy", ["--delta-max", "0"], "must be an integer >= 1 (instants) or a duration"),
+        ("y.npy", "s.npy", ["--delta-max", "10min"], "where there are no timestamps"),
+        ("y.npy", "wide.csv", [], "must have one column of scores"),
+        ("y.npy", "text.csv", ["--score-column", "who"], "must hold numbers in column 'who'"),
+        ("quiet.npy", "s.npy", [], "must hold at least one event. Got none."),
+        ("y.npy", "broken.parquet", [], "must be a readable table"),
+        ("y.npy", "s.json", [], "must end in .csv, .txt, .parquet, .npy or .npz"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_1(series, tmp_path, capsys, labels, scores, options, sentence):
+    y, s = series["a"]
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "s.npy", s)
+    np.save(tmp_path / "short.npy", s[:10])
+    np.save(tmp_path / "two.npy", y + 2)
+    np.save(tmp_path / "nan.npy", np.full(600, np.nan))
+    np.save(tmp_path / "quiet.npy", np.zeros(600))
+    csv.write_csv(pa.table({"u": s, "v": s}), tmp_path / "wide.csv")
+    csv.write_csv(pa.table({"who": ["x"] * 600, "v": s}), tmp_path / "text.csv")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    (tmp_path / "s.json").write_text("[]")
+    code, out, err = audit(capsys, tmp_path / labels, tmp_path / scores, *options)
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert err.startswith("tisat: ")
+    assert sentence in err
+
+
+def test_series_pair_by_name(series, tmp_path, capsys):
+    labels = write(tmp_path / "labels", "npy", series, "label")
+    scores = write(tmp_path / "scores", "npy", series, "score")
+    (scores / "b.npy").rename(scores / "c.npy")
+    code, _, err = audit(capsys, labels, scores)
+    assert code == 1
+    assert "Got 'c' without labels." in err
+
+
+def test_npz_files_are_read(series, tmp_path, capsys):
+    np.savez(tmp_path / "labels.npz", **{name: pair[0] for name, pair in series.items()})
+    np.savez(tmp_path / "scores.npz", **{name: pair[1] for name, pair in series.items()})
+    code, out, _ = audit(capsys, tmp_path / "labels.npz", tmp_path / "scores.npz", "--delta-max", 20, "--json")
+    assert code == 0
+    several = json.loads(out)
+    assert several["n_series"] == 2
+    y, s = series["a"]
+    np.savez(tmp_path / "both.npz", labels=y, score=s, other=np.zeros((3, 3)))
+    code, out, _ = audit(capsys, tmp_path / "both.npz", tmp_path / "both.npz", "--delta-max", 20, "--json")
+    assert code == 0
+    assert json.loads(out)["n_events"] == 3
+    code, _, err = audit(capsys, tmp_path / "both.npz", tmp_path / "both.npz", "--score-column", "other")
+    assert code == 1
+    assert "must hold one-dimensional scores in 'other'" in err
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04nonsense")
+    code, _, err = audit(capsys, tmp_path / "bad.npz", tmp_path / "both.npz")
+    assert code == 1
+    assert err.count("\n") == 1
+
+
+def test_two_sets_of_scores_side_by_side(series, tmp_path, capsys):
+    labels = write(tmp_path / "labels", "csv", series, "label")
+    ours = write(tmp_path / "ours", "csv", series, "score")
+    theirs = write(tmp_path / "theirs", "csv", {name: (y, 0.5 * s) for name, (y, s) in series.items()}, "score")
+    files = ("--latex", tmp_path / "t.tex", "--csv", tmp_path / "t.csv", "--html", tmp_path / "t.html")
+    code, out, _ = audit(capsys, labels, ours, theirs, "--delta-max", 20, "--resamples", 100, *files)
+    assert code == 0
+    assert "cannot tell ours from theirs" in out  # the same order of instants
+    tex = (tmp_path / "t.tex").read_text()
+    assert r"\toprule" in tex
+    assert "ours & theirs & floor" in tex
+    table = csv.read_csv(tmp_path / "t.csv").to_pylist()
+    assert {row["scores of"] for row in table} == {"ours", "theirs"}
+    wanted = {"SPD", "AUC-ROC", "AUC-PR", "VUS-PR", "VUS-ROC", "PATE", "NAB (oracle)"}
+    assert wanted <= {row["score"] for row in table}
+    assert all(row["best_fool"] for row in table)
+    assert all(row["beware"] for row in table if row["score"] in wanted - {"SPD"})
+    assert "Scores side by side" in (tmp_path / "t.html").read_text()
+    code, out, _ = audit(capsys, labels, ours, theirs, "--delta-max", 20, "--resamples", 100, "--json")
+    document = json.loads(out)
+    assert sorted(document["audits"]) == ["ours", "theirs"]
+    assert document["differences"][0]["p"] == 1
+    code, _, err = audit(capsys, labels, ours, ours)
+    assert code == 1
+    assert "given once" in err
+
+
+def test_help_shows_the_options(capsys):
+    code, out, _ = audit(capsys, "--help")
+    assert code == 0
+    for option in ("--html", "--delta-max", "--latex", "--csv", "--resamples"):
+        assert option in out

@@ -1,0 +1,50 @@
+"""A first look names what each channel is like."""
+
+import numpy as np
+import pytest
+
+from tisat import Series
+from tisat.cli import main
+from tisat.datasets.profile import look
+from tisat.datasets.synthetic import make_pump
+
+CHANNELS = {
+    "measurement": lambda t, rng: rng.normal(size=len(t)),
+    "constant": lambda t, rng: np.full(len(t), 4.0),
+    "on/off": lambda t, rng: (t // 37 % 2).astype(float),
+    "states": lambda t, rng: (t // 37 % 5).astype(float),
+    "counter": lambda t, rng: np.cumsum(rng.random(len(t))),
+    "stuck": lambda t, rng: np.where((t > 300) & (t < 500), 1.5, rng.normal(size=len(t))),
+    "empty": lambda t, rng: np.full(len(t), np.nan),
+}
+
+
+def test_every_kind_is_told():
+    t, rng = np.arange(1000), np.random.default_rng(0)
+    values = np.column_stack([make(t, rng) for make in CHANNELS.values()])
+    found = look(Series(values, channels=tuple(CHANNELS)))
+    assert [one.kind for one in found.channels] == list(CHANNELS)
+    assert found.period is None
+
+
+def test_gaps_and_missing_values_are_counted():
+    pump = make_pump(n_train=1000).train
+    keep = np.r_[0:400, 430:1000]
+    values = pump.values[keep].copy()
+    values[10:15, 2] = np.nan
+    found = look(Series(values, timestamps=pump.timestamps[keep], channels=pump.channels))
+    assert (found.gaps, found.rows_missing, found.longest_gap) == (1, 30, 31 * 60)
+    assert found.channels[2].longest_gap == 5
+    assert found.channels[2].missing == pytest.approx(5 / 970)
+
+
+def test_the_verb_reads_a_file_as_it_is(tmp_path, capsys):
+    file = tmp_path / "a.csv"
+    file.write_text("Datum;Druck\n" + "".join(f"09.03.2026 14:{i:02d};{i},5\n" for i in range(60)))
+    with pytest.raises(SystemExit) as end:
+        main(["look", str(file), "--time", "Datum", "--picture", str(tmp_path / "a.png")])
+    said = capsys.readouterr().out
+    assert end.value.code == 0
+    assert "Druck" in said
+    assert "2026-03-09 14:00:00 to" in said
+    assert (tmp_path / "a.png").stat().st_size > 1000

@@ -1,0 +1,104 @@
+"""Intervals over events and paired differences: each draw is what one would get by copying the stretches."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from tisat.errors import InputError
+from tisat.metrics import comparison, spd_score
+from tisat.metrics.comparison import compare, stretches
+from tisat.metrics.entity_counts import counts_of_scores
+from tisat.metrics.windows import all_windows
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    rng = np.random.default_rng(5)
+    labels, good, bad = [], [], []
+    for _ in range(3):
+        y = np.zeros(900, dtype=int)
+        for start in np.sort(rng.choice(880, 6, replace=False)):
+            y[start : start + int(rng.integers(3, 25))] = 1
+        labels.append(y)
+        good.append(np.round(rng.random(900) + 0.9 * y * rng.random(900), 3))
+        bad.append(np.round(rng.random(900) + 0.2 * y * rng.random(900), 3))
+    labels.append(np.zeros(200, dtype=int))  # a machine that never failed
+    good.append(rng.random(200))
+    bad.append(rng.random(200))
+    return labels, good, bad
+
+
+def test_a_stretch_has_one_event_and_no_window_is_cut(labelled):
+    for window in all_windows(labelled[0], 30, whose="test"):
+        parts = stretches(window)
+        assert parts[0][0] == 0
+        assert parts[-1][1] == len(window)
+        assert [stop for _, stop in parts[:-1]] == [start for start, _ in parts[1:]]
+        for (start, stop), (onset, _), end in zip(parts, window.events, window.stops, strict=False):
+            assert start <= onset < end <= stop
+
+
+def test_a_draw_is_what_copies_of_the_stretches_give(labelled):
+    labels, good, _ = labelled
+    parts = [(i, a, b) for i, one in enumerate(all_windows(labels, 30, whose="test")) for a, b in stretches(one)]
+    pieces, truth = [good[i][a:b] for i, a, b in parts], [labels[i][a:b] for i, a, b in parts]
+    draw = np.random.default_rng(0).integers(0, 3, len(parts))
+    copied = [k for k, times in enumerate(draw) for _ in range(times)]
+    found = counts_of_scores(pieces, all_windows(truth, 30, whose="test")).pooled(draw)[0]
+    assert found == pytest.approx(
+        float(spd_score([truth[k] for k in copied], [pieces[k] for k in copied], delta_max=30))
+    )
+    owner = np.repeat(np.arange(len(parts)), [b - a for _, a, b in parts])
+    y, s = np.concatenate(truth).astype(float), np.concatenate(pieces)
+    areas = comparison._areas(y, s, draw[None].astype(float), owner)
+    copied_y, copied_s = (np.concatenate([column[k] for k in copied]) for column in (truth, pieces))
+    assert areas[0][0] == pytest.approx(roc_auc_score(copied_y, copied_s))
+    assert areas[1][0] == pytest.approx(average_precision_score(copied_y, copied_s))
+
+
+def test_better_scores_are_told_and_equal_ones_are_not(labelled):
+    labels, good, bad = labelled
+    result = compare(labels, {"good": good, "bad": bad, "again": [2 * s for s in good]}, delta_max=30, resamples=200)
+    assert result.n_events == sum(int((np.diff(y, prepend=0) == 1).sum()) for y in labels)
+    by_pair = {(d.score, d.first, d.second): d for d in result.differences}
+    assert by_pair["SPD", "good", "bad"].interval.excludes_zero
+    assert by_pair["SPD", "good", "bad"].p < 0.05
+    same = by_pair["SPD", "good", "again"]
+    assert same.interval.value == same.interval.low == same.interval.high == 0
+    assert same.p == 1
+    assert "cannot tell good from again" in str(same)
+    assert "good is better than bad" in str(result)
+    interval = result.intervals["SPD"]["good"]
+    assert interval.low < interval.value < interval.high
+    assert interval.value == pytest.approx(float(spd_score(labels, good, delta_max=30)))
+    again = compare(labels, {"good": good, "bad": bad}, delta_max=30, resamples=200)
+    assert again.intervals["SPD"]["good"] == interval  # the same seed draws the same events
+
+
+def test_it_is_told_in_every_form(labelled):
+    labels, good, bad = labelled
+    result = compare(labels, {"a<b>": good, "b": bad}, delta_max=30, resamples=100)
+    assert len(list(csv.DictReader(io.StringIO(result.to_csv())))) == 6
+    assert "&lt;b&gt;" in result._repr_html_()
+    assert result.to_dict()["differences"][0]["first"] == "a<b>"
+
+
+def test_few_events_are_said_and_none_refused(labelled):
+    y = np.zeros(300, dtype=int)
+    y[100:120] = y[200:210] = 1
+    assert "only 2 events" in compare(y, {"s": y + 0.0}, resamples=100).verdict[-1]
+    with pytest.raises(InputError, match="at least one event"):
+        compare(np.zeros(10, dtype=int), {"s": np.arange(10.0)})
+    with pytest.raises(InputError, match="at least one set of scores"):
+        compare(y, {})
+
+
+def test_times_may_be_given(labelled):
+    labels, good, _ = labelled
+    stamps = [np.datetime64("2026-01-01") + np.arange(len(y)) * np.timedelta64(60, "s") for y in labels]
+    timed = compare(labels, {"g": good}, delta_max="30min", timestamps=stamps, resamples=100)
+    plain = compare(labels, {"g": good}, delta_max=30, resamples=100)
+    assert timed.intervals["SPD"]["g"].value == pytest.approx(plain.intervals["SPD"]["g"].value, abs=0.02)

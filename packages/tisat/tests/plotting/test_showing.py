@@ -1,0 +1,37 @@
+"""show_anomalies in one line, and a calibration as a picture."""
+
+import numpy as np
+import pytest
+
+import tisat
+from tisat import Watch
+from tisat.alarms import calibrate, make_rule
+
+ROWS = np.random.default_rng(0).normal(size=(3000, 3))
+FAULTY = ROWS[:500].copy()
+FAULTY[300:320, 1] += 20.0
+
+
+def test_one_line_shows_series_band_evidence_and_alarms(tmp_path):
+    watch = Watch("linear-mean", budget="1/500 instants").fit(ROWS)
+    figure = tisat.show_anomalies(watch, FAULTY, channels=2)
+    assert len(figure.axes) == 3
+    assert figure.axes[0].get_ylabel() == "1"  # the blamed channel first
+    assert len(figure.axes[0].collections) >= 1  # the band
+    page = tisat.show_anomalies(watch, FAULTY, interactive=True)
+    assert 'sandbox="allow-scripts"' in page._repr_html_()
+    page.save(tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_text() == page.html
+    assert "characters" in repr(page)
+    detector = watch.detector
+    assert tisat.show_anomalies(detector, FAULTY, budget="1/500 instants", interactive=True).html == page.html
+    assert "1/900" in tisat.show_anomalies(watch, FAULTY, budget="1/900 instants").get_suptitle()
+
+
+def test_a_calibration_is_drawn():
+    axes = calibrate(make_rule("excess"), np.random.default_rng(0).exponential(size=30_000), "1/1000 instants").plot()
+    assert axes.get_xscale() == "log"
+    heights = axes.lines[0].get_ydata()
+    assert (np.diff(heights) >= 0).all()
+    assert axes.lines[1].get_xdata()[0] == pytest.approx(1000)
+    axes.figure.clear()

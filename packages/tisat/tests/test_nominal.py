@@ -1,0 +1,95 @@
+"""Nominal points: each row by a model that has not seen it, in time order, with the joins known."""
+
+import numpy as np
+import pytest
+
+from tisat import registry
+from tisat.detectors import make
+from tisat.detectors.crossfit import LEAST_STRETCH, MAX_POINTS, blocks, join, split_tail, spread_stretches
+from tisat.series import Series
+
+ROWS = np.random.default_rng(0).normal(size=(400, 2)).cumsum(axis=0)
+CHEAP = [name for name, cls in registry.DETECTORS.items() if registry.resolve(name).crossfit > 1]
+
+
+@pytest.mark.parametrize("context", [0, 3, None])
+@pytest.mark.parametrize("lengths", [[100], [40, 60], [7, 90, 3]])
+def test_blocks_are_contiguous_disjoint_and_everything(lengths, context):
+    parts = [np.arange(n, dtype=float)[:, None] + 1000 * i for i, n in enumerate(lengths)]
+    seen = []
+    for rest, here in blocks(parts, 5, context=context):
+        scored = np.concatenate([rows[before:] for rows, before in here])[:, 0]
+        fitted = np.concatenate(rest)[:, 0]
+        assert not set(scored) & set(fitted)
+        assert len(scored) + len(fitted) == sum(lengths)
+        for rows, before in here:
+            assert (np.diff(rows[:, 0]) == 1).all()
+            assert context is None or before <= context
+        seen.append(scored)
+    np.testing.assert_array_equal(np.concatenate(seen), np.concatenate(parts)[:, 0])
+
+
+def test_a_tail_comes_with_its_context():
+    heads, tails = split_tail([np.arange(10.0)[:, None], np.arange(10.0)[:, None]], 0.3, context=4)
+    assert [len(one) for one in heads] == [10, 4]
+    assert [(len(rows), before) for rows, before in tails] == [(10, 4)]
+
+
+def test_the_newest_points_are_kept_and_the_joins_move_along(monkeypatch):
+    monkeypatch.setattr("tisat.detectors.crossfit.MAX_POINTS", 10)
+    monkeypatch.setattr("tisat.detectors.crossfit.MAX_VALUES", 1)
+    points, starts = join([np.zeros((8, 3)), np.ones((0, 3)), np.ones((7, 3))], 3)
+    assert len(points) == 10
+    assert starts.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_cheap_detector_is_fitted_on_every_row_and_calibrated_on_rows_it_had_not_seen(name):
+    cls = registry.resolve(name)
+    detector = cls(**cls._test_params()).fit(ROWS)
+    assert detector.nominal_source_ == "cross-fitted"
+    assert detector.trained_on_["rows_used"] == len(ROWS)
+    context = detector._context() or 0
+    assert len(ROWS) - context - 5 <= len(detector.nominal_) <= len(ROWS)
+    assert len(detector.nominal_breaks_) == 5
+    held = cls(**cls._test_params()).fit(ROWS, holdout=0.2)
+    assert held.nominal_source_ == "held-out tail"
+    assert len(held.nominal_) <= 0.2 * len(ROWS) + 1
+
+
+def test_a_block_is_scored_by_a_model_that_has_not_seen_it():
+    rows = np.random.default_rng(1).normal(size=(500, 1))
+    rows[200:300] *= 50.0  # a block unlike the others: a model that saw it would take it for nominal
+    detector = make("mahalanobis", window=1).fit(rows)
+    seen = detector.points(rows)[200:300].mean()
+    assert detector.nominal_[200:300].mean() > 20 * seen
+
+
+def test_too_few_rows_for_five_blocks_fall_back_to_the_tail():
+    detector = make("linear-last", window=20).fit(ROWS[:45])
+    assert detector.nominal_source_ in ("held-out tail", "training rows")
+
+
+def test_of_a_fleet_machines_all_over_it_are_scored_once_by_a_model_that_has_not_seen_them():
+    parts = [np.arange(10_000.0)[:, None] + 1e6 * i for i in range(60)]
+    rest, here = spread_stretches(parts, context=100)
+    fitted = np.concatenate(rest)[:, 0]
+    scored = np.concatenate([rows[before:] for rows, before in here])[:, 0]
+    assert not np.isin(scored, fitted).any()
+    assert len(scored) + len(fitted) == 600_000
+    assert 0.9 * MAX_POINTS <= len(scored) <= MAX_POINTS
+    machines = np.unique(scored // 1e6)
+    assert len(machines) == MAX_POINTS // LEAST_STRETCH
+    assert machines[0] == 0
+    assert machines[-1] == 59
+    assert all(before == 100 and (np.diff(rows[:, 0]) == 1).all() for rows, before in here)
+    assert spread_stretches(parts[:5], context=100) is None
+    assert spread_stretches([part[:100] for part in parts], context=10) is None
+
+
+def test_a_fleet_is_calibrated_on_rows_of_many_machines():
+    rng = np.random.default_rng(0)
+    fleet = [Series(rng.normal(scale=1 + i / 10, size=(9000, 1)), name=f"m{i}") for i in range(12)]
+    detector = make("last-value").fit(fleet)
+    assert detector.nominal_source_ == "cross-fitted"
+    assert len(detector.nominal_breaks_) == 12

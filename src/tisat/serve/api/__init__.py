@@ -1,1 +1,0 @@
-"""The HTTP interface: endpoints are a table (:mod:`tisat.serve.api.table`), from which routes and ``/openapi.json`` are made."""
