@@ -88,7 +88,7 @@ def loss(rows: int) -> None:
                 used, detector = processor_seconds(lambda: make(name, max_windows=kept).fit(plant.train))  # noqa: B023
                 took, scores = processor_seconds(lambda: detector.decision_function(plant.test))  # noqa: B023
                 fit, score = fit + used, score + took
-                found.append(scores / detector.nominal_level())
+                found.append(scores / detector.normal_level())
             exact = exact or found
             agreement = np.mean([rank_correlation(a, b) for a, b in zip(exact, found, strict=True)])
             spd = spd_score(truth, found, delta_max=100).pooled

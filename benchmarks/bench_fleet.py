@@ -46,7 +46,7 @@ def fit(folder, out, options, jobs):
     from tisat.batch.engines import make_engine
 
     out.mkdir()
-    job = FitEach(options.detector, str(out), watch={"budget": "1/1000 instants"})
+    job = FitEach(options.detector, str(out), watch={"budget": "1/1000 rows"})
     machines = find_machines([folder])
     engine = make_engine(options.engine, jobs=jobs) if options.engine != "local" or jobs > 1 else None
     if engine is None:

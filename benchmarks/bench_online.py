@@ -39,8 +39,8 @@ class Recorded:
 
     points_are_channels, partial = True, False
 
-    def __init__(self, nominal, points):
-        self.nominal_, self._recorded = nominal, points
+    def __init__(self, normal, points):
+        self.normal_, self._recorded = normal, points
         self.channels_ = tuple(map(str, range(CHANNELS)))
         self.trained_on_ = {"period_seconds": 60.0}
 
@@ -70,7 +70,7 @@ class Recorded:
 def layer(options):
     from river import anomaly
 
-    nominal, points = residuals(options.nominal, 0), residuals(1000, 1)
+    normal, points = residuals(options.normal, 0), residuals(1000, 1)
     rows = residuals(500, 2)
     named = [{str(c): float(v) for c, v in enumerate(row)} for row in rows]
     trees = anomaly.HalfSpaceTrees(seed=1)
@@ -90,9 +90,9 @@ def layer(options):
         ("paper, 1 score", {"rule": "paper", "scalar": True}),
     ):
         scalar = settings.pop("scalar", False)
-        detector = Recorded(*((a[:, :1] if scalar else a) for a in (nominal, points)))
+        detector = Recorded(*((a[:, :1] if scalar else a) for a in (normal, points)))
         detector.points_are_channels = not scalar
-        monitor = Watch(detector, budget="1/500 instants", method="bootstrap", **settings).monitor()
+        monitor = Watch(detector, budget="1/500 rows", method="bootstrap", **settings).monitor()
 
         def update(monitor=monitor):
             for second, row in enumerate(rows):
@@ -102,7 +102,7 @@ def layer(options):
         contestants[name] = update
     best = best_of(contestants, rounds=options.rounds)
     base = best["HalfSpaceTrees"]
-    print(f"38 channels, {len(nominal)} nominal points; one row, everything but the network\n")
+    print(f"38 channels, {len(normal)} normal points; one row, everything but the network\n")
     print("| | us | of HalfSpaceTrees |\n|---|---|---|")
     for name, seconds in best.items():
         print(f"| {name} | {1e6 * seconds / len(rows):.1f} | {seconds / base:.2f} |")
@@ -123,7 +123,7 @@ def tisat(options):
     detector, values = fitted_tisat()
     network = detector.network_.eval()
     window = torch.from_numpy(values[None, : detector.window].astype(np.float32))
-    monitor = detector.monitor(false_alarms="1/50 instants")
+    monitor = detector.monitor(false_alarms="1/50 rows")
     for row in values[: detector.window + 5]:
         monitor.update(row)
 
@@ -145,7 +145,7 @@ def tisat(options):
 
 def fleet(options):
     detector, values = fitted_tisat()
-    watch = Watch(detector, budget="1/50 instants").calibrate()
+    watch = Watch(detector, budget="1/50 rows").calibrate()
     names = [f"entity {number}" for number in range(ENTITIES)]
     together = watch.fleet(names)
     apart = {name: watch.monitor(name=name) for name in names}
@@ -179,10 +179,10 @@ detector = make("linear-last").fit(rng.standard_normal((3000, 8)).cumsum(axis=0)
 names = [str(n) for n in range(1000)]
 try:
     from tisat.watch import Watch
-    fleet = Watch(detector, budget="1/500 instants").fleet(names)
+    fleet = Watch(detector, budget="1/500 rows").fleet(names)
 except ImportError:
     from tisat.online.fleet import Fleet
-    fleet = Fleet(detector, entities=names, false_alarms="1/500 instants")
+    fleet = Fleet(detector, entities=names, false_alarms="1/500 rows")
 rows = rng.standard_normal((130, 1000, 8)).cumsum(axis=0)
 for row in rows[:105]:
     fleet.update(dict(zip(names, row)))
@@ -220,7 +220,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["layer", "tisat", "fleet", "linear"])
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--nominal", type=int, default=5000)
+    parser.add_argument("--normal", type=int, default=5000)
     parser.add_argument("--reference", help="for linear: a checkout of an older version, measured side by side")
     options = parser.parse_args()
     with warnings.catch_warnings():

@@ -248,7 +248,7 @@ def main():
             at = time.perf_counter()
             post(connection, body)
             waits.append(time.perf_counter() - at)
-        line("request to verdict, p99 at 1,000 rows/s", 100, 1000 * float(np.quantile(waits, 0.99)), "ms")
+        line("request to result, p99 at 1,000 rows/s", 100, 1000 * float(np.quantile(waits, 0.99)), "ms")
 
         # a fault, until Alertmanager has it
         last = 12 + steps

@@ -3,7 +3,7 @@
     python benchmarks/bench_spd.py                     # against scikit-learn's average precision and np.argsort
     python benchmarks/bench_spd.py --vus PYTHON        # and against VUS-PR of dtaianomaly and aeon, installed for that interpreter
 
-1,000,000 instants, 1000 events of 40, delta_max 100. Each candidate runs in turn and the best of the repeats counts, so that
+1,000,000 rows, 1000 events of 40, delta_max 100. Each candidate runs in turn and the best of the repeats counts, so that
 whatever else the machine does hits all of them alike. Memory is the rise of the peak resident set of a fresh process over what it held with the arrays made
 and every kernel called once.
 """
@@ -49,8 +49,8 @@ def speed(repeats: int) -> None:
     from tisat.metrics import spd_score
 
     y = labels(LENGTH, EVENTS)
-    print(f"{LENGTH:,} instants, {EVENTS} events, delta_max {DELTA_MAX}, best of {repeats} interleaved")
-    print(f"{'scores':14}{'SPD / average_precision_score':>31}{'SPD / np.argsort':>19}{'bytes an instant':>19}")
+    print(f"{LENGTH:,} rows, {EVENTS} events, delta_max {DELTA_MAX}, best of {repeats} interleaved")
+    print(f"{'scores':14}{'SPD / average_precision_score':>31}{'SPD / np.argsort':>19}{'bytes a row':>19}")
     for kind in KINDS:
         s = scores(kind, LENGTH)
         best = best_of(
@@ -163,7 +163,7 @@ def against_vus(python: str, packages: list[str]) -> None:
         rounds=5,
     )
     best = {name: max(best[name], again[name]) for name in best}  # the slower of before and after: the others ran once
-    print(f"\n100,000 instants, 100 events, buffer {DELTA_MAX}; compiled code warmed up")
+    print(f"\n100,000 rows, 100 events, buffer {DELTA_MAX}; compiled code warmed up")
     for name, (seconds, value) in found.items():
         print(
             f"VUS-PR of {name}: {seconds / best['spd']:,.0f} times the time of spd_score, "

@@ -1,11 +1,11 @@
-"""Soak: a fleet for as long as asked, with faults in rows, times and restarts; memory, verdicts and latency are watched.
+"""Soak: a fleet for as long as asked, with faults in rows, times and restarts; memory, results and latency are watched.
 
     python benchmarks/soak.py --entities 1000 --minutes 20
 
-Every row carries the entity's own count in its first channel, so that a verdict that is lost or doubled shows. Bad rows (text,
+Every row carries the entity's own count in its first channel, so that a result that is lost or doubled shows. Bad rows (text,
 infinities, wrong lengths), bad times (late, repeated, far ahead, garbage), silent channels and huge values come at random;
 entities retire and come back from their own state, and the whole fleet is saved and restored. It ends with exit code 1
-where a verdict was lost or doubled, or where memory grew by more than 5 % after the first fifth.
+where a result was lost or doubled, or where memory grew by more than 5 % after the first fifth.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def main():
     noise = np.random.default_rng(options.seed)
     rng = random.Random(options.seed)
     train = noise.standard_normal((3000, CHANNELS)).cumsum(axis=0) * 0.1
-    watch = Watch(options.detector, budget="1/1000 instants", period=PERIOD).fit(train)
+    watch = Watch(options.detector, budget="1/1000 rows", period=PERIOD).fit(train)
     names = [f"entity-{number}" for number in range(options.entities)]
     fleet = watch.fleet(names)
     accepted = dict.fromkeys(names, 0)  # rows each entity must have judged
@@ -110,7 +110,7 @@ def main():
     early = max(sizes[len(sizes) // 5 : 2 * len(sizes) // 5 + 1], default=resident())
     growth = max(sizes[-len(sizes) // 5 :], default=early) / early - 1.0
     print(f"{rows:,} rows of {options.entities:,} entities in {options.minutes:g} minutes; {alarms:,} alarms raised")
-    print(f"verdicts lost or doubled: {lost}")
+    print(f"results lost or doubled: {lost}")
     print(f"memory: {early / 1e6:.0f} MB, growth {growth:+.1%}")
     print(
         f"time per row in a call: median {1e6 * np.median(waits):.0f} us, p99 {1e6 * np.quantile(waits, 0.99):.0f} us"

@@ -1,4 +1,4 @@
-"""From a csv file to the first alarm: fit on a nominal week, then look at two new days."""
+"""From a csv file to the first alarm: fit on a normal week, then look at two new days."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Row by row: a monitor, kept in a file, that goes on after a restart as if nothing had happened."""
+"""Row by row: a monitor, kept in a file, that continues after a restart as if nothing had happened."""
 
 import tempfile
 from pathlib import Path

@@ -19,15 +19,15 @@ from tisat.errors import CalibrationWarning
 from tisat_bench.datasets import load
 
 FIGURES = {
-    "HitRate@100%": lambda ranking, blamed: hit_rate(ranking, blamed),
-    "HitRate@150%": lambda ranking, blamed: hit_rate(ranking, blamed, share=1.5),
-    "NDCG@100%": lambda ranking, blamed: ndcg(ranking, blamed),
-    "NDCG@150%": lambda ranking, blamed: ndcg(ranking, blamed, share=1.5),
+    "HitRate@100%": lambda ranking, contributing: hit_rate(ranking, contributing),
+    "HitRate@150%": lambda ranking, contributing: hit_rate(ranking, contributing, share=1.5),
+    "NDCG@100%": lambda ranking, contributing: ndcg(ranking, contributing),
+    "NDCG@150%": lambda ranking, contributing: ndcg(ranking, contributing, share=1.5),
 }
 
 
 def rankings(entity, detector, budget, rule):
-    """(blamed channels, ranking of the alarm or None, ranking of the whole event) for each event."""
+    """(contributing channels, ranking of the alarm or None, ranking of the whole event) for each event."""
     detector.fit(entity.train)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -42,15 +42,16 @@ def rankings(entity, detector, budget, rule):
                 total += scores[t] * detector.explain(entity.test.values[t], points[t]).channels
         return np.argsort(-total, kind="stable").tolist()
 
-    for (start, stop), blamed in entity.interpretation:
+    for (start, stop), contributing in entity.interpretation:
         hit = next((alarm for alarm in alarms if start <= alarm.raised < stop), None)
         by_alarm = None if hit is None else [detector.channels_.index(channel) for channel in hit.channels]
-        yield blamed, by_alarm, ranking(range(start, stop))
+        yield contributing, by_alarm, ranking(range(start, stop))
 
 
 def mean_figures(pairs):
     return {
-        name: float(np.mean([figure(ranking, blamed) for blamed, ranking in pairs])) for name, figure in FIGURES.items()
+        name: float(np.mean([figure(ranking, contributing) for contributing, ranking in pairs]))
+        for name, figure in FIGURES.items()
     }
 
 
@@ -58,19 +59,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--detector", default="prism")
     parser.add_argument("--entities", default=None)
-    parser.add_argument("--budget", default="1/1000 instants")
+    parser.add_argument("--budget", default="1/1000 rows")
     parser.add_argument("--rule", default="excess")
     arguments = parser.parse_args()
     wanted = None if arguments.entities is None else arguments.entities.split(",")
     by_alarm, by_event, chance, events = [], [], [], 0
     rng = np.random.default_rng(0)
     for entity in load("smd", entities=wanted):
-        for blamed, alarm, event in rankings(entity, make(arguments.detector), arguments.budget, arguments.rule):
+        for contributing, alarm, event in rankings(entity, make(arguments.detector), arguments.budget, arguments.rule):
             events += 1
-            by_event.append((blamed, event))
+            by_event.append((contributing, event))
             if alarm is not None:
-                by_alarm.append((blamed, alarm))
-            chance += [(blamed, rng.permutation(len(event)).tolist()) for _ in range(50)]
+                by_alarm.append((contributing, alarm))
+            chance += [(contributing, rng.permutation(len(event)).tolist()) for _ in range(50)]
     print(json.dumps({
         "detector": arguments.detector, "rule": arguments.rule, "budget": arguments.budget, "events": events,
         "events with an alarm": len(by_alarm),

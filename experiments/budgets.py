@@ -6,11 +6,11 @@
     python experiments/budgets.py silent [--detectors prism,mahalanobis]
 
 ``table`` starts from kept scores and calibrates as a watch does. Per budget: the alarms raised outside events and their windows
-(100 instants) over what the budget allows there, the events found within their window, and what an oracle finds: the best
+(100 rows) over what the budget allows there, the events found within their window, and what an oracle finds: the best
 threshold for this entity's own test labels that stays within the same allowance. No calibration can promise the oracle's; the
 distance to it is what is left to gain. ``ladder``: thresholds of a clean week of the pump for budgets from 1/8h to 1/year, with
 and without an on/off valve, which of the three faults are found at each, and the false alarms of two days. ``silent``: two days
-of nominal plants with one channel dead, each in turn, beside the same days with all of them.
+of normal plants with one channel dead, each in turn, beside the same days with all of them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept import SETS, Kept, kept
+from kept import SETS, Stateful, kept
 from scipy.stats import poisson
 
 from tisat import registry
-from tisat.alarms.calibration import NominalEvidence
+from tisat.alarms.calibration import NormalEvidence
 from tisat.alarms.rules import make_rule
 from tisat.datasets.synthetic import DAY, make_plant, make_pump
 from tisat.detectors import make
@@ -68,9 +68,9 @@ def oracle(statistic: np.ndarray, events: Any, outside: np.ndarray, allowed: flo
     return best
 
 
-def one_entity(entity: Kept, rule: str, periods: dict[str, int], *, with_oracle: bool) -> dict[str, Any]:
+def one_entity(entity: Stateful, rule: str, periods: dict[str, int], *, with_oracle: bool) -> dict[str, Any]:
     made = make_rule(rule)
-    known = NominalEvidence(made, entity.nominal, breaks=entity.breaks.tolist())
+    known = NormalEvidence(made, entity.normal, breaks=entity.breaks.tolist())
     statistic = np.asarray(made.accumulate(made.evidence(entity.test), threshold=1e300).statistic)
     events = events_from_labels(entity.labels.astype(int))
     outside = ~np.isnan(statistic)
@@ -113,7 +113,7 @@ def table(folder: Path, detectors: list[str], sets: list[str], plants: list[str]
                         flush=True,
                     )
     print(
-        "\n| plants never seen | detector | budget | plants | realised / promised | kept | significantly over |\n|"
+        "\n| plants never seen | detector | budget | plants | observed / promised | kept | significantly over |\n|"
         + "---|" * 7
     )
     for weeks in plants:
@@ -141,21 +141,21 @@ def ladder(detectors: list[str]) -> None:
         for valve in (False, True):
             pump = make_pump(valve=valve)
             watch = Watch(make(name).fit(pump.train), budget=LADDER[0]).calibrate()
-            nominal = np.ones(len(pump.test), dtype=bool)
+            normal = np.ones(len(pump.test), dtype=bool)
             for fault in pump.faults:
-                nominal[fault.start : fault.stop + GRACE] = False
+                normal[fault.start : fault.stop + GRACE] = False
             cells = []
             for budget in LADDER:
                 other = watch.recalibrated(budget)
                 alarms = other.alarms(pump.test)
                 hits = "".join(str(int(alarms.active[fault.start : fault.stop].any())) for fault in pump.faults)
-                false = sum(bool(nominal[alarm.raised]) for alarm in alarms)
+                false = sum(bool(normal[alarm.raised]) for alarm in alarms)
                 cells.append(f"{other.calibration.threshold:.2f} ({hits}; {false})")
             print(f"| {name} | {'yes' if valve else 'no'} | " + " | ".join(cells) + " |", flush=True)
 
 
 def silent(detectors: list[str]) -> None:
-    print("Alarms in two nominal days at 1/day, two weeks of training, twelve plants each.\n")
+    print("Alarms in two normal days at 1/day, two weeks of training, twelve plants each.\n")
     print("| detector | channels | all there | allowed | one dead, each in turn | allowed |\n|" + "---|" * 6)
     for name in detectors:
         for channels in (4, 8):

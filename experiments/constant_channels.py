@@ -1,7 +1,7 @@
-"""Channels that never move in training: how often they wake in nominal data, and how much their scale matters.
+"""Channels that never move in training: how often they wake in normal data, and how much their scale matters.
 
     TISAT_DATA=... python experiments/constant_channels.py             halves of the training splits; no label is read
-    TISAT_DATA=... python experiments/constant_channels.py --effect    pooled SPD by scale and by least nominal level
+    TISAT_DATA=... python experiments/constant_channels.py --effect    pooled SPD by scale and by least normal level
 
 The tables are in ``docs/decisions/constant-channels.md``.
 """
@@ -51,12 +51,12 @@ def effect() -> None:
             for entity in entities:
                 detector = make(name).fit(entity.train, holdout=0)
                 still = np.ptp(entity.train.values, axis=0) == 0
-                kept.append((detector.points(entity.test) ** 2, detector.nominal_**2, still))
+                kept.append((detector.points(entity.test) ** 2, detector.normal_**2, still))
             for factor, least in itertools.product((0.1, 1, 10, 100), (1e-6, 1e-2, 1)):
                 scores = []
-                for points, nominal, still in kept:
+                for points, normal, still in kept:
                     weight = np.where(still, factor**-2.0, 1.0)
-                    level = np.quantile((nominal * weight).mean(axis=1), 0.99)
+                    level = np.quantile((normal * weight).mean(axis=1), 0.99)
                     scores.append((points * weight).mean(axis=1) / max(level, least))
                 spd = spd_score(truth, scores, delta_max=100)
                 print(

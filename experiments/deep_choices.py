@@ -15,7 +15,7 @@ import numpy as np
 
 from tisat.datasets.synthetic import make_plant
 from tisat.detectors import make
-from tisat.metrics import chance_corrected, floors, spd_score
+from tisat.metrics import baselines, chance_corrected, spd_score
 
 DELTA_MAX = 100
 DAGMM = {"window": 5, "latent": 4, "epochs": 30, "learning_rate": 5e-3, "batch_size": 128}
@@ -44,7 +44,7 @@ def main() -> None:
     options = parser.parse_args()
     seeds = [int(seed) for seed in options.seeds.split(",")]
     plants = {seed: make_plant(random_state=seed) for seed in seeds}
-    floor = {seed: floors(plant.test.labels, DELTA_MAX).best for seed, plant in plants.items()}
+    baseline_score = {seed: baselines(plant.test.labels, DELTA_MAX).best for seed, plant in plants.items()}
     for case, (name, params) in CASES.items():
         if not case.startswith(options.only):
             continue
@@ -54,7 +54,7 @@ def main() -> None:
                 warnings.simplefilter("ignore", UserWarning)
                 detector = make(name, **params, random_state=seed).fit(plant.train)
             spd = float(spd_score(plant.test.labels, detector.decision_function(plant.test), delta_max=DELTA_MAX))
-            found.append(chance_corrected(spd, floor[seed]))
+            found.append(chance_corrected(spd, baseline_score[seed]))
         print(
             f"{case:40}", " ".join(f"{value:7.3f}" for value in found), f"  median {np.median(found):.3f}", flush=True
         )

@@ -6,12 +6,12 @@
 
 Faults come in two sizes: 6, the generator's default, hidden well inside each channel's range, and 30, gross (in units of a
 channel's minute-to-minute spread; a stuck sensor, a broken correlation and a contextual fault have no size). Three plants
-(seeds 0, 1, 2; the costly detectors saw fewer, column "events") of 8 channels, 6000 nominal rows to train on; for each
+(seeds 0, 1, 2; the costly detectors saw fewer, column "events") of 8 channels, 6000 normal rows to train on; for each
 kind of fault a test series of 8000 rows with 7 faults of that kind alone. Plain threshold on scores in units of the
-nominal level, delta_max 100, the plants pooled. Corrected: 0 is what the best fool gets on the same labels, 1 is perfect. Detectors have their default parameters.
+normal level, delta_max 100, the plants pooled. Corrected: 0 is what the best trivial baseline gets on the same labels, 1 is perfect. Detectors have their default parameters.
 
 Densities of single values (isolation forest, ECOD, HBOS) say only that a value is unseen, not how far out it is, and four
-days of training leave much nominal load unseen; a fault in one of eight channels adds little to a sum over channels.
+days of training leave much normal load unseen; a fault in one of eight channels adds little to a sum over channels.
 ``--long`` gives them 40,000 training rows, four weeks, and faults of size 100, beyond a channel's range, with eight channels
 and with one, where the matrix profile, meant for single channels, stands beside them.
 """
@@ -27,7 +27,7 @@ from typing import Any
 from tisat.alarms.rules import Scored, make_rule
 from tisat.datasets.synthetic import KINDS, make_plant
 from tisat.detectors import make
-from tisat.metrics import chance_corrected, floors, spd_score
+from tisat.metrics import baselines, chance_corrected, spd_score
 
 DELTA_MAX = 100
 SIZES = (6, 30)
@@ -41,7 +41,7 @@ LONG_DETECTORS = (
     "adapter (PyOD HBOS)",
 )  # and, on one channel, matrix-profile
 OUT = Path(__file__).with_suffix(".csv")
-FIELDS = ["detector", "kind", "size", "events", "spd", "floor", "corrected"]
+FIELDS = ["detector", "kind", "size", "events", "spd", "baseline_score", "corrected"]
 
 DETECTORS: dict[str, tuple[str, dict[str, object]]] = {
     "random-guess": ("random-guess", {}),
@@ -75,7 +75,7 @@ def statistic(detector: Any, name: str, series: Any) -> Any:
     def scored(points: Any) -> Scored:
         return Scored(points, detector.aggregate(points), detector.views(points))
 
-    rule = make_rule(name).fit(scored(detector.nominal_))
+    rule = make_rule(name).fit(scored(detector.normal_))
     return rule.accumulate(rule.evidence(scored(detector.points(series))), threshold=1e300).statistic
 
 
@@ -102,22 +102,22 @@ def measure(
             scores[kind, size].append(
                 statistic(detector, str(rule), plant.test)
                 if rule
-                else detector.decision_function(plant.test) / detector.nominal_level()
+                else detector.decision_function(plant.test) / detector.normal_level()
             )
             truth[kind, size].append(plant.test.labels)
     rows = []
     for kind, size in columns:
         spd = spd_score(truth[kind, size], scores[kind, size], delta_max=DELTA_MAX).pooled
-        floor = floors(truth[kind, size], DELTA_MAX).best
+        baseline_score = baselines(truth[kind, size], DELTA_MAX).best
         rows.append({
-            "kind": kind, "size": str(size), "events": 7 * plants, "spd": f"{spd:.3f}", "floor": f"{floor:.3f}",
-            "corrected": f"{chance_corrected(spd, floor):.3f}",
+            "kind": kind, "size": str(size), "events": 7 * plants, "spd": f"{spd:.3f}", "baseline_score": f"{baseline_score:.3f}",
+            "corrected": f"{chance_corrected(spd, baseline_score):.3f}",
         })  # fmt: skip
     return rows
 
 
 def table(rows: dict[tuple[str, str, str], dict[str, str]]) -> str:
-    """The rows as Markdown; what a fool does about as well (less than .05 above the floor) is a blind spot, in brackets."""
+    """The rows as Markdown; what a trivial baseline does about as well (less than .05 above the baseline score) is a blind spot, in brackets."""
     names = [kind + (f" ({size})" if kind in SIZED else "") for kind, size in COLUMNS]
     lines = ["| detector | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     for name in (name for name in DETECTORS if (name, "spike", "6") in rows):

@@ -15,9 +15,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from excess_settings import DAY, FAULTS, nominal, scored
+from excess_settings import DAY, FAULTS, normal, scored
 
-from tisat.alarms.calibration import NominalEvidence
+from tisat.alarms.calibration import NormalEvidence
 from tisat.alarms.rules import make_rule
 from tisat.datasets.synthetic import KINDS, make_plant
 from tisat.detectors import make
@@ -61,8 +61,8 @@ def measured(name: str, options: dict[str, float]) -> None:
         plant = make_plant(n_train=7 * DAY, n_test=ROWS, n_channels=6, n_faults=0, random_state=seed)
         detector: Any = make(name).fit(plant.train)
         rule = make_rule("excess", **options)
-        breaks = np.asarray(detector.nominal_breaks_).tolist()
-        threshold = NominalEvidence(rule, nominal(detector), breaks=breaks).calibrate(1 / DAY).threshold
+        breaks = np.asarray(detector.normal_breaks_).tolist()
+        threshold = NormalEvidence(rule, normal(detector), breaks=breaks).calibrate(1 / DAY).threshold
 
         def first(rows: np.ndarray, detector: Any = detector, rule: Any = rule, h: float = threshold) -> np.ndarray:
             active = rule.accumulate(rule.evidence(scored(detector, rows)), threshold=h).active

@@ -31,7 +31,7 @@ def main():
         labels, evidence = [], []
         for entity in load(name):
             detector = make("linear-mean").fit(entity.train)
-            rule = make_rule("paper", form="weibull").fit(detector.nominal_)
+            rule = make_rule("paper", form="weibull").fit(detector.normal_)
             evidence.append(rule.evidence(detector.points(entity.test)))
             labels.append(entity.test.labels)
         for end in ENDS:

@@ -37,8 +37,8 @@ def scored(detector: Any, rows: Any) -> Scored:
     return Scored(points, detector.aggregate(points), detector.views(points))
 
 
-def nominal(detector: Any) -> Scored:
-    points = detector.nominal_
+def normal(detector: Any) -> Scored:
+    points = detector.normal_
     return Scored(points, detector.aggregate(points), detector.views(points))
 
 
@@ -48,7 +48,7 @@ def statistic(change: dict[str, Any], known: Scored, rows: Scored) -> np.ndarray
 
 
 def masked(name: str) -> list[tuple[Scored, Scored, list[Scored], list[int], int]]:
-    """For each plant and kind: nominal, clean rows, a fault alone at place 3, at place 6, and all six; where they start."""
+    """For each plant and kind: normal, clean rows, a fault alone at place 3, at place 6, and all six; where they start."""
     made = []
     for seed in range(80, 92):
         plant = make_plant(n_train=6000, n_test=20_000, n_channels=6, n_faults=0, random_state=seed)
@@ -72,7 +72,7 @@ def masked(name: str) -> list[tuple[Scored, Scored, list[Scored], list[int], int
                         size = 8 * step[c] * (4 if kind == "spike" else 1)
                         rows[here, c] = maker(rows[here, c], values[:, c], 2000 + starts[k], size, same)
                 runs.append(scored(detector, rows))
-            made.append((nominal(detector), clean, runs, starts, max(span, 30)))
+            made.append((normal(detector), clean, runs, starts, max(span, 30)))
     return made
 
 
@@ -103,7 +103,7 @@ def main() -> None:
         data: dict[str, list[Any]] = {}
         for each in options.sets.split(","):
             data[each] = [
-                (one.nominal, one.test, one.labels.astype(int)) for one in kept_scores(options.kept, name, each)
+                (one.normal, one.test, one.labels.astype(int)) for one in kept_scores(options.kept, name, each)
             ]
         plants = masked(name)
         base: dict[str, Any] = {}

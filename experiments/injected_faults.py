@@ -29,8 +29,8 @@ from tisat_bench import datasets
 from tisat_bench.rule_counts import NEVER
 
 HEAD = 0.6  # of a training split is fitted on
-SHORTEST = 200  # instants a tail must have
-INSTANTS_A_FAULT = {"smd": 1200, "msl": 800, "smap": 800}
+SHORTEST = 200  # rows a tail must have
+TIME_STEPS_A_FAULT = {"smd": 1200, "msl": 800, "smap": 800}
 DRAWS = {"smd": 2, "msl": 4, "smap": 4}
 DELTA_MAX = 100
 SIMPLE = ("last-value", "linear-last", "linear-mean", "mahalanobis")
@@ -47,7 +47,7 @@ UNITS: dict[str, Callable[[np.ndarray], float]] = {
 }
 
 Case = tuple[str, Series, list[Series]]  # entity, fitted on, the tail with each draw of faults
-Scored = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # scores, nominal scores, labels
+Scored = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # scores, normal scores, labels
 
 
 def cases(which: str, only: Iterable[str] = ()) -> list[Case]:
@@ -62,7 +62,7 @@ def cases(which: str, only: Iterable[str] = ()) -> list[Case]:
         tails = [
             inject_faults(
                 tail,
-                n_faults=max(1, len(tail) // INSTANTS_A_FAULT[which]),
+                n_faults=max(1, len(tail) // TIME_STEPS_A_FAULT[which]),
                 size=SIZES.get(which, (1.0, 6.0)),
                 random_state=draw,
             )[0]
@@ -79,18 +79,18 @@ def plants() -> list[Case]:
 
 
 def scored(data: list[Case], detector: str, **params: object) -> Scored:
-    """Scores of every tail, with the nominal scores of its entity."""
+    """Scores of every tail, with the normal scores of its entity."""
     rows: Scored = []
     for _, head, tails in data:
         fitted = make(detector, **params).fit(head, holdout=0.0)
-        nominal = fitted.aggregate(fitted.nominal_)
-        rows += [(fitted.decision_function(tail.without_labels()), nominal, tail.labels) for tail in tails]
+        normal = fitted.aggregate(fitted.normal_)
+        rows += [(fitted.decision_function(tail.without_labels()), normal, tail.labels) for tail in tails]
     return rows
 
 
 def figure(rows: Scored, statistic: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> str:
-    """Pooled and mean SPD of a statistic made from scores and nominal scores."""
-    made = [statistic(scores, nominal) for scores, nominal, _ in rows]
+    """Pooled and mean SPD of a statistic made from scores and normal scores."""
+    made = [statistic(scores, normal) for scores, normal, _ in rows]
     labels = [one for _, _, one in rows]
     each = [spd_score(y, s, delta_max=DELTA_MAX) for y, s in zip(labels, made, strict=True) if y.any()]
     return f"{spd_score(labels, made, delta_max=DELTA_MAX):.3f} / {np.mean(each):.3f}"
@@ -99,15 +99,15 @@ def figure(rows: Scored, statistic: Callable[[np.ndarray, np.ndarray], np.ndarra
 def over(rule: AlarmRule) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """The statistic of a rule whose alarms do not feed back."""
 
-    def statistic(scores: np.ndarray, nominal: np.ndarray) -> np.ndarray:
-        rule.fit(nominal)
+    def statistic(scores: np.ndarray, normal: np.ndarray) -> np.ndarray:
+        rule.fit(normal)
         return rule.accumulate(rule.evidence(scores), threshold=NEVER).statistic
 
     return statistic
 
 
 def in_units(unit: Callable[[np.ndarray], float]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    return lambda scores, nominal: scores / unit(nominal[~np.isnan(nominal)])
+    return lambda scores, normal: scores / unit(normal[~np.isnan(normal)])
 
 
 def rules(which: str, data: list[Case]) -> None:

@@ -1,8 +1,8 @@
-"""Scores of the entities of six real sets and of nominal plants by any detector, computed once and kept in a folder.
+"""Scores of the entities of six real sets and of normal plants by any detector, computed once and kept in a folder.
 
     TISAT_DATA=... python experiments/kept.py --out DIR --detectors prism,linear-last [--sets smd,msl] [--plants 2,16]
 
-What a detector says of nominal rows it has not seen and of the test does not depend on the alarm rule, its options or the
+What a detector says of normal rows it has not seen and of the test does not depend on the alarm rule, its options or the
 budget: ``budgets.py``, ``prism.py`` and ``excess_settings.py`` start from these files, and a study of them takes seconds. What
 is there is not computed again. SMD is the 12 machines of ``data/``, MSL and SMAP are the telemetry value, ASD, JumpStarter2 and
 NAB are folders of npz files (``train``, ``test``, ``labels``); plants have 8 channels, a row a minute and no fault.
@@ -34,11 +34,11 @@ TEST_WEEKS = 4
 
 
 @dataclass(frozen=True)
-class Kept:
+class Stateful:
     """What a detector says of one entity."""
 
     name: str
-    nominal: Scored  # rows the model that scored them had not seen; points are the scores
+    normal: Scored  # rows the model that scored them had not seen; points are the scores
     breaks: np.ndarray  # where stretches of them begin
     test: Scored
     labels: np.ndarray  # (T,)
@@ -82,16 +82,16 @@ def keep(out: Path, detector: str, which: str) -> None:
             continue
         points = made.points(test)
         arrays = {
-            "nominal_scores": made.aggregate(made.nominal_),
-            "nominal": made.views(made.nominal_),
-            "breaks": made.nominal_breaks_,
+            "normal_scores": made.aggregate(made.normal_),
+            "normal": made.views(made.normal_),
+            "breaks": made.normal_breaks_,
             "scores": made.aggregate(points),
             "views": made.views(points),
             "labels": labels,
             "seconds": np.array(time.process_time() - start),
         }
         if detector == "prism":  # as they are before unsteady views are heard less
-            arrays |= {"raw_nominal": made.nominal_[:, : made.n_views], "raw": points[:, : made.n_views]}
+            arrays |= {"raw_normal": made.normal_[:, : made.n_views], "raw": points[:, : made.n_views]}
         part = file.with_suffix(".part")
         with part.open("wb") as opened:
             np.savez(opened, **arrays)
@@ -99,14 +99,16 @@ def keep(out: Path, detector: str, which: str) -> None:
     print(f"{detector} {which}", flush=True)
 
 
-def kept(out: Path, detector: str, which: str) -> list[Kept]:
+def kept(out: Path, detector: str, which: str) -> list[Stateful]:
     """What was kept of a set, by name."""
     found = []
     for file in sorted((out / detector).glob(f"{which}__*.npz")):
         with np.load(file) as arrays:
-            nominal = Scored.of(arrays["nominal_scores"], arrays["nominal_scores"], arrays["nominal"])
+            normal = Scored.of(arrays["normal_scores"], arrays["normal_scores"], arrays["normal"])
             test = Scored.of(arrays["scores"], arrays["scores"], arrays["views"])
-            found.append(Kept(file.stem.split("__")[1], nominal, arrays["breaks"], test, arrays["labels"].astype(bool)))
+            found.append(
+                Stateful(file.stem.split("__")[1], normal, arrays["breaks"], test, arrays["labels"].astype(bool))
+            )
     return found
 
 

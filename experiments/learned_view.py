@@ -4,8 +4,8 @@
     TISAT_DATA=... python experiments/learned_view.py run --out learned --kept kept    train and score; what is there is not run again
     python experiments/learned_view.py table --out learned --kept kept                 alone, and as one more view of prism
 
-A network reads one channel in its own nominal units (step, deviation from the mean of 64 rows, activity over 20 rows, level) and
-says at every row whether a fault is under way. It is trained once, on nominal training rows of all domains but one (SMD, MSL,
+A network reads one channel in its own normal units (step, deviation from the mean of 64 rows, activity over 20 rows, level) and
+says at every row whether a fault is under way. It is trained once, on normal training rows of all domains but one (SMD, MSL,
 SMAP, ASD, JumpStarter2, NAB, plants) with the seven kinds of :mod:`tisat.datasets.injected_faults` injected, and applied to the domain left
 out; and on all domains with one kind of fault left out, which it must then find in plants. ``convolution``: five causal layers,
 63 rows. ``attention``: two causal ProbSparse layers of :mod:`tisat.detectors.networks` over 128 rows. The view's score is the mean of the three
@@ -25,7 +25,7 @@ import torch
 from kept import SETS, entities
 from torch import Tensor, nn
 
-from tisat.alarms.calibration import NominalEvidence
+from tisat.alarms.calibration import NormalEvidence
 from tisat.alarms.rules import Scored, make_rule
 from tisat.datasets.injected_faults import KINDS
 from tisat.datasets.synthetic import DAY, make_plant
@@ -223,8 +223,8 @@ def said(network: nn.Module, features: np.ndarray) -> np.ndarray:
 def view_of(network: nn.Module, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scores of training rows and of the test, 0 at the level and -1 at the median; NaN in the warm-up of prism."""
     units = Units(train)
-    nominal, rows = said(network, units.features(train)), said(network, units.features(test))
-    known = nominal[100:]
+    normal, rows = said(network, units.features(train)), said(network, units.features(test))
+    known = normal[100:]
     median, level = np.median(known), max(float(np.quantile(known, 0.99)), float(known.mean()))
     unit = level - median if level > median else 1.0
     scores = (rows - level) / unit
@@ -240,8 +240,8 @@ def prism_of(out: Path, seed: int) -> dict[str, np.ndarray]:
         detector = make("prism").fit(plant.train)
         np.savez(
             file,
-            nominal=detector.views(detector.nominal_),
-            breaks=detector.nominal_breaks_,
+            normal=detector.views(detector.normal_),
+            breaks=detector.normal_breaks_,
             test=detector.views(detector.points(plant.test)),
         )
     return dict(np.load(file))
@@ -271,10 +271,8 @@ def run(out: Path, sets: list[str], networks: list[str], seeds: list[int]) -> No
                 else:
                     for plant_seed in FAULTY:
                         plant = make_plant(random_state=plant_seed)
-                        nominal, scores = view_of(
-                            network, np.asarray(plant.train.values), np.asarray(plant.test.values)
-                        )
-                        np.savez(folder / f"{plant_seed}.npz", nominal=nominal, test=scores)
+                        normal, scores = view_of(network, np.asarray(plant.train.values), np.asarray(plant.test.values))
+                        np.savez(folder / f"{plant_seed}.npz", normal=normal, test=scores)
                 (folder / "done").touch()
                 print(
                     f"{folder.name}: training {middle - start:.0f} s, scoring {time.process_time() - middle:.0f} s",
@@ -309,15 +307,15 @@ def found_in_plants(out: Path, learned: Path | None, *, with_prism: bool) -> tup
     hits, false, rows = dict.fromkeys(NAMES, 0), 0, 0
     for seed in FAULTY:
         plant, mine = make_plant(random_state=seed), prism_of(out, seed)
-        nominal, test = ([mine["nominal"]], [mine["test"]]) if with_prism else ([], [])
+        normal, test = ([mine["normal"]], [mine["test"]]) if with_prism else ([], [])
         if learned is not None:
             with np.load(learned / f"{seed}.npz") as arrays:
-                nominal, test = [*nominal, arrays["nominal"][:, None]], [*test, arrays["test"][:, None]]
-        if len(nominal) == 1 and not with_prism:  # a silent one beside it: measured from its own level
-            nominal, test = [*nominal, -np.ones_like(nominal[0])], [*test, -np.ones_like(test[0])]
-        known, seen = np.hstack(nominal), np.hstack(test)
+                normal, test = [*normal, arrays["normal"][:, None]], [*test, arrays["test"][:, None]]
+        if len(normal) == 1 and not with_prism:  # a silent one beside it: measured from its own level
+            normal, test = [*normal, -np.ones_like(normal[0])], [*test, -np.ones_like(test[0])]
+        known, seen = np.hstack(normal), np.hstack(test)
         rule = make_rule("excess")
-        evidence = NominalEvidence(rule, Scored.of(known, views=known), breaks=mine["breaks"].tolist())
+        evidence = NormalEvidence(rule, Scored.of(known, views=known), breaks=mine["breaks"].tolist())
         threshold = evidence.calibrate(1 / DAY).threshold
         active = rule.accumulate(rule.evidence(Scored.of(seen, views=seen)), threshold=threshold).active
         near = np.zeros(len(active), dtype=bool)

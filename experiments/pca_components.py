@@ -44,7 +44,7 @@ def main() -> None:
             for entity in entities:
                 detector = cls(window=options.window, variance=share).fit(entity.train, holdout=0)
                 kept.append(detector.components_.shape[1])
-                scores.append(detector.decision_function(entity.test) / detector.nominal_level())
+                scores.append(detector.decision_function(entity.test) / detector.normal_level())
             spd = spd_score(truth, scores, delta_max=100)
             print(
                 f"| {label} | {share:g} | {np.median(kept):g} | {spd.pooled:.3f} | {spd.per_series_mean:.3f} |",

@@ -36,7 +36,7 @@ from tisat.metrics.windows import windows_of
 from tisat_bench.rule_counts import NEVER, EntityCounts, counts_of_scores
 
 DELTA_MAX = 100
-GRACE = 120  # instants after a fault in which an alarm is not counted as false
+GRACE = 120  # rows after a fault in which an alarm is not counted as false
 COMPARABLE = {
     "enter": 10**9,
     "lasting": 10**6,
@@ -44,26 +44,26 @@ COMPARABLE = {
 }  # every score enters the past: one threshold for many entities
 SLOW = [v for v, view in enumerate(VIEWS.values()) if view.slow]
 FAST = [v for v in range(len(VIEWS)) if v not in SLOW]
-Fusion = Callable[[np.ndarray], np.ndarray]  # (T, V) sums of evidence to one number an instant
+Fusion = Callable[[np.ndarray], np.ndarray]  # (T, V) sums of evidence to one number a row
 
 
 @cache
 def loaded(file: Path) -> dict[str, np.ndarray]:
     with np.load(file) as arrays:
-        return {name: arrays[name] for name in ("raw_nominal", "raw", "labels")}
+        return {name: arrays[name] for name in ("raw_normal", "raw", "labels")}
 
 
 @cache
 def sums(file: Path, steady: float | None, options: tuple[tuple[str, float], ...]) -> np.ndarray:
     """Each view's evidence summed ``(T, V)``, slow views compressed by their share ``steady`` of unseen rows (None: as they are)."""
     arrays = loaded(file)
-    nominal, test = arrays["raw_nominal"], arrays["raw"]
+    normal, test = arrays["raw_normal"], arrays["raw"]
     if steady is not None:
         before, fused.STEADY = fused.STEADY, steady
-        kept = fused.exponents(nominal)
+        kept = fused.exponents(normal)
         fused.STEADY = before
-        nominal, test = fused.compressed(nominal, kept), fused.compressed(test, kept)
-    rule = make_rule("excess", **dict(options)).fit(Scored.of(nominal, views=nominal))
+        normal, test = fused.compressed(normal, kept), fused.compressed(test, kept)
+    rule = make_rule("excess", **dict(options)).fit(Scored.of(normal, views=normal))
     evidence = rule.evidence(Scored.of(test, views=test))
     known = np.concatenate([np.zeros((rule.length - 1, len(VIEWS))), np.nan_to_num(evidence)])
     total = np.lib.stride_tricks.sliding_window_view(known, rule.length, axis=0).sum(axis=-1)
@@ -140,7 +140,7 @@ def check(out: Path, sets: list[str]) -> None:
     file = files(out, sets[-1])[0]
     steady, fusion = FUSIONS[DEFAULT]
     with np.load(file) as arrays:
-        rule = make_rule("excess").fit(Scored.of(arrays["nominal"], views=arrays["nominal"]))
+        rule = make_rule("excess").fit(Scored.of(arrays["normal"], views=arrays["normal"]))
         evidence = rule.evidence(Scored.of(arrays["views"], views=arrays["views"]))
     mine = held(fusion(sums(file, steady, ())), rule.hold)
     own = CompressedSum(threshold=NEVER, length=rule.length, hold=rule.hold, unit=rule.unit, views=len(VIEWS)).run(

@@ -1,10 +1,10 @@
-"""Other ways to make one number of what prism's views say: p-values, and the distance of the vector of views to nominal ones.
+"""Other ways to make one number of what prism's views say: p-values, and the distance of the vector of views to normal ones.
 
     TISAT_DATA=... python experiments/kept.py --out kept --detectors prism
     python experiments/prism_vectors.py --kept kept [--sets ASD,msl]
 
-A vector is ``log(1 + S / 0.2)`` of each view's summed evidence S; nominal vectors are those of rows the model has not seen. p-values
-are shares of nominal values above, and beyond the largest of them an exponential tail of scale 1.3. Pooled / mean SPD (delta_max
+A vector is ``log(1 + S / 0.2)`` of each view's summed evidence S; normal vectors are those of rows the model has not seen. p-values
+are shares of normal values above, and beyond the largest of them an exponential tail of scale 1.3. Pooled / mean SPD (delta_max
 100); in brackets the difference of the mean to the default with its 95 % interval, entities resampled.
 """
 
@@ -27,14 +27,14 @@ TAIL, MOST, RIDGE = 1.3, 2000, 0.05
 
 
 def vectors(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Nominal vectors ``(N, V)`` and those of the test ``(T, V)``."""
+    """Normal vectors ``(N, V)`` and those of the test ``(T, V)``."""
     arrays = loaded(file)
     assert FUSIONS[DEFAULT][0] == fusion.STEADY
-    exponents = fusion.exponents(arrays["raw_nominal"])
-    nominal, test = (fusion.compressed(arrays[name], exponents) for name in ("raw_nominal", "raw"))
-    rule = make_rule("excess").fit(Scored.of(nominal, views=nominal))
+    exponents = fusion.exponents(arrays["raw_normal"])
+    normal, test = (fusion.compressed(arrays[name], exponents) for name in ("raw_normal", "raw"))
+    rule = make_rule("excess").fit(Scored.of(normal, views=normal))
     found = []
-    for scores in (nominal, test):
+    for scores in (normal, test):
         evidence = np.asarray(rule.evidence(Scored.of(scores, views=scores)))
         known = np.concatenate([np.zeros((rule.length - 1, evidence.shape[1])), np.nan_to_num(evidence)])
         summed = np.lib.stride_tricks.sliding_window_view(known, rule.length, axis=0).sum(axis=-1)
@@ -42,11 +42,11 @@ def vectors(file: Path) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
-def surprise(nominal: np.ndarray, test: np.ndarray) -> np.ndarray:
+def surprise(normal: np.ndarray, test: np.ndarray) -> np.ndarray:
     """-log p of each view ``(T, V)``; 0 where a view says nothing."""
     out = np.empty_like(test)
     for v in range(test.shape[1]):
-        known = np.sort(nominal[~np.isnan(nominal[:, v]), v])
+        known = np.sort(normal[~np.isnan(normal[:, v]), v])
         above = len(known) - np.searchsorted(known, test[:, v], side="left")
         inside = -np.log((above + 1) / (len(known) + 1))
         beyond = np.log(len(known) + 1) + (test[:, v] - known[-1]) / TAIL
@@ -54,8 +54,8 @@ def surprise(nominal: np.ndarray, test: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(test), np.nan, out)
 
 
-def nearest(nominal: np.ndarray, test: np.ndarray) -> np.ndarray:
-    known = nominal[~np.isnan(nominal).any(axis=1)]
+def nearest(normal: np.ndarray, test: np.ndarray) -> np.ndarray:
+    known = normal[~np.isnan(normal).any(axis=1)]
     known = known[np.sort(np.random.default_rng(0).choice(len(known), min(MOST, len(known)), replace=False))]
     rows, out = np.nan_to_num(test), np.empty(len(test))
     for first in range(0, len(rows), 4000):
@@ -65,22 +65,22 @@ def nearest(nominal: np.ndarray, test: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(test).all(axis=1), np.nan, out)
 
 
-def mahalanobis(nominal: np.ndarray, test: np.ndarray) -> np.ndarray:
-    known = nominal[~np.isnan(nominal).any(axis=1)]
+def mahalanobis(normal: np.ndarray, test: np.ndarray) -> np.ndarray:
+    known = normal[~np.isnan(normal).any(axis=1)]
     covariance = np.cov(known.T) + RIDGE * np.eye(known.shape[1])
     white = (np.nan_to_num(test) - known.mean(axis=0)) @ np.linalg.cholesky(np.linalg.inv(covariance))
     return np.where(np.isnan(test).all(axis=1), np.nan, np.sqrt((white**2).sum(axis=1)))
 
 
 WAYS = {
-    "sum (default)": lambda nominal, test: test.sum(axis=1),
-    "sum of -log p (Fisher)": lambda nominal, test: surprise(nominal, test).sum(axis=1),
-    "largest -log p": lambda nominal, test: surprise(nominal, test).max(axis=1),
-    "both sums": lambda nominal, test: test.sum(axis=1) + surprise(nominal, test).sum(axis=1),
-    "distance to the nearest nominal vector": nearest,
+    "sum (default)": lambda normal, test: test.sum(axis=1),
+    "sum of -log p (Fisher)": lambda normal, test: surprise(normal, test).sum(axis=1),
+    "largest -log p": lambda normal, test: surprise(normal, test).max(axis=1),
+    "both sums": lambda normal, test: test.sum(axis=1) + surprise(normal, test).sum(axis=1),
+    "distance to the nearest normal vector": nearest,
     "Mahalanobis distance of the vector": mahalanobis,
-    "largest view": lambda nominal, test: test.max(axis=1),
-    "length of the vector": lambda nominal, test: np.sqrt((test**2).sum(axis=1)),
+    "largest view": lambda normal, test: test.max(axis=1),
+    "length of the vector": lambda normal, test: np.sqrt((test**2).sum(axis=1)),
 }
 
 

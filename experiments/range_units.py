@@ -23,7 +23,7 @@ from tisat.detectors import make
 from tisat.errors import SeriesError
 from tisat.metrics import spd_score
 
-SPREADS = ("tisat.detectors._forecast.residual_spread", "tisat.detectors._windows.nominal_spread")
+SPREADS = ("tisat.detectors._forecast.residual_spread", "tisat.detectors._windows.normal_spread")
 
 
 def ranges(rows: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -34,7 +34,7 @@ def ranges(rows: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
 def statistic(name: str, train: np.ndarray, test: np.ndarray) -> np.ndarray:
     made: Any = make(name).fit(train)
     points, rule = made.points(test), make_rule("excess")
-    rule.fit(Scored(made.nominal_, made.aggregate(made.nominal_), made.views(made.nominal_)))
+    rule.fit(Scored(made.normal_, made.aggregate(made.normal_), made.views(made.normal_)))
     evidence = rule.evidence(Scored(points, made.aggregate(points), made.views(points)))
     return np.asarray(rule.accumulate(evidence, threshold=1e300).statistic)
 

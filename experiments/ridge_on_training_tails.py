@@ -2,7 +2,7 @@
 
     TISAT_DATA=... python experiments/ridge_on_training_tails.py
 
-Fit on the first 60 % of each training split, look at the rest of it: the share of held-out nominal rows above the fitted
+Fit on the first 60 % of each training split, look at the rest of it: the share of held-out normal rows above the fitted
 q99 (1 % would be kept exactly), and the mean of the logarithm of their score. No test row and no label is read. Prints one
 row a data set and penalty; the table is in ``docs/detectors/linear.md``.
 """
@@ -29,7 +29,7 @@ def main() -> None:
                 detector = make("linear-mean", ridge=ridge).fit(train[:cut], holdout=0)
                 scores = detector.decision_function(train[cut:])
                 scores = scores[~np.isnan(scores)]
-                above.append(np.mean(scores > detector.nominal_level()))
+                above.append(np.mean(scores > detector.normal_level()))
                 log_score.append(np.mean(np.log(scores + 1e-6)))
             print(
                 f"{which:5} ridge {ridge:<7g} share above q99 {np.mean(above):.4f}  mean log score {np.mean(log_score):+.3f}",

@@ -3,7 +3,7 @@
     TISAT_DATA=... python experiments/shared_models.py [--detectors linear-last,mahalanobis] [--sets ASD,smd]
 
 SPD under the excess rule (delta_max 100), pooled and mean over entities; the threshold and the reference are always an entity's own. "A model each"
-is what ``tisat fit --each`` makes, whose nominal points are cross-fitted; with "training rows" they are the model's own rows, as a shared model's nearly are.
+is what ``tisat fit --each`` makes, whose normal points are cross-fitted; with "training rows" they are the model's own rows, as a shared model's nearly are.
 Differences to a model each have paired 95 % bootstrap intervals over entities. Groups are those of ``tisat fit --each --group-by auto``.
 Machines are learned from as ``--group-by`` does: at most 20 of a group, spread over it. NAB's series have nothing in common and are left out.
 """
@@ -32,9 +32,9 @@ def spread(many: list[str]) -> list[str]:
 
 
 def statistic(detector, test):
-    """The excess statistic of a test series; the rule is fitted on the detector's nominal points."""
-    nominal, points = detector.nominal_, detector.points(test)
-    rule = make_rule("excess").fit(nominal, scores=detector.aggregate(nominal), views=detector.views(nominal))
+    """The excess statistic of a test series; the rule is fitted on the detector's normal points."""
+    normal, points = detector.normal_, detector.points(test)
+    rule = make_rule("excess").fit(normal, scores=detector.aggregate(normal), views=detector.views(normal))
     evidence = rule.evidence(points, scores=detector.aggregate(points), views=detector.views(points))
     return rule.accumulate(evidence, threshold=1.0).statistic
 

@@ -75,14 +75,14 @@ def run(group: str, name: str, system: str, seed: int) -> dict[str, float]:
     points, values = detector.points(test), np.asarray(test.values)
     scale = np.ptp(np.asarray(train.values), axis=0)
     moved = scale > 0
-    nominal = ~test.labels[WARM_UP:]
+    normal = ~test.labels[WARM_UP:]
     if isinstance(detector, TiSAT):
         residuals = detector._window_residuals(values, every=1)[:, 0]  # one row ahead
     else:
         residuals = (points * detector.spread_)[WARM_UP:]
-    errors = (residuals / np.where(moved, scale, 1.0))[:, moved][nominal]
+    errors = (residuals / np.where(moved, scale, 1.0))[:, moved][normal]
     score = float(spd_score(test.labels, detector.aggregate(points), delta_max=DELTA_MAX))
-    rule = make_rule("excess").fit(detector.nominal_, scores=detector.aggregate(detector.nominal_))
+    rule = make_rule("excess").fit(detector.normal_, scores=detector.aggregate(detector.normal_))
     evidence = rule.evidence(points, scores=detector.aggregate(points))
     excess = float(spd_score(test.labels, rule.accumulate(evidence, threshold=NEVER).statistic, delta_max=DELTA_MAX))
     return {

@@ -2,7 +2,7 @@
 
     TISAT_DATA=... python experiments/window_on_training_tails.py [--only pca,lof]
 
-Fit on the first 60 % of a training split and look at the rest of it, twice: as it is (the share of nominal rows above the
+Fit on the first 60 % of a training split and look at the rest of it, twice: as it is (the share of normal rows above the
 fitted q99; 1 % would be kept exactly), and with made-up faults of every kind of the generator, one after another, each in
 one moving channel and as large as that channel's standard deviation (SPD at delta_max 100, mean over entities). Three SMD
 machines with seven faults each, and the ten longest telemetry channels of SMAP that move, with three short faults each. No
@@ -65,8 +65,8 @@ def main() -> None:
                 for seed, train in enumerate(trains):
                     cut = int(0.6 * len(train))
                     detector = make(name, window=window).fit(train[:cut], holdout=0)
-                    nominal = detector.decision_function(train[cut:])
-                    above.append(np.mean(nominal[~np.isnan(nominal)] > detector.nominal_level()))
+                    normal = detector.decision_function(train[cut:])
+                    above.append(np.mean(normal[~np.isnan(normal)] > detector.normal_level()))
                     faulty, labels = with_faults(train[cut:], train[:cut].std(axis=0), kinds, seed)
                     found.append(spd_score(labels, detector.decision_function(faulty), delta_max=100))
                 cells += [f"{100 * np.mean(above):.1f} %", f"{np.mean(found):.2f}"]

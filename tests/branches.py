@@ -48,7 +48,7 @@ def row(name: str, counts: collections.Counter[str]) -> str:
 
 
 def main() -> int:
-    """Print the table, or what is missing in some rooms."""
+    """Print the table, or what is missing in some packages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--missing", nargs="+", default=(), metavar="ROOM")
     wanted = parser.parse_args().missing

@@ -42,10 +42,10 @@ def test_the_guide_has_a_file_for_everything_one_can_add():
     ]
 
 
-# The detector goes through every law in packages/tisat/tests/contract/test_detectors.py, the rule through every door in test_toy_rule.py.
+# The detector goes through every contract test in packages/tisat/tests/contract/test_detectors.py, the rule through every door in test_toy_rule.py.
 
 
-def test_the_neural_detector_passes_every_law(monkeypatch):
+def test_the_neural_detector_passes_every_contract(monkeypatch):
     pytest.importorskip("torch")
     module("packages/tisat/src/tisat/detectors/networks/squeeze.py", "tisat.detectors.networks.squeeze", monkeypatch)
     made = module("packages/tisat/src/tisat/detectors/squeeze.py", "tisat.detectors.squeeze", monkeypatch)

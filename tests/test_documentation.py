@@ -222,7 +222,7 @@ def test_the_example_of_a_detector_runs(name):
     session = {}
     exec(compile(example.code, f"{name}.md", "exec"), session)
     assert len(session["scores"]) == len(session["plant"].test)
-    assert session["detector"].nominal_level() > 0
+    assert session["detector"].normal_level() > 0
 
 
 def test_every_link_between_pages_leads_somewhere():

@@ -1,4 +1,4 @@
-"""The rules of the house that a tool can hold: layers, no pickle, a page and a notice for every detector, links that lead somewhere."""
+"""The rules of the codebase that a tool can hold: layers, no pickle, a page and a notice for every detector, links that lead somewhere."""
 
 import re
 import shutil

@@ -3,8 +3,8 @@
     python docs/pictures/alarm_rules.py --data DIR        writes docs/pictures/alarm-rules.png and prints the counts
 
 The detector is linear-mean on the telemetry value (SMAP) or all channels (SMD 2-3), fitted on train; thresholds by ``auto`` for one
-false alarm in 1000 instants. Counted as everywhere (tisat.metrics.count_alarms, delta_max 100): a lasting alarm is raised again
-every 100 instants.
+false alarm in 1000 rows. Counted as everywhere (tisat.metrics.count_alarms, delta_max 100): a lasting alarm is raised again
+every 100 rows.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from tisat_bench.datasets import load
 CASES = (("smd", "machine-2-3"), ("smap", "A-5"), ("smap", "F-3"), ("smap", "A-8"))
 RULES = (("threshold", {}), ("paper", {"end": "recovery"}), ("excess", {}))
 LOW, HIGH = 1e-3, 1e4  # what is drawn of evidence / threshold
-BUDGET, DELTA_MAX = "1/1000 instants", 100
+BUDGET, DELTA_MAX = "1/1000 rows", 100
 
 
 def main():

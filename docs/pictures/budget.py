@@ -1,4 +1,4 @@
-"""Three pictures of docs/4-alarms.md: what a budget means, what data can vouch for, what a label does.
+"""Three pictures of docs/4-alarms.md: what a budget means, what data can support, what a label does.
 
 python docs/pictures/budget.py
 """
@@ -51,30 +51,30 @@ def main() -> None:
         axis.plot(days[raised], np.full(len(raised), h), "o", color=colour, markersize=4)
         axis.text(7.02, h, f"{budget}: {len(raised)} alarms", color=colour, va="center", fontsize=9)
     axis.set_xlim(0, 7)
-    axis.set_xlabel("days of nominal data")
+    axis.set_xlabel("days of normal data")
     axis.set_ylabel("statistic")
     figure.savefig(HERE / "budget-means.png", dpi=130)
 
     figure, axis = axes(3.6)
-    nominal = known.nominal
+    normal = known.normal
     periods = np.geomspace(100, 525_600, 120)
-    h = np.array([nominal.threshold(period) for period in periods])
-    axis.axvspan(nominal.vouched, periods[-1], color=GREY, linewidth=0)
-    inside = periods <= nominal.vouched
+    h = np.array([normal.threshold(period) for period in periods])
+    axis.axvspan(normal.supported, periods[-1], color=GREY, linewidth=0)
+    inside = periods <= normal.supported
     axis.plot(periods[inside], h[inside], color=BLUE, linewidth=2.2)
     axis.plot(periods[~inside], h[~inside], color=BLUE, linewidth=2.2, linestyle="--")
-    levels = nominal.pooled
-    axis.plot(nominal.length / (np.arange(len(levels)) + 1.0), levels, ".", color=INK, markersize=5)
-    axis.text(nominal.vouched * 1.1, 0.25, "extrapolated: nobody has seen such an alarm", fontsize=9, color=SOFT)
-    axis.text(110, 0.25, "vouched for: counted", fontsize=9, color=SOFT)
+    levels = normal.pooled
+    axis.plot(normal.length / (np.arange(len(levels)) + 1.0), levels, ".", color=INK, markersize=5)
+    axis.text(normal.supported * 1.1, 0.25, "extrapolated: nobody has seen such an alarm", fontsize=9, color=SOFT)
+    axis.text(110, 0.25, "supported: counted", fontsize=9, color=SOFT)
     for budget in ("1/8h", "1/day", "1/week", "1/month", "1/year"):
         one = known.recalibrated(budget)
         axis.annotate(budget, (one.target, one.threshold), (0, 7), textcoords="offset points", ha="center", fontsize=9)
     axis.set_xscale("log")
     axis.set_ylim(0, h[-1] * 1.15)
-    axis.set_xlabel("instants (minutes) between two false alarms")
+    axis.set_xlabel("rows (minutes) between two false alarms")
     axis.set_ylabel("threshold")
-    figure.savefig(HERE / "budget-vouched.png", dpi=130)
+    figure.savefig(HERE / "budget-supported.png", dpi=130)
 
     figure, axis = axes()
     rng = np.random.default_rng(0)

@@ -3,7 +3,7 @@
     python docs/pictures/detectors.py             every detector: docs/detectors/pictures/NAME.png and the line below the cost's mark
     python docs/pictures/detectors.py pca lof     some of them
 
-The example is run as it stands; it leaves ``plant``, ``detector`` and ``scores``. Scores are drawn in units of their 99 % quantile on nominal
+The example is run as it stands; it leaves ``plant``, ``detector`` and ``scores``. Scores are drawn in units of their 99 % quantile on normal
 rows, so that pictures of different detectors can be laid side by side.
 """
 
@@ -59,7 +59,7 @@ def draw(name, session, folder):
     spread = plant.train.values.max(axis=0) - plant.train.values.min(axis=0)
     for c in range(test.n_channels):
         top.plot((test.values[:, c] - plant.train.values[:, c].min()) / spread[c] + 1.15 * c, color=INK, linewidth=0.5)
-    level = detector.nominal_level()
+    level = detector.normal_level()
     known = np.clip(scores / (level if level > 0 else 1.0), LOW, HIGH)
     bottom.plot(known, color=EXPECTED, linewidth=0.8)
     bottom.axhline(1.0, color=ALARM, linestyle="--", linewidth=1.0)

@@ -1,4 +1,4 @@
-"""The pictures of docs/which-score.md and docs/5-evaluation.md, and the table of the four fools.
+"""The pictures of docs/which-score.md and docs/5-evaluation.md, and the table of the four trivial baselines.
 
     python docs/pictures/evaluation.py --data DIR
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from tisat import metrics
 from tisat.events import events_from_labels
-from tisat.metrics.evaluation import fool_scores
+from tisat.metrics.evaluation import baseline_scores
 from tisat.metrics.windows import all_windows
 from tisat.utils.palette import ALARM, EXPECTED, FAULT, FLOOR, FOUND
 from tisat_bench import datasets
@@ -37,7 +37,7 @@ def _save(figure: Any, name: str) -> None:
 
 
 def inflation(labels: np.ndarray, start: int, stop: int) -> None:
-    """Figure 1 of the paper on real labels: a coin, plainly counted and point-adjusted."""
+    """Figure 1 of the paper on real labels: a random baseline, plainly counted and point-adjusted."""
     y = labels[start:stop]
     alarms = np.random.default_rng(4).random(len(y)) < P
     adjusted = alarms.copy()
@@ -52,9 +52,9 @@ def inflation(labels: np.ndarray, start: int, stop: int) -> None:
         ax.spines["left"].set_visible(False)
     axes[0].vlines(np.flatnonzero(alarms), 0, 0.8, color="black", linewidth=0.8)
     axes[0].set_title(
-        f"the coin: an alarm at each instant with probability {P}; labelled events in grey-blue", loc="left"
+        f"the random baseline: an alarm at each row with probability {P}; labelled events in grey-blue", loc="left"
     )
-    for ax, marked, name in ((axes[1], alarms, "instant by instant"), (axes[2], adjusted, "point-adjusted")):
+    for ax, marked, name in ((axes[1], alarms, "row by row"), (axes[2], adjusted, "point-adjusted")):
         tp, fp = int((marked & y).sum()), int((marked & ~y).sum())
         precision, recall = tp / max(tp + fp, 1), tp / int(y.sum())
         f1 = 2 * precision * recall / (precision + recall)
@@ -64,7 +64,7 @@ def inflation(labels: np.ndarray, start: int, stop: int) -> None:
             f"{name}: {tp:,} true positives (green), {fp} false (red): precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}",
             loc="left",
         )
-    axes[2].set_xlabel("instant of the SWaT attack log")
+    axes[2].set_xlabel("row of the SWaT attack log")
     _save(figure, "point-adjustment.png")
 
 
@@ -102,30 +102,30 @@ def timeline() -> None:
         )
 
     note(7, "raised outside\nevery window:\none false alarm", (5.5, 0.28), 0.72)
-    note(31, "first active instant of\nthe window: detected once,\ndelay 5 (lasting costs nothing)", (25.5, 0.28), 0.72)
+    note(31, "first active row of\nthe window: detected once,\ndelay 5 (lasting costs nothing)", (25.5, 0.28), 0.72)
     note(59, "no alarm: missed,\ndelay = delta_max\n(window cut by next onset)", (60, 0.62), 0.72)
     note(87, "raised in the event,\nafter its window: counts\nneither way; missed", (92, 0.28), 0.72)
     note(110, "lasts longer than\ndelta_max: raised\nagain, charged again", (116.5, 0.28), 0.72)
     for height, text in ((0.40, "labels"), (0.57, "windows"), (0.18, "alarm")):
         ax.text(-1, height, text, ha="right", va="center")
-    ax.set(xlim=(0, 120), ylim=(0, 1.05), xlabel=f"instant (delta_max = {delta})")
+    ax.set(xlim=(0, 120), ylim=(0, 1.05), xlabel=f"row (delta_max = {delta})")
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     ax.set_title(str(counts), fontsize=8, loc="left", color="0.35")
     _save(figure, "what-spd-counts.png")
 
 
-def fools(labels: list[np.ndarray], n_simulations: int) -> None:
-    """Every metric on the four fools, on the same real labels."""
+def baselines(labels: list[np.ndarray], n_simulations: int) -> None:
+    """Every metric on the four trivial baselines, on the same real labels."""
     windows = all_windows(labels, DELTA_MAX, whose="picture")
-    draws = fool_scores(windows, n_simulations=n_simulations, rng=np.random.default_rng(0))
-    rate = {"random": P, "random, held": P}
+    draws = baseline_scores(windows, n_simulations=n_simulations, rng=np.random.default_rng(0))
+    rate = {"random": P, "random, rolling maximum": P}
 
     def at_threshold(metric: Callable[..., Any]) -> Callable[[str, list[np.ndarray]], float]:
-        def run(fool: str, s: list[np.ndarray]) -> float:
+        def run(baseline: str, s: list[np.ndarray]) -> float:
             level = (
-                float(np.quantile(np.concatenate(s), 1 - rate[fool]))
-                if fool in rate
+                float(np.quantile(np.concatenate(s), 1 - rate[baseline]))
+                if baseline in rate
                 else float(np.concatenate(s).max())
             )
             return float(metric(labels, s, threshold=level).f1)
@@ -143,38 +143,38 @@ def fools(labels: list[np.ndarray], n_simulations: int) -> None:
         "adjusted F1 (oracle)": lambda _, s: metrics.best_adjusted_f1(labels, s).f1,
     }
     found = {
-        name: {fool: float(np.mean([metric(fool, s) for s in draws[fool]])) for fool in draws}
+        name: {baseline: float(np.mean([metric(baseline, s) for s in draws[baseline]])) for baseline in draws}
         for name, metric in table.items()
     }
     print(f"| score | {' | '.join(draws)} |\n|---|{'---|' * len(draws)}")
     for name, values in found.items():
-        best = max(values, key=lambda fool: values[fool])
+        best = max(values, key=lambda baseline: values[baseline])
         print(
             f"| {name} | "
-            + " | ".join(f"**{v:.3f}**" if fool == best else f"{v:.3f}" for fool, v in values.items())
+            + " | ".join(f"**{v:.3f}**" if baseline == best else f"{v:.3f}" for baseline, v in values.items())
             + " |"
         )
     figure, ax = plt.subplots(figsize=(7.6, 3.4))
     height = np.arange(len(found))[::-1]
-    for (fool, marker), colour in zip(
-        {"random": "o", "random, held": "D", "always on": "s", "on/off": "^"}.items(),
+    for (baseline, marker), colour in zip(
+        {"random": "o", "random, rolling maximum": "D", "always on": "s", "on/off": "^"}.items(),
         (BLUE, GREEN, GREY, RED),
         strict=True,
     ):
         ax.scatter(
-            [values[fool] for values in found.values()],
+            [values[baseline] for values in found.values()],
             height,
             marker=marker,
             s=48,
-            label=fool,
+            label=baseline,
             color=colour,
             alpha=0.85,
         )
     ax.hlines(height, 0, 1, color="0.9", zorder=0)
     ax.set_yticks(height, list(found))
-    ax.set(xlim=(-0.02, 1.02), xlabel="what the fool scores")
+    ax.set(xlim=(-0.02, 1.02), xlabel="what the trivial baseline scores")
     ax.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
-    _save(figure, "four-fools.png")
+    _save(figure, "four-baselines.png")
 
 
 if __name__ == "__main__":
@@ -184,4 +184,4 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     inflation(next(iter(datasets.labels("swat", arguments.data).values())), 0, 12_000)
     timeline()
-    fools(list(datasets.labels("smd", arguments.data).values()), arguments.simulations)
+    baselines(list(datasets.labels("smd", arguments.data).values()), arguments.simulations)

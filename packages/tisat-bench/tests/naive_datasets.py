@@ -1,4 +1,4 @@
-"""Slow twins of the data-set readers: the published layouts read cell by cell with plain Python."""
+"""Reference implementations of the data-set readers: the published layouts read cell by cell with plain Python."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Slow twins of the metrics, written from the definitions: loops allowed, tricks forbidden.
+"""Reference implementations of the metrics, written from the definitions: loops allowed, tricks forbidden.
 
-Every function visits every distinct score as a threshold and every instant one by one. Nothing here imports tisat.
+Every function visits every distinct score as a threshold and every row one by one. Nothing here imports tisat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def events(labels: Labels) -> list[tuple[int, int]]:
 
 
 def windows(labels: Labels, delta_max: float, times: Times = None) -> list[list[int]]:
-    """For each event the instants of its window: delays 0..delta_max, up to the next onset or the end."""
+    """For each event the rows of its window: delays 0..delta_max, up to the next onset or the end."""
     found = events(labels)
     result = []
     for i, (onset, _) in enumerate(found):
@@ -43,7 +43,7 @@ def active(scores: Scores, threshold: float) -> list[bool]:
 
 
 def raises(on: Labels, delta_max: float, times: Times = None) -> list[int]:
-    """The first instant of every run, and again whenever delta_max has passed since the last raise of the run."""
+    """The first row of every run, and again whenever delta_max has passed since the last raise of the run."""
     raised, last = [], None
     for t, is_on in enumerate(on):
         if not is_on:
@@ -128,7 +128,7 @@ def spd(
 
 
 def instance_counts(labels: Labels, on: Labels) -> Any:
-    """TP, FP, FN on instants."""
+    """TP, FP, FN on rows."""
     tp = sum(1 for y, a in zip(labels, on, strict=True) if y and a)
     fp = sum(1 for y, a in zip(labels, on, strict=True) if not y and a)
     return tp, fp, sum(labels) - tp
@@ -293,7 +293,7 @@ def vus_roc(labels: Labels, scores: Scores, max_buffer: int) -> float:
 
 
 def pate(labels: Labels, scores: Scores, max_buffer: int) -> float:
-    """PATE, threshold by threshold and instant by instant, as the paper words it."""
+    """PATE, threshold by threshold and row by row, as the paper words it."""
     found = events(labels)
     areas = []
     for early in sorted({0, max_buffer}):
@@ -302,7 +302,7 @@ def pate(labels: Labels, scores: Scores, max_buffer: int) -> float:
             for h in sorted({s for s in scores if not math.isnan(s)}, reverse=True):
                 on = active(scores, h)
                 true = false = missed = 0.0
-                place = {}  # instant -> how true an alarm is there
+                place = {}  # row -> how true an alarm is there
                 free = 0
                 for i, (start, stop) in enumerate(found):
                     after = found[i + 1][0] if i + 1 < len(found) else len(labels)
@@ -345,7 +345,7 @@ def pate(labels: Labels, scores: Scores, max_buffer: int) -> float:
 
 
 def nab(labels: Labels, scores: Scores, threshold: float, false: float = 0.11, missed: float = 1.0) -> float:
-    """The NAB score at a threshold: windows one by one, then every instant outside them."""
+    """The NAB score at a threshold: windows one by one, then every row outside them."""
 
     def worth(x: float) -> float:
         return -1.0 if x > 3 else 2 / (1 + math.exp(5 * x)) - 1

@@ -1,4 +1,4 @@
-"""Slow twins of the network's parts, written from the definitions: loops over positions, plain floats, no tricks."""
+"""Reference implementations of the network's parts, written from the definitions: loops over positions, plain floats, no tricks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow twins of what makes the deep detectors themselves: loops from the definitions, in numpy."""
+"""Reference implementations of what makes the deep detectors themselves: loops from the definitions, in numpy."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def _cosine(a: Any, b: Any) -> Any:
 
 
 def hierarchical_distance(features: Any, centres: Any, transforms: Any, joins: Any, temperature: float) -> Any:
-    """THOC's score of one instant from its features of every scale: assignment, update, join, cluster by cluster.
+    """THOC's score of one row from its features of every scale: assignment, update, join, cluster by cluster.
 
     ``transforms`` and ``joins`` are (weight, bias) pairs, one a scale and one between two scales.
     """

@@ -1,4 +1,4 @@
-"""Slow twins of the classical detectors: loops over instants and channels, straight from the definitions."""
+"""Reference implementations of the classical detectors: loops over rows and channels, straight from the definitions."""
 
 import math
 from typing import Any, TypeAlias
@@ -124,7 +124,7 @@ def ecod_scores(train: Array, values: Array) -> Any:
 
 
 def spectral_contrast(window: Any) -> Any:
-    """One channel's contrast at the newest instant, with the transform written out."""
+    """One channel's contrast at the newest row, with the transform written out."""
     size = len(window)
     x = window - window.mean()
     x = x / np.abs(x).max()

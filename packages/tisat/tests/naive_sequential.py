@@ -1,4 +1,4 @@
-"""Slow twins of the alarm layer, from the definitions: loops allowed, numpy tricks forbidden."""
+"""Reference implementations of the alarm layer, from the definitions: loops allowed, numpy tricks forbidden."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def kth_distance(query: Sequence[float], points: Sequence[Sequence[float]], k: i
 
 
 def cusum(evidence: Sequence[float], threshold: float, end: str, cooldown: int) -> list[tuple[float | None, bool, int]]:
-    """(statistic, active, onset) instant by instant; None for an unknown statistic."""
+    """(statistic, active, onset) row by row; None for an unknown statistic."""
     out: list[tuple[float | None, bool, int]] = []
     s, quiet, on, left = 0.0, 0, False, 0
     for t, e in enumerate(evidence):

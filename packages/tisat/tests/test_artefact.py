@@ -83,7 +83,7 @@ def test_a_newer_format_is_refused(model, monkeypatch, tmp_path):
     monkeypatch.setattr(artefact, "FORMAT_VERSION", 99)
     artefact.write_artefact(tmp_path / "x", {"kind": "detector"}, {})
     monkeypatch.undo()
-    with pytest.raises(ArtefactError, match=r"version <= 1\. Got 99 instead: update tisat"):
+    with pytest.raises(ArtefactError, match=r"version <= 2\. Got 99 instead: update tisat"):
         load(tmp_path / "x")
 
 

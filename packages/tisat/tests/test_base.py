@@ -77,15 +77,15 @@ def test_a_jump_in_time_restarts_the_warm_up():
     assert np.isfinite(detector.decision_function(Series(ROWS[:100], timestamps=seconds))[50])
 
 
-def test_the_tail_is_held_out_and_kept_as_nominal():
+def test_the_tail_is_held_out_and_kept_as_normal():
     detector = Distance().fit(ROWS)
     np.testing.assert_allclose(detector.mean_, ROWS[:160].mean(axis=0))
-    assert detector.nominal_source_ == "held-out tail"
-    np.testing.assert_array_equal(detector.nominal_, detector.points(ROWS[160:]))
+    assert detector.normal_source_ == "held-out tail"
+    np.testing.assert_array_equal(detector.normal_, detector.points(ROWS[160:]))
     whole = Distance().fit(ROWS, holdout=0.0)
     np.testing.assert_allclose(whole.mean_, ROWS.mean(axis=0))
-    assert whole.nominal_source_ == "training rows"
-    assert len(whole.nominal_) == 200
+    assert whole.normal_source_ == "training rows"
+    assert len(whole.normal_) == 200
 
 
 def test_several_series_are_fitted_together():
@@ -112,6 +112,6 @@ def test_scikit_learn_knows_what_is_fitted():
     assert Distance().fit(ROWS).trained_on_["rows"] == 200
 
 
-def test_the_nominal_level_is_a_quantile_of_the_nominal_scores():
+def test_the_normal_level_is_a_quantile_of_the_normal_scores():
     detector = Distance().fit(ROWS, holdout=0.0)
-    assert detector.nominal_level(quantile=0.5) == np.median(detector.decision_function(ROWS))
+    assert detector.normal_level(quantile=0.5) == np.median(detector.decision_function(ROWS))

@@ -1,4 +1,4 @@
-"""The rooms at the top at their edges: files that are not whole, parameters that are not there, series nobody named."""
+"""The packages at the top at their edges: files that are not whole, parameters that are not there, series nobody named."""
 
 import importlib
 import json
@@ -18,7 +18,7 @@ from tisat.detectors.pipeline import Pipeline
 from tisat.detectors.suggestions import _rhythm, suggest
 from tisat.errors import ArtefactError, DataFileError, InputError, MissingExtraError, NotFittedError, ParameterError
 from tisat.persistence import model_file as artefact
-from tisat.testing.contracts import LAWS, check_detector
+from tisat.testing.contracts import CONTRACTS, check_detector
 from tisat.utils import extras as _extras
 from tisat.utils import locking as _lock
 from tisat.utils.fitted_state import Learned, check_arrays, check_layout, check_sizes, check_values
@@ -51,7 +51,7 @@ def test_a_document_that_is_none_is_refused():
 
     for text in ("[1]", "nonsense", '{"format_version": 99}', '{"format_version": "1"}'):
         metadata = {"format": "tisat", "document": text, "checksum": artefact._checksum(text, {})}
-        with pytest.raises(ArtefactError, match="must have format version <= 1"):
+        with pytest.raises(ArtefactError, match="must have format version <= 2"):
             artefact.unpack_artefact(save({}, metadata=metadata))
 
 
@@ -177,7 +177,7 @@ def test_parameters_of_parts_are_set_through_the_whole():
         one.set_params(outer__level=3)
 
 
-# ------------------------------------------------------------------ detectors by name, and their laws
+# ------------------------------------------------------------------ detectors by name, and their contract tests
 
 
 def test_a_class_that_cannot_be_found_again_is_not_registered():
@@ -192,15 +192,17 @@ def test_a_class_that_cannot_be_found_again_is_not_registered():
         registry.name_of(Inside)
 
 
-def test_a_law_that_is_broken_is_named(monkeypatch):
+def test_a_contract_that_is_broken_is_named(monkeypatch):
     def broken(subject):
         raise AssertionError("it is")
 
     broken.__doc__ = "Nothing is ever wrong."
-    for name in LAWS:
-        monkeypatch.setitem(LAWS, name, lambda _: None)
-    monkeypatch.setitem(LAWS, "nothing_is_wrong", broken)
-    with pytest.raises(AssertionError, match="RandomGuess breaks the law 'nothing_is_wrong': Nothing is ever wrong"):
+    for name in CONTRACTS:
+        monkeypatch.setitem(CONTRACTS, name, lambda _: None)
+    monkeypatch.setitem(CONTRACTS, "nothing_is_wrong", broken)
+    with pytest.raises(
+        AssertionError, match="RandomGuess breaks the contract 'nothing_is_wrong': Nothing is ever wrong"
+    ):
         check_detector(RandomGuess)
 
 

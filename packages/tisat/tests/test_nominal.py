@@ -1,4 +1,4 @@
-"""Nominal points: each row by a model that has not seen it, in time order, with the joins known."""
+"""Normal points: each row by a model that has not seen it, in time order, with the joins known."""
 
 import numpy as np
 import pytest
@@ -47,27 +47,27 @@ def test_the_newest_points_are_kept_and_the_joins_move_along(monkeypatch):
 def test_a_cheap_detector_is_fitted_on_every_row_and_calibrated_on_rows_it_had_not_seen(name):
     cls = registry.resolve(name)
     detector = cls(**cls._test_params()).fit(ROWS)
-    assert detector.nominal_source_ == "cross-fitted"
+    assert detector.normal_source_ == "cross-fitted"
     assert detector.trained_on_["rows_used"] == len(ROWS)
     context = detector._context() or 0
-    assert len(ROWS) - context - 5 <= len(detector.nominal_) <= len(ROWS)
-    assert len(detector.nominal_breaks_) == 5
+    assert len(ROWS) - context - 5 <= len(detector.normal_) <= len(ROWS)
+    assert len(detector.normal_breaks_) == 5
     held = cls(**cls._test_params()).fit(ROWS, holdout=0.2)
-    assert held.nominal_source_ == "held-out tail"
-    assert len(held.nominal_) <= 0.2 * len(ROWS) + 1
+    assert held.normal_source_ == "held-out tail"
+    assert len(held.normal_) <= 0.2 * len(ROWS) + 1
 
 
 def test_a_block_is_scored_by_a_model_that_has_not_seen_it():
     rows = np.random.default_rng(1).normal(size=(500, 1))
-    rows[200:300] *= 50.0  # a block unlike the others: a model that saw it would take it for nominal
+    rows[200:300] *= 50.0  # a block unlike the others: a model that saw it would take it for normal
     detector = make("mahalanobis", window=1).fit(rows)
     seen = detector.points(rows)[200:300].mean()
-    assert detector.nominal_[200:300].mean() > 20 * seen
+    assert detector.normal_[200:300].mean() > 20 * seen
 
 
 def test_too_few_rows_for_five_blocks_fall_back_to_the_tail():
     detector = make("linear-last", window=20).fit(ROWS[:45])
-    assert detector.nominal_source_ in ("held-out tail", "training rows")
+    assert detector.normal_source_ in ("held-out tail", "training rows")
 
 
 def test_of_a_fleet_machines_all_over_it_are_scored_once_by_a_model_that_has_not_seen_them():
@@ -91,5 +91,5 @@ def test_a_fleet_is_calibrated_on_rows_of_many_machines():
     rng = np.random.default_rng(0)
     fleet = [Series(rng.normal(scale=1 + i / 10, size=(9000, 1)), name=f"m{i}") for i in range(12)]
     detector = make("last-value").fit(fleet)
-    assert detector.nominal_source_ == "cross-fitted"
-    assert len(detector.nominal_breaks_) == 12
+    assert detector.normal_source_ == "cross-fitted"
+    assert len(detector.normal_breaks_) == 12

@@ -178,7 +178,7 @@ def test_every_detector_documents_and_checks_its_parameters(name):
 
 
 def test_the_pages_show_the_declared_parameters():
-    """Mend with: python docs/parameters.py"""
+    """Fix with: python docs/parameters.py"""
     path = Path(__file__).parents[3] / "docs" / "parameters.py"
     spec = importlib.util.spec_from_file_location("docs_parameters", path)
     tool = importlib.util.module_from_spec(spec)

@@ -15,7 +15,7 @@ from tisat.watch.watch import Watch
 BUDGETS = ("1/8h", "1/day", "2/week", "1/week", "1/month", "1/year")
 CHEAP = [name for name in registry.DETECTORS if registry.resolve(name).crossfit > 1]
 # What each finds at 1/day and at 1/month. A ramp of a sixteenth of a degree a minute is no surprise to a forecaster that is
-# measured from the last rows; at 1/month, 13 times rarer than a week can vouch for, its threshold is above it.
+# measured from the last rows; at 1/month, 13 times rarer than a week can support, its threshold is above it.
 ALL, NO_RAMP = (1, 1, 1), (1, 0, 1)
 FOUND = {
     "linear-last": {"1/day": ALL, "1/month": NO_RAMP},
@@ -47,10 +47,10 @@ def test_the_faults_are_found(name, valve):
     for budget, expected in FOUND[name].items():
         which, alarms = found(watch, pump, budget)
         assert all(got >= wanted for got, wanted in zip(which, expected, strict=True)), (budget, which)
-        nominal = np.ones(len(alarms.active), dtype=bool)
+        normal = np.ones(len(alarms.active), dtype=bool)
         for fault in pump.faults:
-            nominal[fault.start : fault.stop + 110] = False  # a forecaster's window remembers the fault
-        false = sum(bool(nominal[alarm.raised]) for alarm in alarms)
+            normal[fault.start : fault.stop + 110] = False  # a forecaster's window remembers the fault
+        false = sum(bool(normal[alarm.raised]) for alarm in alarms)
         assert false <= (6 if budget == "1/day" else 1)
 
 

@@ -69,7 +69,7 @@ def test_names_of_scikit_learn():
     detector = LastValue().fit(FRAME)
     assert detector.n_features_in_ == 3
     assert detector.feature_names_in_.tolist() == ["flow", "heat", "power"]
-    assert detector.threshold_ == detector.nominal_level()
+    assert detector.threshold_ == detector.normal_level()
     np.testing.assert_array_equal(detector.score_samples(FRAME), -detector.decision_function(FRAME))
     np.testing.assert_array_equal(LastValue().fit_predict(FRAME), detector.predict(FRAME))
     np.testing.assert_array_equal(
@@ -88,7 +88,7 @@ def test_tensors_are_taken_and_sparse_and_complex_rows_refused():
         def __array__(self, dtype=None, copy=None):
             return np.asarray(ROWS, dtype=dtype)
 
-    np.testing.assert_array_equal(LastValue().fit(Tensor()).nominal_, LastValue().fit(ROWS).nominal_)
+    np.testing.assert_array_equal(LastValue().fit(Tensor()).normal_, LastValue().fit(ROWS).normal_)
     with pytest.raises(SeriesError, match=r"sparse data is not supported. Give it as .toarray\(\)"):
         LastValue().fit(scipy.sparse.csr_array(ROWS))
     with pytest.raises(SeriesError, match="Complex data not supported"):
@@ -105,8 +105,8 @@ def test_a_pipeline_raises_alarms_with_the_clock_of_the_data():
     pipeline = pipe(("scale", StandardScaler())).fit(FRAME)
     alarms = pipeline.alarms(faulty, false_alarms="1/2h", rule="threshold")
     assert "2026-03-01T06:40:00" in [alarm.raised_time for alarm in alarms]
-    blamed = next(alarm for alarm in alarms if alarm.raised == 400)
-    assert next(iter(blamed.channels)) == "heat"
+    contributing = next(alarm for alarm in alarms if alarm.raised == 400)
+    assert next(iter(contributing.channels)) == "heat"
     scaled = StandardScaler().fit(ROWS).transform(ROWS)
     direct = Mahalanobis(window=2).fit(scaled).decision_function(scaled)
     np.testing.assert_allclose(pipeline.decision_function(FRAME), direct)
@@ -127,7 +127,7 @@ def test_a_pipeline_selects_columns_and_takes_several_series_and_options_of_fit(
     chosen = ColumnTransformer([("both", "passthrough", ["flow", "power"])], verbose_feature_names_out=False)
     pipeline = pipe(("choose", chosen)).fit([FRAME[:300], FRAME[300:]], detector__holdout=0.25)
     assert pipeline.detector.channels_ == ("flow", "power")
-    assert pipeline.detector.nominal_source_ == "held-out tail"
+    assert pipeline.detector.normal_source_ == "held-out tail"
     assert len(pipeline.fit_predict(FRAME)) == 600
     assert pipe(("none", "passthrough")).fit(ROWS).detector.n_features_in_ == 3
 

@@ -42,12 +42,12 @@ def troubled(length: int = 500) -> tisat.Series:
 
 
 def quietly(call: Callable[..., T], *args: Any, **options: Any) -> T:
-    """The result of a call that may warn that little nominal data cannot vouch for a threshold."""
+    """The result of a call that may warn that little normal data cannot support a threshold."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return call(*args, **options)
 
 
 def assert_same_verdicts(found: Iterable[object], expected: Iterable[object]) -> None:
-    """The same verdicts, to the last digit."""
+    """The same results, to the last digit."""
     assert [repr(one) for one in found] == [repr(one) for one in expected]  # repr: NaN equals NaN, floats to the bit

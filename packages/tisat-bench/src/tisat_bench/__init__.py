@@ -11,7 +11,7 @@ In the order of use:
 * :mod:`~tisat.metrics.statistics`: what a difference means;
 * :mod:`~tisat_bench.tables`, :mod:`~tisat_bench.random_baseline`: tables, of systems and of what chance gets.
 
-No threshold sees test labels unless its column is called oracle. Every table shows what a fool gets.
+No threshold sees test labels unless its column is called oracle. Every table shows what a trivial baseline gets.
 """
 
 __version__ = "0.3.0"

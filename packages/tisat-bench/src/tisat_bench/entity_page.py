@@ -1,6 +1,6 @@
 """One entity on one page: the series, each system's statistic with its threshold, alarms, missed events and false alarms.
 
-The threshold is the highest value the statistic reached on the system's nominal rows: it saw no test row and no label. The
+The threshold is the highest value the statistic reached on the system's normal rows: it saw no test row and no label. The
 labels only colour the picture and sort the alarms into true and false.
 """
 
@@ -23,9 +23,9 @@ POINTS = 3000  # of one curve; the least and the greatest value of each stretch 
 RULE = "excess"
 
 
-def nominal_threshold(evaluation: Results, identifier: str, rule: str) -> float:
-    """The highest value the rule's statistic reached on nominal rows; the next float above it is the threshold."""
-    return float(np.nextafter(max(evaluation.nominal_top(identifier, rule), 0.0), np.inf))
+def normal_threshold(evaluation: Results, identifier: str, rule: str) -> float:
+    """The highest value the rule's statistic reached on normal rows; the next float above it is the threshold."""
+    return float(np.nextafter(max(evaluation.normal_top(identifier, rule), 0.0), np.inf))
 
 
 def entity_page(
@@ -50,7 +50,7 @@ def entity_page(
     marks = [Mark(*span(x, int(start), int(stop)), "fault", "event") for start, stop in test.events]
     for number, (name, identifier) in enumerate(runs.items()):
         statistic = evaluation.statistic(identifier, RULE)
-        threshold = nominal_threshold(evaluation, identifier, RULE)
+        threshold = normal_threshold(evaluation, identifier, RULE)
         counts = count_alarms(test.labels, np.nan_to_num(statistic, nan=-np.inf) >= threshold, delta_max=delta)
         drawn = evidence_panel(np.asarray(statistic), threshold, rows, name=f"{name}: evidence")
         panels.append({**drawn, "hidden": number >= 2, "of": name})
@@ -82,7 +82,7 @@ def entity_page(
         marks,
         axis={"label": "row of the test series"},
         legend=("found", "missed", "false"),
-        caption=f"One lane for each system, first seed, under the rule '{RULE}'; the threshold is the highest value on nominal rows. Channels: the {len(channels)} that move most. "
+        caption=f"One lane for each system, first seed, under the rule '{RULE}'; the threshold is the highest value on normal rows. Channels: the {len(channels)} that move most. "
         "The names above switch panels on and off; drag to zoom.",
     )
     content: list[Item] = [

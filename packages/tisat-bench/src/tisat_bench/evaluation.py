@@ -1,7 +1,7 @@
 """Stored scores under each alarm rule, counted against the labels: every figure of every table starts here.
 
 Scores are computed once and evaluated as often as one likes; counts are kept beside the store, under a hash of what they
-depend on, so that a second look is quick. Before pooling a score is expressed in units of its entity's own nominal level; the
+depend on, so that a second look is quick. Before pooling a score is expressed in units of its entity's own normal level; the
 evidence of the other two rules has such a unit already. No threshold is chosen here. Layouts are in :mod:`tisat_bench.tables`.
 """
 
@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.alarms.rules import AlarmRule, Scored, make_rule
-from tisat.detectors.base import NOMINAL_QUANTILE
+from tisat.detectors.base import NORMAL_QUANTILE
 from tisat.errors import InputError
-from tisat.metrics import Floors, Score, floors
+from tisat.metrics import Baselines, Score, baselines
 from tisat.metrics.entity_counts import EntityCounts, counts_of_scores
 from tisat.metrics.windows import windows_of
 from tisat.persistence.model_file import write_bytes
@@ -32,9 +32,9 @@ from tisat_bench.store import Store, read_arrays
 from tisat_bench.task import Task
 
 COUNTS_VERSION = 2  # raised when counts are made differently, so that kept ones are not used
-ROUNDING = 1e-9  # a nominal level below this is a channel that never moved
-FOOL_DRAWS = 5  # coins averaged for the floor of a rule
-FOOL_NOMINAL = 5000  # nominal rows of the coin
+ROUNDING = 1e-9  # a normal level below this is a channel that never moved
+BASELINE_DRAWS = 5  # random baselines averaged for the baseline score of a rule
+BASELINE_NORMAL = 5000  # normal rows of the random baseline
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Run:
     missing: tuple[str, ...]  # entities that have no outcome yet
 
 
-def nominal_unit(nominal: Array) -> float:
-    """The level in whose units scores are pooled: q99 of the nominal scores, but at least their mean.
+def normal_unit(normal: Array) -> float:
+    """The level in whose units scores are pooled: q99 of the normal scores, but at least their mean.
 
     Where the mean lies above q99, rare jumps are all there is and q99 is the resting value: SMAP A-8 has q99 = 1e-8 and a
     maximum of 762 under the last-value forecast, and dividing by it would drown every other channel. Where a channel never
@@ -58,27 +58,27 @@ def nominal_unit(nominal: Array) -> float:
 
     Examples
     --------
-    >>> nominal_unit(np.zeros(5)), nominal_unit(np.full(5, 2.0)), nominal_unit(np.append(np.zeros(999), 500.0))
+    >>> normal_unit(np.zeros(5)), normal_unit(np.full(5, 2.0)), normal_unit(np.append(np.zeros(999), 500.0))
     (1.0, 2.0, 0.5)
     """
-    level = max(float(np.quantile(nominal, NOMINAL_QUANTILE)), float(np.mean(nominal)))
+    level = max(float(np.quantile(normal, NORMAL_QUANTILE)), float(np.mean(normal)))
     return level if level > ROUNDING else 1.0
 
 
 def evidence_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
-    """The evidence of stored scores under a rule; where the rule's statistic has no unit of its own, in nominal levels."""
+    """The evidence of stored scores under a rule; where the rule's statistic has no unit of its own, in normal levels."""
     if rule.needs_points and rule.name in arrays:
         return arrays[rule.name]
     if rule.needs_points and "views" in arrays:
         raise InputError(
             f"The rule {rule.name!r} must have its evidence in the store, because it looks at points. Got {', '.join(sorted(arrays))} instead."
         )
-    unit = 1.0 if rule.has_unit else nominal_unit(arrays["nominal"])
-    nominal, scored = (
+    unit = 1.0 if rule.has_unit else normal_unit(arrays["normal"])
+    normal, scored = (
         Scored.of(arrays[scores] / unit, views=arrays[views] / unit if views in arrays else None)
-        for scores, views in (("nominal", "nominal_views"), ("scores", "views"))
+        for scores, views in (("normal", "normal_views"), ("scores", "views"))
     )
-    return rule.fit(nominal).evidence(scored)
+    return rule.fit(normal).evidence(scored)
 
 
 def statistic_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
@@ -174,51 +174,57 @@ class Results:
         key = ["statistic", identifier, rule, made.params()]
         return self._kept(key, lambda: {"statistic": statistic_of(self.store.arrays(identifier), made)})["statistic"]
 
-    def nominal_top(self, identifier: str, rule: str) -> float:
-        """The highest value the statistic reached on the task's nominal rows, under a rule that does not restart."""
+    def normal_top(self, identifier: str, rule: str) -> float:
+        """The highest value the statistic reached on the task's normal rows, under a rule that does not restart."""
         made = self.rule(rule)
 
         def make() -> dict[str, Array]:
             arrays = self.store.arrays(identifier)
-            nominal = {"nominal": arrays["nominal"], "scores": arrays["nominal"]}
-            if "nominal_views" in arrays:
-                nominal |= {"nominal_views": arrays["nominal_views"], "views": arrays["nominal_views"]}
-            return {"top": np.array(np.nanmax(statistic_of(nominal, made)))}
+            normal = {"normal": arrays["normal"], "scores": arrays["normal"]}
+            if "normal_views" in arrays:
+                normal |= {"normal_views": arrays["normal_views"], "views": arrays["normal_views"]}
+            return {"top": np.array(np.nanmax(statistic_of(normal, made)))}
 
-        return float(self._kept(["nominal top", identifier, rule, made.params()], make)["top"])
+        return float(self._kept(["normal top", identifier, rule, made.params()], make)["top"])
 
-    def fool(self, dataset: str, entities: Sequence[str], rule: str, delta_max: int) -> list[EntityCounts]:
-        """The counts of coins that get the same post-processing as everybody else."""
+    def baseline(self, dataset: str, entities: Sequence[str], rule: str, delta_max: int) -> list[EntityCounts]:
+        """The counts of random baselines that get the same post-processing as everybody else."""
         found = []
-        for draw in range(FOOL_DRAWS):
+        for draw in range(BASELINE_DRAWS):
             made = self.rule(rule)
 
             def arrays(draw: int = draw, made: AlarmRule = made) -> dict[str, npt.NDArray[Any]]:
                 windows = [windows_of(self.labels(dataset, entity), delta_max) for entity in entities]
                 rng = np.random.default_rng([draw, 20221])
-                coins = [{"nominal": rng.random(FOOL_NOMINAL), "scores": rng.random(len(one))} for one in windows]
+                random_baselines = [
+                    {"normal": rng.random(BASELINE_NORMAL), "scores": rng.random(len(one))} for one in windows
+                ]
                 if made.feeds_back:
-                    return counts_of_rule([evidence_of(coin, made) for coin in coins], windows, made).to_arrays()
-                return counts_of_scores([statistic_of(coin, made) for coin in coins], windows).to_arrays()
+                    return counts_of_rule(
+                        [evidence_of(random_baseline, made) for random_baseline in random_baselines], windows, made
+                    ).to_arrays()
+                return counts_of_scores(
+                    [statistic_of(random_baseline, made) for random_baseline in random_baselines], windows
+                ).to_arrays()
 
-            key = ["fool", dataset, list(entities), draw, rule, made.params(), delta_max]
+            key = ["baseline", dataset, list(entities), draw, rule, made.params(), delta_max]
             found.append(EntityCounts.of_arrays(self._kept(key, arrays)))
         return found
 
-    def floors(self, dataset: str, entities: Sequence[str], delta_max: int) -> Floors:
-        """What fools get on the same labels, whatever the rule."""
-        return self.floors_on([self.labels(dataset, entity) for entity in entities], delta_max)
+    def baselines(self, dataset: str, entities: Sequence[str], delta_max: int) -> Baselines:
+        """What trivial baselines get on the same labels, whatever the rule."""
+        return self.baselines_on([self.labels(dataset, entity) for entity in entities], delta_max)
 
-    def floors_on(self, labels: Sequence[Flags], delta_max: int) -> Floors:
-        """What fools get on these labels; kept, for they take longer than any system's counts."""
+    def baselines_on(self, labels: Sequence[Flags], delta_max: int) -> Baselines:
+        """What trivial baselines get on these labels; kept, for they take longer than any system's counts."""
         digest = hashlib.sha256(b"".join(np.packbits(one).tobytes() for one in labels)).hexdigest()
-        key = ["floors", digest, [len(one) for one in labels], delta_max]
+        key = ["baselines", digest, [len(one) for one in labels], delta_max]
 
         def make() -> dict[str, Array]:
-            found = floors(labels, delta_max)
-            return {one.name: np.array([s := getattr(found, one.name), *s.per_series]) for one in fields(Floors)}
+            found = baselines(labels, delta_max)
+            return {one.name: np.array([s := getattr(found, one.name), *s.per_series]) for one in fields(Baselines)}
 
-        return Floors(
+        return Baselines(
             **{name: Score.of(float(one[0]), one[1:].tolist()) for name, one in self._kept(key, make).items()}
         )
 

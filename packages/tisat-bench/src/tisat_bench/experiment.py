@@ -23,7 +23,7 @@ from tisat_bench.sources import SOURCES, Source
 from tisat_bench.task import SCORES, Task, fingerprint, is_random, make_task
 
 Labels: TypeAlias = Flags | None
-KINDS = ("spd", "adjusted", "floors", "sweep", "rules")
+KINDS = ("spd", "adjusted", "baselines", "sweep", "rules")
 RULE_ORDER = ("threshold", "paper", "excess")
 KEYS = {"title", "kind", "delta_max", "sweep", "rules", "seeds", "reference", "note", "printed", "said"}
 KEYS |= {"systems", "data", "system", "rule"}  # tables, and the file to take some of them from

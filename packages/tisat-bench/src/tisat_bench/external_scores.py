@@ -1,6 +1,6 @@
 """Scores that were computed elsewhere: a folder with one file an entity, read as if a detector had made them.
 
-``scores/machine-1-1.npz`` holds the arrays ``scores``, one for each row of the test series, higher = more anomalous, and ``nominal``, scores of nominal rows (of
+``scores/machine-1-1.npz`` holds the arrays ``scores``, one for each row of the test series, higher = more anomalous, and ``normal``, scores of normal rows (of
 the training series, say), from which alarm rules learn what is usual. ``scores/<data set>/<entity>.npz`` is looked at first. This module knows no detector.
 """
 
@@ -33,20 +33,20 @@ def checksum(folder: str, dataset: str, entity: str) -> str:
 
 
 def read_given(folder: str, dataset: str, entity: str, *, length: int) -> tuple[Array, Array]:
-    """The scores of an entity's test rows, and its nominal ones."""
+    """The scores of an entity's test rows, and its normal ones."""
     file = file_of(folder, dataset, entity)
     with open_numpy(file, "be a whole .npz file of numbers") as arrays:
-        if not {"scores", "nominal"} <= set(getattr(arrays, "files", ())):
-            raise DataFileError(f"The file {str(file)!r} must hold the arrays scores and nominal. It does not.")
-        found = {name: np.asarray(arrays[name], dtype=np.float64) for name in ("scores", "nominal")}
-    scores, nominal = found["scores"], found["nominal"]
-    nominal = nominal[~np.isnan(nominal)] if nominal.ndim == 1 else nominal
-    if scores.shape != (length,) or nominal.ndim != 1 or len(nominal) < 2:
+        if not {"scores", "normal"} <= set(getattr(arrays, "files", ())):
+            raise DataFileError(f"The file {str(file)!r} must hold the arrays scores and normal. It does not.")
+        found = {name: np.asarray(arrays[name], dtype=np.float64) for name in ("scores", "normal")}
+    scores, normal = found["scores"], found["normal"]
+    normal = normal[~np.isnan(normal)] if normal.ndim == 1 else normal
+    if scores.shape != (length,) or normal.ndim != 1 or len(normal) < 2:
         raise DataFileError(
-            f"The file {str(file)!r} must hold {length} scores and some nominal ones. Got shapes {scores.shape} and {nominal.shape} instead."
+            f"The file {str(file)!r} must hold {length} scores and some normal ones. Got shapes {scores.shape} and {normal.shape} instead."
         )
-    if np.isinf(scores).any() or np.isinf(nominal).any() or np.isnan(scores).all():
+    if np.isinf(scores).any() or np.isinf(normal).any() or np.isnan(scores).all():
         raise DataFileError(
             f"The scores of {str(file)!r} must be finite numbers, NaN only while warming up. They are not."
         )
-    return scores, nominal
+    return scores, normal

@@ -1,4 +1,4 @@
-"""The false-alarm study over data sets: fit, calibrate, count on held-out nominal data, draw.
+"""The false-alarm study over data sets: fit, calibrate, count on held-out normal data, draw.
 
 Only training splits are read: their end is held out from everything else. This module knows data sets and detectors by
 name; the counting is :mod:`tisat.alarms.false_alarm_study`'s.
@@ -29,7 +29,7 @@ from tisat.utils.types import Array
 LEAST, MOST = 1e-3, 1e2  # times the period asked for that are drawn
 IDEAL_ALPHAS = (0.05, 0.1, 0.2)
 IDEAL_TARGETS = (100.0, 1000.0, 10_000.0)
-IDEAL_INSTANTS = 20_000_000
+IDEAL_TIME_STEPS = 20_000_000
 COLOURS = {
     "printed": "#c0392b",
     "other-root": "#e67e22",
@@ -47,16 +47,16 @@ class Curve:
     bounds: dict[str, float]  # method -> omega in ln(period) >= omega h
 
 
-def ideal_study(*, instants: int = IDEAL_INSTANTS, random_state: int = 0) -> tuple[list[far.Promise], list[Curve]]:
+def ideal_study(*, time_steps: int = IDEAL_TIME_STEPS, random_state: int = 0) -> tuple[list[far.Promise], list[Curve]]:
     """The theorem's own model: exponential ``d^m``, independent over time; periods at the exact and closed-form thresholds."""
     rng = np.random.default_rng(random_state)
     rule = far.ideal_rule()
     found, curves = [], []
     for alpha in IDEAL_ALPHAS:
-        evidence = far.ideal_evidence(instants, alpha=alpha, rng=rng)
+        evidence = far.ideal_evidence(time_steps, alpha=alpha, rng=rng)
         volume = -math.log(alpha)  # v_m d_alpha^m with v_m = lambda = 1
-        nominal = evidence[:5000]
-        ball, largest = math.log(volume), float(nominal.max()) / volume
+        normal = evidence[:5000]
+        ball, largest = math.log(volume), float(normal.max()) / volume
         bounds = {
             "exact": exact_decay(q=volume),
             "printed": paper_decay(log_ball=ball, largest=largest, printed=True)[0] / volume,
@@ -66,7 +66,7 @@ def ideal_study(*, instants: int = IDEAL_INSTANTS, random_state: int = 0) -> tup
             for target in IDEAL_TARGETS:
                 threshold = math.log(target) / omega
                 alarms = far.count_alarms(rule, evidence, threshold)
-                counted = (alarms, instants, *period_interval(alarms, instants))
+                counted = (alarms, time_steps, *period_interval(alarms, time_steps))
                 restarts = far.count_restarts(rule, evidence, threshold)
                 who = (f"ideal, alpha {alpha:g}", "paper", "power", method, method)
                 found.append(far.Promise(*who, target, threshold, *counted, None, restarts))
@@ -117,14 +117,14 @@ def study(
                 continue  # shorter than the detector's warm-up: nothing to calibrate on
             points = model.points(series)[cut:]
             scores = model.aggregate(points)
-            nominal, levels = model.nominal_, model.aggregate(model.nominal_)
-            periods = targets or [len(nominal) / 3.0]
+            normal, levels = model.normal_, model.aggregate(model.normal_)
+            periods = targets or [len(normal) / 3.0]
             for wanted in rules:
                 rule, _, form = wanted.partition(":")
                 options = {"form": form or "power"} if rule == "paper" else {}
                 chosen = methods or far.METHODS[form or "power" if rule == "paper" else ""]
                 found += far.promises(
-                    nominal,
+                    normal,
                     points,
                     targets=periods,
                     rule=rule,
@@ -158,7 +158,7 @@ def draw_study(curves: Sequence[Curve], *, columns: int = 3) -> Any:
         axis.set_title(curve.entity, fontsize=8)
         axis.tick_params(labelsize=7)
         axis.set_xlabel("threshold h", fontsize=7)
-    axes[0].set_ylabel("instants between false alarms", fontsize=7)
+    axes[0].set_ylabel("rows between false alarms", fontsize=7)
     named = {label: line for axis in axes for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named), fontsize=7, frameon=False)
     for axis in axes[len(curves) :]:
@@ -171,7 +171,7 @@ def _named(one: far.Promise) -> str:
 
 
 def draw_promises(found: Sequence[far.Promise]) -> Any:
-    """A panel for each entity and rule, a row for each method: the realised period over the one asked for. Right of 1 a promise was kept."""
+    """A panel for each entity and rule, a row for each method: the observed period over the one asked for. Right of 1 a promise was kept."""
     figure_module = require("matplotlib.figure", whose="The false-alarm figure")
     groups: dict[str, list[far.Promise]] = {}
     for one in found:
@@ -188,7 +188,7 @@ def draw_promises(found: Sequence[far.Promise]) -> Any:
         for one in many:
             y = methods.index(one.method)
             low, high, value = (
-                np.clip(v / one.target, LEAST, MOST) for v in (one.low, one.high or math.inf, one.realised)
+                np.clip(v / one.target, LEAST, MOST) for v in (one.low, one.high or math.inf, one.observed)
             )
             colour = FOUND if one.kept else ALARM
             axis.plot([low, high], [y, y], color=colour, linewidth=2.5, alpha=0.4, solid_capstyle="butt")

@@ -1,6 +1,6 @@
 """Figures: flat rows of plain values, one a cell of a table, made from an evaluation and small enough to be frozen.
 
-Every SPD comes with its bootstrap interval over entities, its floor under the same post-processing and its chance-corrected
+Every SPD comes with its bootstrap interval over entities, its baseline score under the same post-processing and its chance-corrected
 value. Seeds are averaged after the score is taken. How rows are laid out is the business of :mod:`tisat_bench.tables`.
 """
 
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tisat.metrics import Floors, best_adjusted_f1, best_random_guess, chance_corrected, floors, random_guess
+from tisat.metrics import Baselines, baselines, best_adjusted_f1, best_random_guess, chance_corrected, random_guess
 from tisat.metrics.statistics import Interval, interval_of, resampled_means, resampling_weights
 from tisat.utils.types import Array, Flags
-from tisat_bench.evaluation import Results, Run, nominal_unit
+from tisat_bench.evaluation import Results, Run, normal_unit
 
 Seeds = tuple[list[float], Array, list[float], Array]  # pooled SPD of each seed, resampled; the same of the mean
 
@@ -40,9 +40,9 @@ class Figure:
     mean_low: float
     mean_high: float
     mean_spread: float
-    floor: float  # the best fool's pooled SPD under the same rule
-    floor_mean: float
-    corrected: float  # (pooled - floor) / (1 - floor)
+    baseline_score: float  # the best trivial baseline's pooled SPD under the same rule
+    baseline_mean: float
+    corrected: float  # (pooled - baseline score) / (1 - baseline score)
     corrected_mean: float
     seconds: float  # fit and score, all entities, one thread, mean over seeds
     megabytes: float  # most memory of any task's process
@@ -94,27 +94,27 @@ class Adjusted:
     recall: float
     oracle_f1: float
     spread: float  # standard deviation of F1 over seeds
-    coin_f1: float  # the best coin's, which may choose its probability with the labels too
-    beats_coin: bool
+    random_baseline_f1: float  # the best random baseline's, which may choose its probability with the labels too
+    beats_random_baseline: bool
 
 
 @dataclass(frozen=True)
-class Floor:
-    """What fools get on the labels alone."""
+class Baseline:
+    """What trivial baselines get on the labels alone."""
 
     dataset: str
     entities: int
     events: int
-    instants: int
+    time_steps: int
     anomalous: float  # percent
     delta_max: int
-    fool: str
+    baseline: str
     pooled: float
     mean: float
 
 
 @dataclass(frozen=True)
-class Coin:
+class RandomBaseline:
     """Random Guess under point adjustment, by closed form, on the labels alone."""
 
     dataset: str
@@ -161,14 +161,14 @@ def _seeds(evaluation: Results, runs: Sequence[Run], entities: Sequence[str], ru
     return kept
 
 
-def floor_of(
+def baseline_of(
     evaluation: Results, dataset: str, entities: Sequence[str], rule: str, delta_max: int
 ) -> tuple[float, float]:
-    """The best fool, pooled and mean: those of the labels alone, and coins that get the rule's post-processing."""
-    plain = evaluation.floors(dataset, entities, delta_max)
-    coins = evaluation.fool(dataset, entities, rule, delta_max)
-    pooled = float(np.mean([one.pooled()[0] for one in coins]))
-    mean = float(np.mean([np.nanmean(one.each()) for one in coins]))
+    """The best trivial baseline, pooled and mean: those of the labels alone, and random baselines that get the rule's post-processing."""
+    plain = evaluation.baselines(dataset, entities, delta_max)
+    random_baselines = evaluation.baseline(dataset, entities, rule, delta_max)
+    pooled = float(np.mean([one.pooled()[0] for one in random_baselines]))
+    mean = float(np.mean([np.nanmean(one.each()) for one in random_baselines]))
     return max(plain.best, pooled), max(plain.best_per_series_mean, mean)
 
 
@@ -177,7 +177,7 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
     found = []
     cells = [(rule, delta) for delta in deltas for rule in rules]
     for dataset, everyone in evaluation.entities.items():
-        floors: dict[tuple[Any, ...], tuple[float, float]] = {}
+        baselines: dict[tuple[Any, ...], tuple[float, float]] = {}
         for system in evaluation.experiment.systems:
             runs, entities = evaluation.finished(system.name, dataset)
             if not runs:
@@ -185,9 +185,9 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
             tasks = [[evaluation.rows[run.done[entity]] for entity in entities] for run in runs]
             for rule, delta in cells:
                 key = (entities, rule, delta)
-                if key not in floors:
-                    floors[key] = floor_of(evaluation, dataset, entities, rule, delta)
-                floor, floor_mean = floors[key]
+                if key not in baselines:
+                    baselines[key] = baseline_of(evaluation, dataset, entities, rule, delta)
+                baseline_score, baseline_mean = baselines[key]
                 pooled, pooled_draws, means, mean_draws = _seeds(evaluation, runs, entities, rule, delta)
                 whole = interval_of(float(np.mean(pooled)), pooled_draws)
                 mean = interval_of(float(np.mean(means)), mean_draws)
@@ -202,10 +202,10 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
                         seeds=0 if runs[0].seed is None else len(runs),
                         **_fields("pooled", whole, pooled),
                         **_fields("mean", mean, means),
-                        floor=floor,
-                        floor_mean=floor_mean,
-                        corrected=chance_corrected(whole.value, floor),
-                        corrected_mean=chance_corrected(mean.value, floor_mean),
+                        baseline_score=baseline_score,
+                        baseline_mean=baseline_mean,
+                        corrected=chance_corrected(whole.value, baseline_score),
+                        corrected_mean=chance_corrected(mean.value, baseline_mean),
                         seconds=float(
                             np.mean([sum(row["fit_seconds"] + row["score_seconds"] for row in one) for one in tasks])
                         ),
@@ -278,18 +278,18 @@ def adjusted_figures(evaluation: Results) -> list[Adjusted]:
     """Point-adjusted precision, recall and F1 of every system, pooled, at the threshold an oracle chooses."""
     found = []
     for dataset, everyone in evaluation.entities.items():
-        coins: dict[tuple[str, ...], float] = {}
+        random_baselines: dict[tuple[str, ...], float] = {}
         for system in evaluation.experiment.systems:
             runs, entities = evaluation.finished(system.name, dataset)
             if not runs:
                 continue
             labels = [evaluation.labels(dataset, entity) for entity in entities]
-            if entities not in coins:
-                coins[entities] = best_random_guess(labels)[1].f1
+            if entities not in random_baselines:
+                random_baselines[entities] = best_random_guess(labels)[1].f1
             best = []
             for run in runs:
                 arrays = [evaluation.store.arrays(run.done[entity]) for entity in entities]
-                best.append(best_adjusted_f1(labels, [one["scores"] / nominal_unit(one["nominal"]) for one in arrays]))
+                best.append(best_adjusted_f1(labels, [one["scores"] / normal_unit(one["normal"]) for one in arrays]))
             f1 = float(np.mean([one.f1 for one in best]))
             found.append(
                 Adjusted(
@@ -302,40 +302,50 @@ def adjusted_figures(evaluation: Results) -> list[Adjusted]:
                     recall=float(np.mean([one.recall for one in best])),
                     oracle_f1=f1,
                     spread=_spread([one.f1 for one in best]),
-                    coin_f1=coins[entities],
-                    beats_coin=f1 > coins[entities],
+                    random_baseline_f1=random_baselines[entities],
+                    beats_random_baseline=f1 > random_baselines[entities],
                 )
             )
     return found
 
 
-def floor_figures(
+def baseline_figures(
     labels: dict[str, list[Flags]],
     *,
     deltas: Iterable[int],
-    floors: Callable[[Sequence[Flags], int], Floors] = floors,
-) -> list[Floor]:
-    """The fools on the labels of each data set; ``floors`` may be one that keeps what it has computed."""
+    baselines: Callable[[Sequence[Flags], int], Baselines] = baselines,
+) -> list[Baseline]:
+    """The trivial baselines on the labels of each data set; ``baselines`` may be one that keeps what it has computed."""
     from tisat.events import events_from_labels
 
     found = []
     for dataset, many in labels.items():
-        instants = sum(map(len, many))
+        time_steps = sum(map(len, many))
         events = sum(len(events_from_labels(one)) for one in many)
-        share = 100.0 * sum(int(one.sum()) for one in many) / instants
+        share = 100.0 * sum(int(one.sum()) for one in many) / time_steps
         for delta in deltas:
-            for fool, score in floors(many, delta).named.items():
+            for baseline, score in baselines(many, delta).named.items():
                 found.append(
-                    Floor(dataset, len(many), events, instants, share, delta, fool, float(score), score.per_series_mean)
+                    Baseline(
+                        dataset,
+                        len(many),
+                        events,
+                        time_steps,
+                        share,
+                        delta,
+                        baseline,
+                        float(score),
+                        score.per_series_mean,
+                    )
                 )
     return found
 
 
-def coin_figures(labels: dict[str, list[Flags]], *, p: float = 0.01) -> list[Coin]:
+def random_baseline_figures(labels: dict[str, list[Flags]], *, p: float = 0.01) -> list[RandomBaseline]:
     """Random Guess under point adjustment on the labels of each data set."""
     found = []
     for dataset, many in labels.items():
         guess = random_guess(many, p)
         best_p, best = best_random_guess(many)
-        found.append(Coin(dataset, len(many), p, guess.precision, guess.recall, guess.f1, best_p, best.f1))
+        found.append(RandomBaseline(dataset, len(many), p, guess.precision, guess.recall, guess.f1, best_p, best.f1))
     return found

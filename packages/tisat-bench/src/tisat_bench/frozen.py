@@ -71,8 +71,8 @@ class Frozen:
     rule_differences: list[flat.Difference] = field(default_factory=list)
     entities: list[flat.EntityFigure] = field(default_factory=list)
     adjusted: list[flat.Adjusted] = field(default_factory=list)
-    floors: list[flat.Floor] = field(default_factory=list)
-    coins: list[flat.Coin] = field(default_factory=list)
+    baselines: list[flat.Baseline] = field(default_factory=list)
+    random_baselines: list[flat.RandomBaseline] = field(default_factory=list)
 
     @property
     def titles(self) -> Titles:
@@ -153,8 +153,8 @@ def gather(evaluation: Results) -> Frozen:
     plan = evaluation.experiment
     kind = plan.kind
     shown: dict[str, Any] = {"rules": plan.rules, "delta_max": plan.delta_max}
-    deltas = tuple(sorted({*plan.sweep, plan.delta_max})) if kind in ("sweep", "floors") else (plan.delta_max,)
-    known = label_sets(plan) if kind in ("adjusted", "floors", "spd", "sweep") else {}
+    deltas = tuple(sorted({*plan.sweep, plan.delta_max})) if kind in ("sweep", "baselines") else (plan.delta_max,)
+    known = label_sets(plan) if kind in ("adjusted", "baselines", "spd", "sweep") else {}
     found: dict[str, list[Any]] = {}
     if kind in ("spd", "sweep", "rules"):
         found["figures"] = flat.figures(evaluation, rules=plan.rules, deltas=deltas)
@@ -165,9 +165,9 @@ def gather(evaluation: Results) -> Frozen:
         found["rule_differences"] = flat.rule_differences(evaluation, against="threshold", **shown)
     if kind == "adjusted":
         found["adjusted"] = flat.adjusted_figures(evaluation)
-    if kind in ("adjusted", "floors"):
-        found["coins"] = flat.coin_figures(known)
-    found["floors"] = flat.floor_figures(known, deltas=deltas, floors=evaluation.floors_on)
+    if kind in ("adjusted", "baselines"):
+        found["random_baselines"] = flat.random_baseline_figures(known)
+    found["baselines"] = flat.baseline_figures(known, deltas=deltas, baselines=evaluation.baselines_on)
     return Frozen(about(evaluation), **found)
 
 

@@ -1,6 +1,6 @@
 """The pictures of a benchmark report, from figures that were already made. Nothing is counted here.
 
-One colour for each kind of system: red for the reference, blue for those the experiment marks as ours, grey for the others. What fools get is a grey bar or a dotted line.
+One colour for each kind of system: red for the reference, blue for those the experiment marks as ours, grey for the others. What trivial baselines get is a grey bar or a dotted line.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def _colour(frozen: Frozen, system: str) -> str:
 
 
 def interval_dots(frozen: Frozen, *, rule: str, delta_max: int) -> list[Dots]:
-    """Pooled SPD of every system with its interval beside the best fool, one picture for each data set, the best on top."""
+    """Pooled SPD of every system with its interval beside the best trivial baseline, one picture for each data set, the best on top."""
     shown = [f for f in frozen.figures if f.rule == rule and f.delta_max == delta_max]
     pictures = []
     for dataset in frozen.about["data"]:
         here = sorted((f for f in shown if f.dataset == dataset), key=lambda f: -f.pooled)
         if not here:
             continue
-        floor = next((f.floor for f in here if f.entities == f.of), math.nan)
+        baseline_score = next((f.baseline_score for f in here if f.entities == f.of), math.nan)
         top = max([f.pooled_high for f in here if math.isfinite(f.pooled_high)] + [f.pooled for f in here] + [0.01])
         rows = [
-            Dot(f.system, f.pooled, floor=floor, low=f.pooled_low, high=f.pooled_high, tick=f.mean, tone=_colour(frozen, f.system), hollow=f.entities < f.of)
+            Dot(f.system, f.pooled, baseline_score=baseline_score, low=f.pooled_low, high=f.pooled_high, tick=f.mean, tone=_colour(frozen, f.system), hollow=f.entities < f.of)
             for f in here
         ]  # fmt: skip
         pictures.append(Dots(frozen.titles[dataset], rows, top=math.ceil(10 * top) / 10))
@@ -96,13 +96,13 @@ def ranks_picture(ranks: Ranks, *, reference: str) -> str:
 def curves_group(
     frozen: Frozen,
     drawn: Mapping[str, Mapping[str, tuple[Array, Array]]],
-    floors: Mapping[str, float],
+    baselines: Mapping[str, float],
 ) -> Group:
-    """Precision over normalised delay, one panel for each data set, one step line for each system. A fool's SPD is an area: it is in the heading."""
+    """Precision over normalised delay, one panel for each data set, one step line for each system. A trivial baseline's SPD is an area: it is in the heading."""
     names = list(dict.fromkeys(name for lines in drawn.values() for name in lines))
     panels = [
         curves(
-            f"{frozen.titles[dataset]} (the best fool has an area of {floors[dataset]:.3f})",
+            f"{frozen.titles[dataset]} (the best trivial baseline has an area of {baselines[dataset]:.3f})",
             [(name, f"c{names.index(name) % 8}", *steps_of(*points)) for name, points in lines.items()],
             look="steps",
             range=[0, 1.02],
@@ -114,7 +114,7 @@ def curves_group(
 
 
 def sweep_group(frozen: Frozen, *, rule: str) -> Group:
-    """SPD against delta_max, with the best fool's, one panel for each data set."""
+    """SPD against delta_max, with the best trivial baseline's, one panel for each data set."""
     shown = [f for f in frozen.figures if f.rule == rule]
     systems = strongest(frozen, shown, 7)
     panels = []
@@ -123,15 +123,15 @@ def sweep_group(frozen: Frozen, *, rule: str) -> Group:
         for i, system in enumerate(systems):
             points = sorted((f.delta_max, f.pooled) for f in shown if f.system == system and f.dataset == dataset)
             drawn.append((system, f"c{i % 8}", [p[0] for p in points], [p[1] for p in points]))
-        whole = sorted({(f.delta_max, f.floor) for f in shown if f.dataset == dataset and f.entities == f.of})
-        drawn.append(("best fool, same rule", "floor", [p[0] for p in whole], [p[1] for p in whole]))
+        whole = sorted({(f.delta_max, f.baseline_score) for f in shown if f.dataset == dataset and f.entities == f.of})
+        drawn.append(("best trivial baseline, same rule", "baseline", [p[0] for p in whole], [p[1] for p in whole]))
         panels.append(curves(frozen.titles[dataset], drawn, range=[0, 1], ylabel="pooled SPD"))
     ticks = sorted({f.delta_max for f in shown})
     return Group([], panels, axis={"label": "delta_max, rows", "log": True, "ticks": ticks})
 
 
 def strongest(frozen: Frozen, shown: Sequence[Figure], number: int) -> list[str]:
-    """The reference, the coin, and those with the highest mean of pooled SPD at the headline delta."""
+    """The reference, the random baseline, and those with the highest mean of pooled SPD at the headline delta."""
     headline = [f for f in shown if f.delta_max == frozen.about["delta_max"]]
     strength: dict[str, list[float]] = {}
     for f in headline:
@@ -154,7 +154,7 @@ def pooled_mean_group(frozen: Frozen, *, delta_max: int) -> Group:
     ]
     panel = scatter("One point for each system, data set and rule", drawn, ylabel="pooled SPD (one threshold for all)")
     top = max((max(f.mean, f.pooled) for f in whole), default=1.0)
-    panel["lines"].append({"label": "equal", "look": "floor", "x": [0.0, top], "values": [0.0, top]})
+    panel["lines"].append({"label": "equal", "look": "baseline", "x": [0.0, top], "values": [0.0, top]})
     return Group([], [panel], axis={"label": "per-entity mean SPD (a threshold for each entity)"}, switches=False)
 
 

@@ -18,7 +18,7 @@ from tisat_bench import plots as draw
 from tisat_bench.captions import rule_title, where_from
 from tisat_bench.entity_page import entity_page
 from tisat_bench.evaluation import Results
-from tisat_bench.figures import floor_of
+from tisat_bench.figures import baseline_of
 from tisat_bench.frozen import Frozen
 from tisat_bench.tables import markdown_page, ranks_of, tables_of
 
@@ -50,14 +50,14 @@ def table_block(layout: Layout) -> Block:
 
 
 def curve_systems(frozen: Frozen, rule: str) -> list[str]:
-    """The systems whose curves are drawn: the reference, the coin, and the strongest of the rest."""
+    """The systems whose curves are drawn: the reference, the random baseline, and the strongest of the rest."""
     whole = [f for f in frozen.figures if f.rule == rule and f.entities == f.of]
     return draw.strongest(frozen, whole, SHOWN_CURVES)
 
 
 def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
     delta = frozen.about["delta_max"]
-    drawn, floors = {}, {}
+    drawn, baselines = {}, {}
     for dataset, everyone in evaluation.entities.items():
         lines = {}
         for name in curve_systems(frozen, rule):
@@ -66,8 +66,8 @@ def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
                 lines[name] = evaluation.counts(runs[0], entities, rule, delta).curve()
         if lines:
             drawn[dataset] = lines
-            floors[dataset] = floor_of(evaluation, dataset, everyone, rule, delta)[0]
-    return draw.curves_group(frozen, drawn, floors) if drawn else None
+            baselines[dataset] = baseline_of(evaluation, dataset, everyone, rule, delta)[0]
+    return draw.curves_group(frozen, drawn, baselines) if drawn else None
 
 
 def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
@@ -77,7 +77,7 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
     for rule in rules if frozen.figures else ():
         dots = draw.interval_dots(frozen, rule=rule, delta_max=delta)
         how = (
-            "Dot: pooled SPD, the best on top. Bar in its colour: the 95 % interval over entities. Small tick: the per-entity mean. Grey bar: the best fool under the "
+            "Dot: pooled SPD, the best on top. Bar in its colour: the 95 % interval over entities. Small tick: the per-entity mean. Grey bar: the best trivial baseline under the "
             f"same rule. Hollow: fewer entities. Red: {frozen.about['reference']}, which the others are compared with; blue: marked as ours; grey: the others."
         )
         sections.append(Section(f"Every system under: {rule_title(rule)}", [how, *dots] if rule == rules[0] else dots))
@@ -102,7 +102,7 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
         if drawn:
             sections.append(Section("SPD curves", ["The area under a step line is the SPD of the first seed, pooled.", *drawn]))  # fmt: skip
     if len({f.delta_max for f in frozen.figures}) > 1:
-        swept: list[Item] = ["The fool grows with delta_max, so a longer delay is no better result."]
+        swept: list[Item] = ["The trivial baseline grows with delta_max, so a longer delay is no better result."]
         for rule in rules:
             swept += [f"Alarm rule: {rule_title(rule)}.", draw.sweep_group(frozen, rule=rule)]
         sections.append(Section("SPD against delta_max", swept))
@@ -117,16 +117,16 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
 
 
 def _answer(frozen: Frozen) -> tuple[str, list[str]]:
-    """Which system has the highest SPD on each data set under the last rule, beside the best fool."""
+    """Which system has the highest SPD on each data set under the last rule, beside the best trivial baseline."""
     delta, rules = frozen.about["delta_max"], frozen.about["rules"]
     sentences = []
     for dataset in frozen.about["data"]:
         here = [f for f in frozen.figures if f.dataset == dataset and f.rule == rules[-1] and f.delta_max == delta and f.entities == f.of and f.pooled == f.pooled]  # fmt: skip
         if here:
             best = max(here, key=lambda f: f.pooled)
-            below = sum(f.pooled <= f.floor for f in here)
+            below = sum(f.pooled <= f.baseline_score for f in here)
             sentences.append(
-                f"{frozen.titles[dataset]}: {best.system} has the highest SPD, {100 * best.pooled:.1f} %; the best fool has {100 * best.floor:.1f} %, and "
+                f"{frozen.titles[dataset]}: {best.system} has the highest SPD, {100 * best.pooled:.1f} %; the best trivial baseline has {100 * best.baseline_score:.1f} %, and "
                 f"{below} of {len(here)} systems are no better than it."
             )
     return (sentences[0] if sentences else ""), sentences[1:]
@@ -177,7 +177,7 @@ def report_page(
     if about["failures"]:
         facts.append("Failed: " + "; ".join(about["failures"]) + ".")
     tables = tables_of(frozen)
-    terms = ("SPD", "floor", "chance-corrected", "pooled", "interval", "alarm rule", "delta_max")
+    terms = ("SPD", "baseline score", "chance-corrected", "pooled", "interval", "alarm rule", "delta_max")
     words = Table(("term", "what it means"), list(terms_of(*terms)))
     answer, more = _answer(frozen)
     keys = [
@@ -196,7 +196,7 @@ def report_page(
     return render_page(
         about["title"],
         sections,
-        lead="Every figure stands beside what a fool gets on the same labels.",
+        lead="Every figure stands beside what a trivial baseline gets on the same labels.",
         answer=answer,
         more=more,
         keys=keys if frozen.figures else (),

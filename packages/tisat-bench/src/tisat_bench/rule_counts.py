@@ -49,7 +49,7 @@ def _count(
                 found += 1
                 break
     false = 0
-    lasting = 0  # instants since the alarm was last raised, counted from 1; 0 while it is off
+    lasting = 0  # rows since the alarm was last raised, counted from 1; 0 while it is off
     for t in range(len(active)):
         if not active[t]:
             lasting = 0

@@ -1,4 +1,4 @@
-"""The tables of an experiment: our figures, those printed elsewhere, the floors and the chance-corrected values.
+"""The tables of an experiment: our figures, those printed elsewhere, the baseline scores and the chance-corrected values.
 
 Everything comes from figures that were already made, frozen or fresh; nothing is computed here but means of what is shown.
 What chance alone gets has its tables in :mod:`tisat_bench.random_baseline`.
@@ -20,9 +20,9 @@ from tisat_bench.figures import Difference, Figure
 from tisat_bench.frozen import Frozen
 from tisat_bench.grid import Grid, fewer, percents
 from tisat_bench.published_figures import Printed
-from tisat_bench.random_baseline import adjusted_table, coins_table, floors_table
+from tisat_bench.random_baseline import adjusted_table, baselines_table, random_baselines_table
 
-FOOL = "best fool, same rule"
+BASELINE = "best trivial baseline, same rule"
 RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, stored or frozen
 
 
@@ -34,11 +34,13 @@ def spd_table(frozen: Frozen, *, rule: str) -> Layout:
     printed = Printed(frozen.about.get("printed"), "spd")
     grid = Grid(frozen, (f.system for f in shown), ("pooled", "mean"), printed=printed)
     rows = grid.rows(lambda system, dataset: percents(cells.get((system, dataset)), "pooled", "mean"))
-    rows.append(grid.row(FOOL, lambda _, dataset: percents(_whole(shown, dataset), "floor", "floor_mean")))
+    rows.append(
+        grid.row(BASELINE, lambda _, dataset: percents(_whole(shown, dataset), "baseline_score", "baseline_mean"))
+    )
     below = caption(
         frozen,
         shown,
-        f"SPD in percent, alarm rule: {rule_title(rule)}; delta_max = {delta} instants; exact over all thresholds"
+        f"SPD in percent, alarm rule: {rule_title(rule)}; delta_max = {delta} rows; exact over all thresholds"
         + (" of a grid." if rule in RULES and RULES[rule].feeds_back else ".")
         + " Pooled: one threshold for all entities; mean: over entities."
         + (
@@ -53,7 +55,7 @@ def spd_table(frozen: Frozen, *, rule: str) -> Layout:
 
 
 def _whole(shown: Sequence[Figure], dataset: str, delta: int | None = None) -> Figure | None:
-    """A figure on every entity of a data set: its floor is that of the column."""
+    """A figure on every entity of a data set: its baseline score is that of the column."""
     found = (f for f in shown if f.dataset == dataset and f.entities == f.of and delta in (None, f.delta_max))
     return next(found, None)
 
@@ -74,8 +76,8 @@ def corrected_table(frozen: Frozen) -> Layout:
     below = caption(
         frozen,
         shown,
-        f"Chance-corrected SPD in percent, pooled / per-entity mean: (SPD - floor) / (1 - floor), delta_max = {delta}. The floor is the best of the fools "
-        "(random, random held, always on, on/off, and coins given the same alarm rule). Below 0, a fool does better.",
+        f"Chance-corrected SPD in percent, pooled / per-entity mean: (SPD - baseline score) / (1 - baseline score), delta_max = {delta}. The baseline score is the best of the trivial baselines "
+        "(random, random held, always on, on/off, and random baselines given the same alarm rule). Below 0, a trivial baseline does better.",
     )
     return grid.layout("Chance-corrected SPD under each alarm rule", rows, below)
 
@@ -127,16 +129,16 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     shown = [f for f in frozen.figures if f.rule == rule]
     deltas = sorted({f.delta_max for f in shown})
     cells = {(f.system, f.dataset, f.delta_max): f for f in shown}
-    score, floor = ("pooled", "floor") if pooled else ("mean", "floor_mean")
+    score, baseline_score = ("pooled", "baseline_score") if pooled else ("mean", "baseline_mean")
     grid = Grid(frozen, (f.system for f in shown), list(map(str, deltas)))
 
     def of(system: str, dataset: str) -> list[str]:
         return [cell for delta in deltas for cell in percents(cells.get((system, dataset, delta)), score)]
 
-    def of_fool(_: str, dataset: str) -> list[str]:
-        return [cell for delta in deltas for cell in percents(_whole(shown, dataset, delta), floor)]
+    def of_baseline(_: str, dataset: str) -> list[str]:
+        return [cell for delta in deltas for cell in percents(_whole(shown, dataset, delta), baseline_score)]
 
-    rows = [*grid.rows(of), grid.row(FOOL, of_fool)]
+    rows = [*grid.rows(of), grid.row(BASELINE, of_baseline)]
     below = caption(
         frozen,
         shown,
@@ -210,8 +212,8 @@ def tables_of(frozen: Frozen) -> list[Layout]:
     kind, rules = frozen.about["kind"], frozen.about["rules"]
     if kind == "adjusted":
         return [adjusted_table(frozen)]
-    if kind == "floors":
-        return [floors_table(frozen), floors_table(frozen, pooled=False), coins_table(frozen)]
+    if kind == "baselines":
+        return [baselines_table(frozen), baselines_table(frozen, pooled=False), random_baselines_table(frozen)]
     if kind == "sweep":
         return [sweep_table(frozen, rule=rule, pooled=pooled) for rule in rules for pooled in (True, False)]
     if kind == "rules":

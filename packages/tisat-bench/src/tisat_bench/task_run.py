@@ -41,7 +41,7 @@ class Outcome:
     task: Task
     row: dict[str, Any]  # plain values: status, reason, timings, memory, machine
     arrays: dict[str, Array] = field(default_factory=dict, repr=False)
-    # scores (T,), raw; nominal (N,), the scores of nominal rows; paper (T,), evidence of the paper's rule
+    # scores (T,), raw; normal (N,), the scores of normal rows; paper (T,), evidence of the paper's rule
 
     @property
     def failed(self) -> bool:
@@ -125,7 +125,7 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
             detector = shared.adapted_to(train.without_labels())
         else:
             started = time.perf_counter()
-            # Every row is for the model, and nominal points are its own; but a detector that learns from unseen rows is fitted as users fit it.
+            # Every row is for the model, and normal points are its own; but a detector that learns from unseen rows is fitted as users fit it.
             detector.fit(train.without_labels(), holdout=None if detector.learns_unseen else 0.0)
         fitted = time.perf_counter()
         points = detector.points(test.without_labels())
@@ -135,14 +135,14 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
             raise InputError(
                 f"The scores of {task} must be finite numbers after the warm-up. Got infinite ones or none at all."
             )
-        rule = make_rule("paper", **dict(task.evidence)).fit(detector.nominal_)
+        rule = make_rule("paper", **dict(task.evidence)).fit(detector.normal_)
         arrays = {
             "scores": scores,
-            "nominal": detector.aggregate(detector.nominal_),
+            "normal": detector.aggregate(detector.normal_),
             rule.name: rule.evidence(points),
         }
         if detector.n_views > 1:
-            arrays |= {"views": detector.views(points), "nominal_views": detector.views(detector.nominal_)}
+            arrays |= {"views": detector.views(points), "normal_views": detector.views(detector.normal_)}
         done = time.perf_counter()
     row = {
         "status": "done",
@@ -160,15 +160,15 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
 def _given(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], dict[str, Array]]:
     """Scores that were computed elsewhere, as if a detector had made them; their cost is not known."""
     said = dict(task.params)
-    scores, nominal = read_given(str(said["folder"]), task.dataset, task.entity, length=len(test))
+    scores, normal = read_given(str(said["folder"]), task.dataset, task.entity, length=len(test))
     if checksum(str(said["folder"]), task.dataset, task.entity) != said["checksum"]:
         raise InputError(f"The scores of {task} must be those the experiment was read with. The files have changed.")
-    rule = make_rule("paper", **dict(task.evidence)).fit(nominal[:, None])
+    rule = make_rule("paper", **dict(task.evidence)).fit(normal[:, None])
     row = {
         "status": "done", "fit_seconds": 0.0, "steps": None, "score_seconds": 0.0, "evidence_seconds": 0.0, "points": 1,
         "rows_train": len(train), "rows_test": len(test),
     }  # fmt: skip
-    return row, {"scores": scores, "nominal": nominal, rule.name: rule.evidence(scores[:, None])}
+    return row, {"scores": scores, "normal": normal, rule.name: rule.evidence(scores[:, None])}
 
 
 def run_from(task: Task, source: Source) -> Outcome:

@@ -11,7 +11,7 @@ from benchmark.conftest import ROOT
 from tisat.cli import app
 from tisat.metrics.random_guess import random_guess
 from tisat_bench.cli.bench import _duration, _watching
-from tisat_bench.figures import adjusted_figures, coin_figures, differences, rule_differences
+from tisat_bench.figures import adjusted_figures, differences, random_baseline_figures, rule_differences
 from tisat_bench.frozen import FILES, read_frozen, write_frozen
 from tisat_bench.plots import sweep_group
 from tisat_bench.tables import markdown_page
@@ -107,28 +107,32 @@ def test_one_rule_less_another_is_minus_the_other_less_the_one(smoke):
     assert names == {system.name for system in evaluation.experiment.systems} - {reference}
 
 
-def test_a_coin_is_beaten_where_the_f1_is_higher_and_its_figures_are_its_own(smoke):
+def test_a_random_baseline_is_beaten_where_the_f1_is_higher_and_its_figures_are_its_own(smoke):
     _, evaluation = smoke
     found = adjusted_figures(evaluation)
     assert {one.system for one in found} == {system.name for system in evaluation.experiment.systems}
     for one in found:
-        assert one.beats_coin == (one.oracle_f1 > one.coin_f1)
+        assert one.beats_random_baseline == (one.oracle_f1 > one.random_baseline_f1)
         assert 0 <= one.precision <= 1
         assert np.isnan(one.spread) == (one.seeds < 2)
     labels = {"plants": [evaluation.labels("plants", entity) for entity in evaluation.entities["plants"]]}
-    (coin,) = coin_figures(labels, p=0.2)
+    (random_baseline,) = random_baseline_figures(labels, p=0.2)
     expected = random_guess(labels["plants"], 0.2)
-    assert (coin.precision, coin.recall, coin.f1) == (expected.precision, expected.recall, expected.f1)
-    assert coin.best_f1 >= coin.f1
+    assert (random_baseline.precision, random_baseline.recall, random_baseline.f1) == (
+        expected.precision,
+        expected.recall,
+        expected.f1,
+    )
+    assert random_baseline.best_f1 >= random_baseline.f1
 
 
-def test_the_sweep_draws_every_system_and_the_best_fool(smoke):
+def test_the_sweep_draws_every_system_and_the_best_baseline(smoke):
     frozen, evaluation = smoke
     group = sweep_group(frozen, rule=frozen.figures[0].rule)
     assert len(group.panels) == len(evaluation.entities)
     text = json.dumps(group.panels[0], default=vars)
     assert all(system.name in text for system in evaluation.experiment.systems)
-    assert "best fool, same rule" in text
+    assert "best trivial baseline, same rule" in text
 
 
 def test_a_folder_is_frozen_again_as_it_was(smoke, tmp_path):

@@ -82,7 +82,7 @@ def test_the_command_line_gives_identical_tables_on_local_and_ray(tmp_path):
         assert done.returncode == 0, done.stderr
         folder = tmp_path / f"frozen-{engine}" / "smoke"
         pages[engine] = {
-            name: (folder / name).read_bytes() for name in ("differences.csv", "entities.csv", "floors.csv")
+            name: (folder / name).read_bytes() for name in ("differences.csv", "entities.csv", "baselines.csv")
         }
         figures, _, _ = done.stdout.partition("How each was run")  # below it seconds and memory differ, figures may not
         pages[engine]["spd"] = figures.encode()

@@ -14,7 +14,7 @@ from tisat_bench.false_alarm_figures import draw_study, ideal_study, study
 
 @pytest.fixture(scope="module")
 def ideal():
-    return ideal_study(instants=200_000)
+    return ideal_study(time_steps=200_000)
 
 
 def test_where_the_theorem_holds_its_bound_is_kept(ideal):
@@ -51,7 +51,7 @@ def file(tmp_path_factory):
 
 def test_a_study_of_ones_own_file_counts_on_its_end(file):
     found = study([str(file)], rules=("paper:weibull", "threshold"), targets=[50.0], methods=["auto"])
-    assert {(one.entity, one.rule, one.form, one.target, one.instants) for one in found} == {("plant", "paper", "weibull", 50.0, 600), ("plant", "threshold", "", 50.0, 600)}  # fmt: skip
+    assert {(one.entity, one.rule, one.form, one.target, one.time_steps) for one in found} == {("plant", "paper", "weibull", 50.0, 600), ("plant", "threshold", "", 50.0, 600)}  # fmt: skip
     assert study([str(file)], tail=0.995) == [], "nothing can be calibrated on six rows"
 
 
@@ -66,9 +66,9 @@ def test_the_verb_prints_what_the_study_counts(file, tmp_path, monkeypatch):
     told = json.loads(far(file, "--targets", "50,20", "--rule", "threshold", "--method", "auto", "--json", "--picture", tmp_path / "a.png"))  # fmt: skip
     assert [one["target"] for one in told] == [50.0, 20.0]
     assert (tmp_path / "a.png").exists()
-    monkeypatch.setattr(studies, "ideal_study", lambda: ideal_study(instants=20_000))
+    monkeypatch.setattr(studies, "ideal_study", lambda: ideal_study(time_steps=20_000))
     assert "ideal, alpha" in far("--picture", tmp_path / "b.png")
     assert (tmp_path / "b.png").exists()
     for bad in ("soon", "50,", "0", "inf", ""):
         refused = CliRunner().invoke(app, ["data", "far", str(file), "--targets", bad])
-        assert "--targets must be instants between two alarms" in str(refused.exception)
+        assert "--targets must be rows between two alarms" in str(refused.exception)

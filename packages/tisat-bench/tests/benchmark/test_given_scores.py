@@ -19,7 +19,7 @@ def folder(tmp_path):
     np.savez(
         tmp_path / "mine" / "plants" / "plant-0.npz",
         scores=detector.decision_function(test),
-        nominal=detector.aggregate(detector.nominal_),
+        normal=detector.aggregate(detector.normal_),
     )
     (tmp_path / "e.toml").write_text(
         'delta_max = 50\n[[data]]\nname = "plants"\nentities = ["plant-0"]\n'
@@ -33,7 +33,7 @@ def test_the_same_scores_are_the_same_row(folder):
     theirs, ours = [run_from(task, experiment.sources["plants"]) for task in experiment.tasks()]
     assert not theirs.failed, theirs.row
     np.testing.assert_array_equal(theirs.arrays["scores"], ours.arrays["scores"])
-    np.testing.assert_array_equal(theirs.arrays["nominal"], ours.arrays["nominal"])
+    np.testing.assert_array_equal(theirs.arrays["normal"], ours.arrays["normal"])
     assert theirs.task.id != ours.task.id
     assert type(theirs.task).from_json(theirs.task.to_json()) == theirs.task
 
@@ -50,12 +50,12 @@ def test_the_command_makes_its_table(folder, capsys):
 def test_what_does_not_fit_is_refused(folder):
     file = folder / "mine" / "plants" / "plant-0.npz"
     before = next(read_experiment(folder / "e.toml").tasks())
-    np.savez(file, scores=np.zeros(5), nominal=np.zeros(5))
+    np.savez(file, scores=np.zeros(5), normal=np.zeros(5))
     with pytest.raises(DataFileError, match="must hold 6000 scores"):
         read_given(str(folder / "mine"), "plants", "plant-0", length=6000)
     assert next(read_experiment(folder / "e.toml").tasks()).id != before.id  # other scores, another task
     np.savez(file, scores=np.zeros(5))
-    with pytest.raises(DataFileError, match="arrays scores and nominal"):
+    with pytest.raises(DataFileError, match="arrays scores and normal"):
         read_given(str(folder / "mine"), "plants", "plant-0", length=5)
     with pytest.raises(DataFileError, match="There is none"):
         read_given(str(folder / "mine"), "plants", "../../../etc/passwd", length=5)

@@ -26,7 +26,7 @@ def test_what_is_put_comes_back_to_the_bit(tmp_path, outcome):
     (row,) = again.rows().values()
     assert {name: value for name, value in row.items() if name != "checksum"} == outcome.row
     arrays = again.arrays(outcome.task.id)
-    assert set(arrays) == {"scores", "nominal", "paper"}
+    assert set(arrays) == {"scores", "normal", "paper"}
     for name, array in outcome.arrays.items():
         assert arrays[name].tobytes() == array.tobytes()
 

@@ -11,10 +11,10 @@ import pytest
 
 from tisat import registry
 from tisat.batch.engines import Inline
-from tisat.metrics import floors, spd_score
+from tisat.metrics import baselines, spd_score
 from tisat.utils.tables import Layout
 from tisat_bench.driver import drive
-from tisat_bench.evaluation import Results, nominal_unit
+from tisat_bench.evaluation import Results, normal_unit
 from tisat_bench.frozen import FILES, gather, read_frozen, write_frozen
 from tisat_bench.published_figures import read_printed
 from tisat_bench.store import Store
@@ -33,7 +33,7 @@ def test_figures_are_those_of_the_metric(smoke):
         labels.append(evaluation.labels("plants", entity))
         train, test = evaluation.experiment.sources["plants"].pair(entity)
         detector = registry.resolve("last-value")().fit(train, holdout=0.0)
-        scores.append(detector.decision_function(test) / detector.nominal_level(quantile=0.99))
+        scores.append(detector.decision_function(test) / detector.normal_level(quantile=0.99))
         assert arrays["scores"] == pytest.approx(detector.decision_function(test), nan_ok=True)
     direct = spd_score(labels, scores, delta_max=100)
     assert figure.pooled == pytest.approx(float(direct), abs=1e-12)
@@ -48,21 +48,21 @@ def test_what_is_kept_beside_the_store_is_what_would_be_computed(smoke):
     labels = [evaluation.labels("plants", entity) for entity in evaluation.entities["plants"]]
     assert all((one == evaluation.experiment.sources["plants"].pair(name)[1].labels).all() for one, name in zip(labels, evaluation.entities["plants"], strict=True))  # fmt: skip
     for _ in range(2):  # the second time from the file
-        kept, direct = evaluation.floors_on(labels, 50), floors(labels, 50)
+        kept, direct = evaluation.baselines_on(labels, 50), baselines(labels, 50)
         assert kept == direct
         assert [s.per_series for s in kept.named.values()] == [s.per_series for s in direct.named.values()]
-    assert evaluation.floors_on([labels[0], ~labels[1]], 50) != evaluation.floors_on(labels[:2], 50)
+    assert evaluation.baselines_on([labels[0], ~labels[1]], 50) != evaluation.baselines_on(labels[:2], 50)
     (run,), entities = evaluation.finished("last value", "plants")
-    nominal = evaluation.store.arrays(run.done[entities[0]])["nominal"]
-    tops = {evaluation.nominal_top(run.done[entities[0]], "threshold") for _ in range(2)}
-    assert tops == {float(np.nanmax(nominal / nominal_unit(nominal)))}
+    normal = evaluation.store.arrays(run.done[entities[0]])["normal"]
+    tops = {evaluation.normal_top(run.done[entities[0]], "threshold") for _ in range(2)}
+    assert tops == {float(np.nanmax(normal / normal_unit(normal)))}
 
 
-def test_a_coin_is_no_better_than_its_floor_under_any_rule(smoke):
+def test_a_random_baseline_is_no_better_than_its_floor_under_any_rule(smoke):
     for figure in smoke[0].figures:
         if figure.system == "Random Guess":
             assert figure.corrected < 0.05
-            assert figure.floor > 0.1
+            assert figure.baseline_score > 0.1
 
 
 def test_what_is_frozen_comes_back_and_gives_the_same_bytes(tmp_path, smoke):

@@ -40,9 +40,9 @@ def test_smd_machines_come_in_the_order_of_their_numbers(smd):
     assert found.missing[-2:] == ("machine-3-10", "machine-3-11")
 
 
-def test_smd_blames_channels_counted_from_zero(smd):
-    blame = datasets.load("smd", smd, strict=False)["machine-3-2"].interpretation
-    assert blame == (((5, 9), (0, 37)),)
+def test_smd_attributions_channels_counted_from_zero(smd):
+    attribution = datasets.load("smd", smd, strict=False)["machine-3-2"].interpretation
+    assert attribution == (((5, 9), (0, 37)),)
 
 
 def test_an_absent_entity_is_named_and_refused_only_when_asked_for(smd):

@@ -28,10 +28,10 @@ def test_labels_have_the_counts_of_the_specification(real_data, name):
     if not (real_data / card(name).folder).is_dir():
         pytest.skip(f"no folder {card(name).folder}")
     found = labels(name, real_data)
-    instants = sum(len(y) for y in found.values())
+    time_steps = sum(len(y) for y in found.values())
     events = sum(len(events_from_labels(y)) for y in found.values())
     anomalous = sum(int(y.sum()) for y in found.values())
-    assert (instants, events, round(100 * anomalous / instants, 2)) == LABELS[name]
+    assert (time_steps, events, round(100 * anomalous / time_steps, 2)) == LABELS[name]
     assert len(found) == ENTITIES[name]
 
 
@@ -68,7 +68,7 @@ def test_every_machine_that_is_there_loads_whole(real_data):
         assert entity.train.missing == entity.test.missing == 0
 
 
-def test_smd_blame_is_the_labels_but_for_the_known_problems(real_data):
+def test_smd_attribution_is_the_labels_but_for_the_known_problems(real_data):
     """The differences are those the card lists, and no others."""
     folder = real_data / "ServerMachineDataset"
     if not folder.is_dir():
@@ -77,10 +77,10 @@ def test_smd_blame_is_the_labels_but_for_the_known_problems(real_data):
 
     different = {}
     for machine, y in labels("smd", real_data).items():
-        blamed = {blame.event for blame in read_interpretation(folder, card("smd"), machine)}
+        contributing = {attribution.event for attribution in read_interpretation(folder, card("smd"), machine)}
         labelled = {tuple(event) for event in events_from_labels(y).tolist()}
-        if blamed != labelled:
-            different[machine] = (sorted(blamed - labelled), sorted(labelled - blamed))
+        if contributing != labelled:
+            different[machine] = (sorted(contributing - labelled), sorted(labelled - contributing))
     assert different == {
         "machine-1-1": ([(15849, 16368)], [(15849, 16395)]),
         "machine-1-3": ([(22923, 23019)], [(18460, 18471), (22923, 23020)]),

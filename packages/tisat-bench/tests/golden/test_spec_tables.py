@@ -31,7 +31,7 @@ ALWAYS_ON = {
     "psm": (1.1, 10.7, 42.9, 66.1, 98.6),
 }
 # pooled / per-series mean at delta_max 100, from the quality study of the specification, 3 decimals
-DETERMINISTIC_FOOLS = {
+DETERMINISTIC_BASELINES = {
     "msl": {"always_on": (0.052, 0.061), "on_off": (0.081, 0.092)},
     "smap": {"always_on": (0.018, 0.018), "on_off": (0.031, 0.031)},
 }
@@ -80,19 +80,19 @@ def test_always_on_under_spd(labels, name):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", DETERMINISTIC_FOOLS)
-def test_the_other_fools(labels, name):
-    floors = metrics.floors(labels[name], 100, n_simulations=1)
-    for fool, (pooled, mean) in DETERMINISTIC_FOOLS[name].items():
-        score = getattr(floors, fool)
+@pytest.mark.parametrize("name", DETERMINISTIC_BASELINES)
+def test_the_other_baselines(labels, name):
+    baselines = metrics.baselines(labels[name], 100, n_simulations=1)
+    for baseline, (pooled, mean) in DETERMINISTIC_BASELINES[name].items():
+        score = getattr(baselines, baseline)
         assert (round(float(score), 3), round(score.per_series_mean, 3)) == (pooled, mean)
 
 
 def test_a_curve_worked_out_by_hand():
     """Two events, delta_max 2, T = 12.
 
-    Windows: event [2, 4) has instants 2 3 4; event [7, 8) has 7 8 9; outside are 0 1 5 6 10 11.
-    h = 5: only instant 8: delays 2 (missed) and 1, NADD 3/4, TP 1, FP 0.  Area (1 - 3/4) * 1 = 1/4.
+    Windows: event [2, 4) has rows 2 3 4; event [7, 8) has 7 8 9; outside are 0 1 5 6 10 11.
+    h = 5: only row 8: delays 2 (missed) and 1, NADD 3/4, TP 1, FP 0.  Area (1 - 3/4) * 1 = 1/4.
     h = 4: also 11: the same delays, FP 1; NADD does not fall, no area.
     h = 3: also 2 and 5: delays 0 and 1, NADD 1/4, TP 2, FP 2 (5 and 11).  Area (3/4 - 1/4) * 2/4 = 1/4.
     h = 1: everything: raised at 0 2 4 6 8 10, of which 0 6 10 are outside: NADD 0, TP 2, FP 3.  Area 1/4 * 2/5 = 1/10.
@@ -107,7 +107,7 @@ def test_a_curve_worked_out_by_hand():
 
 
 def test_range_based_worked_out_by_hand():
-    """Tatbul et al. 2018, section 4: one event of 4 instants, touched twice, halves what it earns; front bias weighs 4 3 2 1."""
+    """Tatbul et al. 2018, section 4: one event of 4 rows, touched twice, halves what it earns; front bias weighs 4 3 2 1."""
     y_true, alarms = [0, 1, 1, 1, 1, 0], [0, 1, 0, 1, 0, 0]
     flat = metrics.range_precision_recall(y_true, alarms, threshold=1)
     assert (flat.precision, flat.recall) == (1.0, 0.25)

@@ -1,4 +1,4 @@
-"""From a verdict to the book of alarms: ids, records, and who is to be told. No database is opened here."""
+"""From a result to the book of alarms: ids, records, and who is to be told. No database is opened here."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def within(pause: dict[str, Any], at: int) -> bool:
 
 
 def breaks(rule: dict[str, Any], reasons: list[dict[str, Any]]) -> str:
-    """Why a rule holds an alarm back: every blamed channel it speaks of moves the other way or too little; else empty."""
+    """Why a rule holds an alarm back: every contributing channel it speaks of moves the other way or too little; else empty."""
     spoken = [
         one
         for one in reasons
@@ -151,7 +151,7 @@ def breaks(rule: dict[str, Any], reasons: list[dict[str, Any]]) -> str:
         and one["expected"] is not None
     ]
     if not spoken or len(spoken) < len([one for one in reasons if one["seen"] is not None]):
-        return ""  # a channel the rule does not speak of is to blame too
+        return ""  # a channel the rule does not speak of is to attribution too
     said = [_small(rule, one) for one in spoken]
     return said[0] if all(said) else ""
 

@@ -1,11 +1,11 @@
 """Rows in, outcomes out, and nothing that was answered is ever lost. There is no network here.
 
 **Order of things.** Rows are read; those that cannot be are refused. The others go into the log, in one transaction that ends
-on the disk. Only then are they judged and answered. What follows from the verdicts (alarms, what is to be sent) is
+on the disk. Only then are they judged and answered. What follows from the results (alarms, what is to be sent) is
 written with the next transaction, or at once where nothing waits. From time to time the state of an entity is saved
 together with its piece of history; the log before the oldest state that still needs it is cut off.
 
-**After a kill** states are read and the log is judged again from there. A verdict depends on the rows of its entity alone, to
+**After a kill** states are read and the log is judged again from there. A result depends on the rows of its entity alone, to
 the last bit, so it comes out as it was given; what is in the book already is not written twice.
 
 Everything that changes a monitor goes through the log: rows, the end of a reorder window, labels, thresholds.
@@ -23,7 +23,7 @@ import numpy as np
 from tisat.errors import InputError
 from tisat.io.timestamps import Moment, read_time
 from tisat.watch.monitor import Monitor
-from tisat.watch.row_result import Verdict
+from tisat.watch.row_result import RowResult
 from tisat_serve.alarm_log import Event, about_channel, about_silence, statistical
 from tisat_serve.entity_state import Cell
 from tisat_serve.group import Group, Model
@@ -268,7 +268,7 @@ class Engine(Keeper):
             if cell.quiet is not None:
                 self._speak(cell, seq)
 
-    def _outcome(self, model: Model, cell: Cell, verdict: Verdict, seq: int, at: int) -> Outcome:
+    def _outcome(self, model: Model, cell: Cell, verdict: RowResult, seq: int, at: int) -> Outcome:
         score, statistic, threshold = verdict.score, verdict.statistic, verdict.threshold
         known = math.isfinite(statistic)
         outcome = Outcome(

@@ -1,4 +1,4 @@
-"""What the service holds of one entity between two saves: rows that wait for their turn, and verdicts not yet in the history."""
+"""What the service holds of one entity between two saves: rows that wait for their turn, and results not yet in the history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tisat.io.timestamps import Moment
 from tisat.utils.types import Integers
-from tisat.watch.row_result import Verdict
+from tisat.watch.row_result import RowResult
 from tisat_serve.row_encoding import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief
 
 Held: TypeAlias = tuple[int, int, int | None, bytes, bool]  # time, seq, offset, values, whether to learn from it
@@ -61,7 +61,7 @@ class Cell:
         self.forget()
 
     def forget(self) -> None:
-        """The verdicts are in the history: begin a new stretch."""
+        """The results are in the history: begin a new stretch."""
         self.times, self.row, self.seqs = array("q"), array("q"), array("q")
         self.statistic, self.score, self.evidence = array("d"), array("d"), array("d")
         self.statuses, self.active = array("B"), array("B")
@@ -93,8 +93,8 @@ class Cell:
         """All rows of the reorder window, in order of time."""
         return [heapq.heappop(self.held) for _ in range(len(self.held))]
 
-    def add(self, verdict: Verdict, at: int, values: bytes, seq: int) -> None:
-        """Remember a verdict."""
+    def add(self, verdict: RowResult, at: int, values: bytes, seq: int) -> None:
+        """Remember a result."""
         code = CODES[verdict.status]
         self.times.append(at)
         self.statistic.append(verdict.statistic)

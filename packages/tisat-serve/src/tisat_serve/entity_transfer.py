@@ -1,7 +1,7 @@
 """An entity goes from one service to another and is judged on to the bit: its state, its threshold and its open alarms, in a parcel.
 
 **On a shelf** (a folder that every service sees) lies the last parcel of each part of a source: the states of its entities, and the
-offset of the next message they have not seen. Whoever takes the part over unpacks it and reads on from there. A verdict
+offset of the next message they have not seen. Whoever takes the part over unpacks it and reads on from there. A result
 depends on the rows of its entity alone, so two services that read the same messages come to the same state; the
 parcel that is further on is therefore always the right one, whoever wrote it, and nobody has to be fenced off.
 """

@@ -34,7 +34,7 @@ def stretch(
     points: int = 400,
     channels: int = 8,
 ) -> History:
-    """A stretch of one entity in at most ``points`` steps; the last day unless told; the ``channels`` most blamed ones."""
+    """A stretch of one entity in at most ``points`` steps; the last day unless told; the ``channels`` most contributing ones."""
     engine = view.engine
     cell = engine.cell_of(name)
     group = engine.groups[cell.group]
@@ -59,8 +59,8 @@ def stretch(
     offset = int((~inside).sum())
     shown = np.flatnonzero(right > left)
     alarms = view.alarms(entity=name, start=begin, stop=end, sort="statistic", limit=200)
-    blame = _blame(view, alarms)
-    names = sorted(group.watch.channels, key=lambda one: -blame.get(one, 0.0))[: max(1, channels)]
+    attribution = _attribution(view, alarms)
+    names = sorted(group.watch.channels, key=lambda one: -attribution.get(one, 0.0))[: max(1, channels)]
     expected, spread = _expectations(group, values, cell.stamps(times), offset + right[shown] - 1)
     lines = []
     for one in names:
@@ -69,7 +69,7 @@ def stretch(
         low, mean, high = _summary(column, left[shown])
         lines.append(
             ChannelHistory(
-                one, blame.get(one, 0.0), *(_plain(a) for a in (mean, low, high, expected[:, c], spread[:, c]))
+                one, attribution.get(one, 0.0), *(_plain(a) for a in (mean, low, high, expected[:, c], spread[:, c]))
             )
         )
     _, _, peak = _summary(seen.statistic, left[shown])
@@ -108,7 +108,7 @@ def _thresholds(view: View, number: int, times: Integers, now: float) -> Array:
     )
 
 
-def _blame(view: View, alarms: list[Any]) -> dict[str, float]:
+def _attribution(view: View, alarms: list[Any]) -> dict[str, float]:
     """Shares of the evidence over the alarms of a stretch."""
     total: dict[str, float] = {}
     for alarm in alarms[:20]:

@@ -1,6 +1,6 @@
 """The budget's ledger: how many false alarms were allowed, how many alarms were raised, and what people said of them.
 
-A budget bounds alarms on nominal data; it is no quota. Being under it is no room left: true alarms come on top.
+A budget bounds alarms on normal data; it is no quota. Being under it is no room left: true alarms come on top.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def ledger(view: View, *, start: float | None = None, stop: float | None = None)
 
 
 def budgets_of(view: View) -> list[GroupBudget]:
-    """What the threshold of each group stands on: asked, vouched for, extrapolated."""
+    """What the threshold of each group stands on: asked, supported, extrapolated."""
     found = []
     for group in view.engine.groups.values():
         calibration = group.watches[group.calibration].calibration
@@ -128,7 +128,7 @@ def budgets_of(view: View) -> list[GroupBudget]:
                 budget=calibration.budget,
                 threshold=calibration.threshold,
                 asked=calibration.target,
-                vouched=calibration.vouched,
+                supported=calibration.supported,
                 extrapolated=calibration.extrapolated,
                 period=group.watch.period,
                 entities=len(view.engine.names_of(group.name)),

@@ -67,11 +67,11 @@ def restore(source: Path, folder: Path) -> None:
 
 
 def export(
-    folder: Path, out: Path, *, nominal: bool = False, start: float | None = None, stop: float | None = None
+    folder: Path, out: Path, *, normal: bool = False, start: float | None = None, stop: float | None = None
 ) -> list[tuple[str, int]]:
     """History as Parquet, one file an entity, as ``tisat fit`` reads it; names and rows.
 
-    Rows of alarms, and of maintenance windows that are not to be learned from, have label 1; ``nominal`` leaves them out,
+    Rows of alarms, and of maintenance windows that are not to be learned from, have label 1; ``normal`` leaves them out,
     for ``tisat fit``.
     """
     import pyarrow as pa
@@ -94,7 +94,7 @@ def export(
             for pause in pauses:
                 if fnmatch.fnmatchcase(name, pause["pattern"]):
                     active[[within(pause, int(at)) for at in times]] = 1
-            if nominal:
+            if normal:
                 times, values, active = times[active == 0], values[active == 0], active[active == 0]
             names = json.loads(channels.get(f"channels:{group}", "[]")) or [f"c{c}" for c in range(values.shape[1])]
             when = pa.array(times.view("datetime64[ns]")) if dates else pa.array(times * 1e-9)

@@ -73,8 +73,8 @@ class Metrics(Collector):
         budgets = service.view.budgets()
         for name, said, field in (
             ("tisat_threshold", "Threshold in force for new entities.", "threshold"),
-            ("tisat_budget_asked_instants", "Instants between two false alarms of one entity, asked for.", "asked"),
-            ("tisat_budget_vouched_instants", "The rarest budget the training data vouches for.", "vouched"),
+            ("tisat_budget_asked_time_steps", "Rows between two false alarms of one entity, asked for.", "asked"),
+            ("tisat_budget_supported_time_steps", "The rarest budget the training data supports.", "supported"),
         ):
             yield gauge(name, said, (((one.group,), getattr(one, field)) for one in budgets), ("group",))
         line = service.ledger_line()

@@ -247,7 +247,7 @@ class Keeper:
             write_event(write, event, self.policy, self.routes, now)
 
     def settle(self, *, most: int = 32) -> None:
-        """Write what follows from the verdicts, save the states that are due, tell those who listen."""
+        """Write what follows from the results, save the states that are due, tell those who listen."""
         with self.lock:
             told = list(self._events)
             try:

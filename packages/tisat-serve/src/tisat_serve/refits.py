@@ -1,7 +1,7 @@
 """Refits: another model from the history that was kept, as a proposal with its consequences; nothing changes until somebody takes it.
 
 **What it learns from.** The rows of the group's entities that were taken in, without those of maintenance windows that are not to be
-learned from, and without those of alarms; rows of an alarm marked false are nominal and stay, and after one marked *new
+learned from, and without those of alarms; rows of an alarm marked false are normal and stay, and after one marked *new
 normal* only what follows its onset counts.
 
 **What it would have done.** The new model judges the stored rows of the group as it would have judged them live (batch and
@@ -67,7 +67,7 @@ class Refits:
             raise InputError("A refit must be made one at a time. Another one is being made; ask again later.")
         try:
             names = self.engine.names_of(home.name)
-            parts, said = self.nominal(home, names)
+            parts, said = self.normal(home, names)
             calibration = home.watches[home.calibration].calibration
             watch = refitted(home.watch, parts, budget or calibration.budget)
             content = bytes_of(watch)
@@ -107,7 +107,7 @@ class Refits:
             "calibration": watch.calibration.to_json(),
         }
 
-    def nominal(self, home: Group, names: list[str]) -> tuple[list[Series], list[str]]:
+    def normal(self, home: Group, names: list[str]) -> tuple[list[Series], list[str]]:
         """What may be learned from, as stretches without a break, and what was left out, in words."""
         parts: list[Series] = []
         taken = left = 0

@@ -1,4 +1,4 @@
-"""Bytes for arrays: what the store keeps of rows, verdicts and states. This module knows no database and no monitor."""
+"""Bytes for arrays: what the store keeps of rows, results and states. This module knows no database and no monitor."""
 
 from __future__ import annotations
 

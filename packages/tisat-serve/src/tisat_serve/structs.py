@@ -66,7 +66,7 @@ class ChannelHistory(msgspec.Struct):
     """One channel over time: mean, least and largest of each step, and what was expected at its last row."""
 
     name: str
-    blame: float  # share of the evidence in the alarms of the stretch, 0 where there were none
+    attribution: float  # share of the evidence in the alarms of the stretch, 0 where there were none
     values: list[float | None]
     low: list[float | None]
     high: list[float | None]
@@ -123,7 +123,7 @@ class AlarmInfo(msgspec.Struct):
     ratio: float  # largest statistic / threshold so far; 0 for alarms about the data
     kind: str
     why: str
-    channels: list[str]  # the most blamed first
+    channels: list[str]  # the most contributing first
     budget: str
     label: str  # the last one given, or "unmarked"
     suppressed: str  # why nobody was told; empty: it was sent
@@ -169,7 +169,7 @@ class History(msgspec.Struct):
     statistic: list[float | None]
     threshold: list[float | None]
     status: list[str]  # of the worst row: alarm, ok, warming up, unusable, none
-    channels: list[ChannelHistory]  # the most blamed first
+    channels: list[ChannelHistory]  # the most contributing first
     alarms: list[AlarmInfo]
     pauses: list[Pause]
 
@@ -241,8 +241,8 @@ class GroupBudget(msgspec.Struct):
     group: str
     budget: str  # as it was said, per entity
     threshold: float
-    asked: float  # instants between two false alarms of one entity
-    vouched: float  # the rarest the training data can vouch for
+    asked: float  # rows between two false alarms of one entity
+    supported: float  # the rarest the training data can support
     extrapolated: float  # how much rarer than that was asked
     period: float | None  # seconds
     entities: int
@@ -310,7 +310,7 @@ class ProposalInfo(msgspec.Struct):
 
 
 class RuleInfo(msgspec.Struct):
-    """A suppression rule on raised alarms: direction and least change of the most blamed channel."""
+    """A suppression rule on raised alarms: direction and least change of the most contributing channel."""
 
     id: int
     pattern: str

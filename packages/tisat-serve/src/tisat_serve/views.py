@@ -252,7 +252,7 @@ def _sentences(alarm: structs.AlarmInfo, document: dict[str, Any]) -> list[str]:
         "It is still on." if alarm.cleared is None else f"It lasted {alarm.cleared - alarm.raised:.0f} seconds."
     )
     if alarm.why:
-        lines.append(f"Blamed: {alarm.why}.")
+        lines.append(f"Contributing: {alarm.why}.")
     lines.append(
         f"The statistic reached {alarm.ratio:.2f} times its threshold, which is made for {alarm.budget} per entity."
     )

@@ -167,6 +167,6 @@ def _calibrated(
         return now, None
     if budget is None:
         return now, now.budget
-    if now.nominal is None:
+    if now.normal is None:
         return home.watch.recalibrated(budget).calibration, budget
     return now.recalibrated(budget), budget

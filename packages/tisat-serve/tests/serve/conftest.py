@@ -40,8 +40,8 @@ def limit(store: Store, pages: int) -> None:
     store._writer.execute(f"PRAGMA max_page_count={pages}")
 
 
-def verdict_lines(engine: Engine) -> list[bytes]:
-    """The verdicts on the rows that were taken in, one line each, by entity and row: the same to the bit after any restart.
+def result_lines(engine: Engine) -> list[bytes]:
+    """The results on the rows that were taken in, one line each, by entity and row: the same to the bit after any restart.
 
     Rows that were left out (sent twice, say, by a client that got no answer) change nothing and are not in it.
     """
@@ -66,7 +66,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     times = np.datetime64(START - 5000 * 60, "s") + 60 * np.arange(5000).astype("timedelta64[s]")
     series = Series(plant_rows(5000, seed=9), timestamps=times, channels=CHANNELS)
-    watch = Watch(LinearLast(window=10), budget="1/1000 instants").fit(series)
+    watch = Watch(LinearLast(window=10), budget="1/1000 rows").fit(series)
     path = tmp_path_factory.mktemp("model") / "plant.tisat"
     watch.save(path)
     return path

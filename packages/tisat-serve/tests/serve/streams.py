@@ -81,7 +81,7 @@ def stream_rows(entities: int, first: int, count: int, *, faulty: Sequence[str] 
 
 
 def judged(folder: Path, watch: Watch | None = None) -> set[str]:
-    """The verdicts a folder has on rows that were taken in, of entities that are gone as well, one line each.
+    """The results a folder has on rows that were taken in, of entities that are gone as well, one line each.
 
     With ``watch`` what a killed service left in its log is judged first.
     """

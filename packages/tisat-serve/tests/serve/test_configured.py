@@ -121,7 +121,7 @@ def test_a_model_that_is_not_there_is_fitted_on_history_once(tmp_path, monkeypat
 
     monkeypatch.setattr(PromQL, "history", history)
     source = {"kind": "promql", "name": "p", "url": "http://127.0.0.1:1", "queries": {"temp": "t"}}
-    config = told(tmp_path / "new.tisat", tmp_path, sources=[source], history="2 hours", detector="last-value", budget="1/100 instants", silent_after="5 min", refit="7 days")  # fmt: skip
+    config = told(tmp_path / "new.tisat", tmp_path, sources=[source], history="2 hours", detector="last-value", budget="1/100 rows", silent_after="5 min", refit="7 days")  # fmt: skip
     said = []
     (group,) = groups_of(config, say=said.append)
     assert asked == [7200.0]
@@ -129,7 +129,7 @@ def test_a_model_that_is_not_there_is_fitted_on_history_once(tmp_path, monkeypat
     assert (group.silent_after, group.refit, group.watch.channels) == (300.0, 604800.0, CHANNELS)
     (again,) = groups_of(config)
     assert again.watch.calibration == group.watch.calibration
-    config.group[0].budget = "1/50 instants"
+    config.group[0].budget = "1/50 rows"
     (other,) = groups_of(config)
     assert other.watch.calibration.threshold < group.watch.calibration.threshold
     assert len(asked) == 1, "it is there now"

@@ -140,7 +140,7 @@ def test_replay_of_files_and_its_refusals(model, tmp_path):
     run = CliRunner().invoke(app, ["replay", "--model", str(model), str(tmp_path / "pump.parquet")])
     assert run.exit_code == 0, run.output
     assert "pump  statistic" in run.output
-    assert "1 alarm at 1/1000 instants; rows: 190 ok, 10 warming up" in run.output
+    assert "1 alarm at 1/1000 rows; rows: 190 ok, 10 warming up" in run.output
     refused = CliRunner().invoke(app, ["replay", "--model", str(model)])
     assert "either files or --data" in str(refused.exception)
 

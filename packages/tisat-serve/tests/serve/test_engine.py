@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from serve.conftest import START, limit, plant_rows, requests_of, verdict_lines
+from serve.conftest import START, limit, plant_rows, requests_of, result_lines
 from tisat_serve.store import StoreFullError
 from tisat_serve.structs import Row
 
@@ -40,7 +40,7 @@ def test_a_restart_after_any_request_changes_no_bit(engine_in, tmp_path, stop):
     again = engine_in(tmp_path / "killed")
     second += run(again, requests[stop:])
     assert first == second
-    assert verdict_lines(whole) == verdict_lines(again)
+    assert result_lines(whole) == result_lines(again)
     query = "SELECT id, entity, raised, onset, cleared, ratio, document FROM alarms ORDER BY id"
     assert whole.store.read(query) == again.store.read(query) != []
 
@@ -51,11 +51,11 @@ def test_closing_saves_everything_and_the_log_is_cut(engine_in, tmp_path):
     engine.close()
     engine._cut()
     assert engine.store.read("SELECT count(*) FROM log")[0][0] == 1  # the last one says where to go on
-    lines = verdict_lines(engine)
+    lines = result_lines(engine)
     engine.store.close()
     again = engine_in(tmp_path)
     assert again.replayed == 0
-    assert verdict_lines(again) == lines
+    assert result_lines(again) == lines
     assert again.ingest([Row("e0", [60.0, 5.0, 1.0], START + 200 * 60)])[0].status == "ok"
 
 
@@ -90,8 +90,8 @@ def test_the_reorder_window_puts_late_rows_in_their_place(engine_in, tmp_path):
         assert late.ingest([Row("a", values[k].tolist(), START + 60 * k)])[0].status == "held"
     late.clock = lambda: START + 1000.0
     late.tend()  # nothing has come for long: the rest is judged too
-    strip = verdict_lines(plain)
-    assert verdict_lines(late) == strip
+    strip = result_lines(plain)
+    assert result_lines(late) == strip
     held = engine_in(tmp_path / "held", lateness=180.0, save_rows=2)
     for k in order[:7]:
         held.ingest([Row("a", values[k].tolist(), START + 60 * k)])
@@ -101,7 +101,7 @@ def test_the_reorder_window_puts_late_rows_in_their_place(engine_in, tmp_path):
         held.ingest([Row("a", values[k].tolist(), START + 60 * k)])
     held.clock = lambda: START + 1000.0
     held.tend()
-    assert verdict_lines(held) == strip
+    assert result_lines(held) == strip
 
 
 def test_a_silent_entity_is_an_alarm_of_its_own_kind(engine_in, tmp_path):
@@ -139,7 +139,7 @@ def test_a_full_disk_refuses_rows_with_a_sentence_and_goes_on(engine_in, tmp_pat
     limit(engine.store, 2**32 - 2)
     run(engine, requests[done:])
     assert not engine.full
-    assert verdict_lines(engine) == verdict_lines(whole)
+    assert result_lines(engine) == result_lines(whole)
 
 
 def test_idle_time_is_used_to_save(engine_in, tmp_path):

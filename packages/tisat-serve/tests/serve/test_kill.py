@@ -1,4 +1,4 @@
-"""A service that is killed at any moment goes on as if nothing had happened: the same verdicts to the bit, the same alarms."""
+"""A service that is killed at any moment goes on as if nothing had happened: the same results to the bit, the same alarms."""
 
 import http.client
 import os
@@ -10,7 +10,7 @@ import urllib.error
 
 import pytest
 
-from serve.conftest import requests_of, verdict_lines
+from serve.conftest import requests_of, result_lines
 from serve.processes import Forked, Process
 
 
@@ -63,7 +63,7 @@ def check(start, engine_in, tmp_path, requests, kills):
     place = run_with_kills(start, requests, kills)
     assert place < len(requests), "every kill must find the service at work"
     killed = engine_in(tmp_path / "killed")
-    assert verdict_lines(killed) == verdict_lines(undisturbed)
+    assert result_lines(killed) == result_lines(undisturbed)
     assert book(killed) == book(undisturbed) != []
 
 

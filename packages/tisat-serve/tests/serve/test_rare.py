@@ -46,7 +46,7 @@ def test_of_a_rule_that_feeds_back_what_if_at_its_own_threshold_is_the_book(watc
         assert {(one.entity, one.raised, one.cleared) for one in same.alarms} == {(one.entity, one.raised, one.cleared) for one in book}  # fmt: skip
         assert not same.exact
         assert "it was run again over the stored evidence" in same.sentences[-1]
-        assert view.what_if(entity="e1", budget="1/100 instants").threshold > 0
+        assert view.what_if(entity="e1", budget="1/100 rows").threshold > 0
         people = People(engine, view)
         for one in book:
             people.label(one.id, "false", author="anna")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from serve.conftest import START, plant_rows, requests_of, verdict_lines
+from serve.conftest import START, plant_rows, requests_of, result_lines
 from tisat.errors import InputError
 from tisat_serve.feedback import People
 from tisat_serve.service import Service
@@ -51,7 +51,7 @@ def test_a_refit_is_a_proposal_and_changes_nothing(engine, engine_in, tmp_path):
     assert follow(engine) == 0
     for one in (engine, other):
         one.ingest(more_rows(400, 60))
-    assert verdict_lines(engine) == verdict_lines(other)
+    assert result_lines(engine) == result_lines(other)
     assert next(row["what"] for row in people.view.journal()) == f"proposal {made.id}"
 
 
@@ -93,7 +93,7 @@ def test_a_kill_while_entities_follow_changes_no_verdict(engine_in, tmp_path, mo
             engine = engine_in(folder)
         follow(engine)
         engine.ingest(more_rows(410, 40))
-        logs.append(verdict_lines(engine))
+        logs.append(result_lines(engine))
         alarms = [(one.id, one.cleared) for one in View(engine).alarms()]
         logs.append(alarms)
     assert logs[0] == logs[2]
@@ -220,7 +220,7 @@ def test_a_window_that_is_not_learned_from_leaves_the_reference(engine_in, tmp_p
             assert (reference(engine) == before).all()
         engine.ingest(more_rows(350, 50, fault=310))
         assert (reference(engine) != before).any()
-        logs.append(verdict_lines(engine))
+        logs.append(result_lines(engine))
     assert logs[0] == logs[1]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serve.conftest import CHANNELS, START, plant_rows, verdict_lines
+from serve.conftest import CHANNELS, START, plant_rows, result_lines
 
 cramjam = pytest.importorskip("cramjam", reason="pip install 'tisat[prometheus]'")
 pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
@@ -101,7 +101,7 @@ def test_all_three_dialects_make_the_same_rows(pushed):
         assert client.post("/v1/metrics", json=document).json() == {}
     lines = {
         name: [
-            line.partition(b" ")[2] for line in verdict_lines(service.engine) if line.startswith(name.encode() + b" ")
+            line.partition(b" ")[2] for line in result_lines(service.engine) if line.startswith(name.encode() + b" ")
         ]
         for name in "pioj"
     }

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from serve.conftest import START, requests_of, verdict_lines
+from serve.conftest import START, requests_of, result_lines
 from serve.processes import Process
 from serve.receivers import Receiver, like_prometheus
 from tisat.errors import InputError
@@ -51,7 +51,7 @@ def test_a_webhook_gets_every_alarm_signed_until_it_takes_it(engine_in, tmp_path
         one = next(one for one in got if one["entity"] == "e1")
         assert one["url"] == f"http://console/alarm/{one['id']}"
         assert one["reasons"][0]["channel"] == "temp"
-        assert one["budget"] == "1/1000 instants"
+        assert one["budget"] == "1/1000 rows"
 
 
 def test_alertmanager_is_told_again_and_told_resolved(engine_in, tmp_path):
@@ -164,7 +164,7 @@ def test_backup_restore_and_export_lose_nothing(engine_in, tmp_path):
     upkeep.backup(tmp_path / "one", tmp_path / "copy.db")
     upkeep.restore(tmp_path / "copy.db", tmp_path / "two")
     other = engine_in(tmp_path / "two")
-    assert verdict_lines(other) == verdict_lines(engine)
+    assert result_lines(other) == result_lines(engine)
     with pytest.raises(InputError, match="must not be there yet"):
         upkeep.backup(tmp_path / "one", tmp_path / "copy.db")
     with pytest.raises(InputError, match="must not hold a store yet"):

@@ -53,7 +53,7 @@ def test_an_entity_goes_on_elsewhere_to_the_bit(engine_in, watch, tmp_path):
     first.ingest_many([rows[:cut]], Mark("rows", {0: cut}, dict.fromkeys(("e0", "e1", "e2", "e3"), 0)))
     first.settle()
     people = Service(first).people
-    people.decide(people.propose(entity="e2", author="eva", budget="1/2000 instants").id, take=True, author="eva")
+    people.decide(people.propose(entity="e2", author="eva", budget="1/2000 rows").id, take=True, author="eva")
     (on,) = people.view.alarms(active=True)
     packed = pack(first, ["e1", "e2"])
     release(first, ["e1", "e2"])
@@ -69,7 +69,7 @@ def test_an_entity_goes_on_elsewhere_to_the_bit(engine_in, watch, tmp_path):
     other = engine_in(tmp_path / "c")
     other.ingest_many([rows[:cut]], Mark("rows", {}, {}))
     people = Service(other).people
-    people.decide(people.propose(entity="e2", author="eva", budget="1/2000 instants").id, take=True, author="eva")
+    people.decide(people.propose(entity="e2", author="eva", budget="1/2000 rows").id, take=True, author="eva")
     other.ingest_many([rows[cut:]], Mark("rows", {}, {}))
     other.settle()
     other.close()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from serve.conftest import START, requests_of, verdict_lines
+from serve.conftest import START, requests_of, result_lines
 from tisat.cli import app
 from tisat_serve import demo
 from tisat_serve import maintenance as upkeep
@@ -86,11 +86,11 @@ def test_a_file_is_a_service_too_and_rows_that_were_not_saved_are_judged_again(m
     engine.ingest(requests_of()[0])
     engine.store.close()  # as if it was killed: the rows are in the log
     path = tmp_path / "serve.toml"
-    path.write_text(f'data = "w"\n[[group]]\nname = "main"\nmodel = "{model}"\nbudget = "1/500 instants"\n')
+    path.write_text(f'data = "w"\n[[group]]\nname = "main"\nmodel = "{model}"\nbudget = "1/500 rows"\n')
     done = tisat("serve", "--config", path)
     assert (done.code, done.error) == (0, "")
     assert "100 rows of the log judged again" in done.out
-    assert "main: in force is 1/1000 instants" in done.out, "a budget changes by a proposal"
+    assert "main: in force is 1/1000 rows" in done.out, "a budget changes by a proposal"
     refused = tisat("serve", "--config", path, "--host", "0.0.0.0")
     assert "must listen on this machine alone" in refused.error
 
@@ -145,19 +145,19 @@ def test_backup_restore_export_and_move_by_name(engine_in, tmp_path):
     engine = engine_in(tmp_path / "one")
     for rows in requests_of(count=130):
         engine.ingest(rows)
-    before = verdict_lines(engine)
+    before = result_lines(engine)
     engine.close()
     engine.store.close()
     assert "bytes written to" in tisat("serve", "backup", "--data", tmp_path / "one", "--out", tmp_path / "b.db").out
     assert "is in" in tisat("serve", "restore", "--data", tmp_path / "two", tmp_path / "b.db").out
     other = engine_in(tmp_path / "two")
-    assert verdict_lines(other) == before
+    assert result_lines(other) == before
     other.close()
     other.store.close()
     whole = tisat("serve", "export", "--data", tmp_path / "two", "--out", tmp_path / "all").out
     assert "e1\t130 rows" in whole
-    nominal = tisat("serve", "export", "--data", tmp_path / "two", "--out", tmp_path / "nominal", "--nominal").out
-    rows = {line.split("\t")[0]: int(line.split("\t")[1].split()[0]) for line in nominal.splitlines()}
+    normal = tisat("serve", "export", "--data", tmp_path / "two", "--out", tmp_path / "normal", "--normal").out
+    rows = {line.split("\t")[0]: int(line.split("\t")[1].split()[0]) for line in normal.splitlines()}
     assert rows["e1"] < 130, "rows of its alarm are left out"
     assert rows["e0"] == 130
     part = dict(upkeep.export(tmp_path / "two", tmp_path / "part", start=START + 60.0, stop=START + 180.0))
@@ -188,5 +188,5 @@ def test_windows_that_are_not_learned_from_are_labelled_in_what_is_exported(engi
         engine.ingest(rows)
     Service(engine).people.pause("e1", start=float(START + 600), stop=float(START + 1200), author="anna", reason="work")
     engine.close()
-    done = dict(upkeep.export(tmp_path / "one", tmp_path / "out", nominal=True))
+    done = dict(upkeep.export(tmp_path / "one", tmp_path / "out", normal=True))
     assert done == {"e0": 50, "e1": 40}

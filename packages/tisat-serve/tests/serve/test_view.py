@@ -74,7 +74,7 @@ def test_what_if_at_the_threshold_in_force_is_what_happened(desk):
     never = view.what_if(entity="e1", threshold=1e9)
     assert not never.alarms
     assert len(never.avoided) == len(view.alarms(entity="e1", sort="statistic"))
-    rarer = view.what_if(entity="e1", budget="1/100000 instants")
+    rarer = view.what_if(entity="e1", budget="1/100000 rows")
     assert rarer.threshold > now
     with pytest.raises(InputError, match="Got both"):
         view.what_if(entity="e1", budget="1/day", threshold=3.0)
@@ -97,7 +97,7 @@ def test_the_ledger_adds_up(desk):
     low, high = ledger.fleet.raised_low, ledger.fleet.raised_high
     assert low < len(alarms) < high
     assert ledger.budgets[0].asked == 1000
-    assert ledger.budgets[0].vouched > 0
+    assert ledger.budgets[0].supported > 0
 
 
 def test_labels_make_a_proposal_that_can_be_taken_and_taken_back(desk, engine_in, tmp_path):
@@ -122,7 +122,7 @@ def test_labels_make_a_proposal_that_can_be_taken_and_taken_back(desk, engine_in
     people.revert(proposal.id, author="bob")
     assert View(again).entity("e1").threshold == before
     assert [line["author"] for line in View(again).journal()][:2] == ["bob", "bob"]
-    group = people.propose(group="main", author="ann", budget="1/5000 instants")
+    group = people.propose(group="main", author="ann", budget="1/5000 rows")
     people.decide(group.id, take=True, author="ann")
     assert {one.threshold for one in View(again).entities()} == {group.threshold_after}
     with pytest.raises(InputError, match="must be open"):

@@ -3,7 +3,7 @@
 The tree::
 
     TisatError
-    ├── InputError (ValueError)        a value, file or table that the caller can mend
+    ├── InputError (ValueError)        a value, file or table that the caller can fix
     │   ├── ParameterError             a constructor or function argument
     │   ├── SeriesError                a series: shape, timestamps, missing or infinite values, channels
     │   └── DataFileError              a file of a data set: names the file, the row and what was expected
@@ -36,7 +36,7 @@ class TisatError(Exception):
 
 
 class InputError(TisatError, ValueError):
-    """Something the caller handed in and can mend."""
+    """Something the caller handed in and can fix."""
 
 
 class ParameterError(InputError):

@@ -40,7 +40,7 @@ def events_from_labels(labels: object) -> Events:
 
 
 def labels_from_events(events: object, *, length: int) -> Flags:
-    """The labels of ``length`` instants whose ones are covered by the events (which may overlap or be unsorted).
+    """The labels of ``length`` rows whose ones are covered by the events (which may overlap or be unsorted).
 
     Examples
     --------

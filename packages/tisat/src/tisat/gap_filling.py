@@ -1,6 +1,6 @@
 """What is missing: one rule for it, over a whole series and row by row.
 
-Each channel is carried forward for at most ``MAX_GAP`` instants. A row that still lacks a value is unusable, unless the
+Each channel is carried forward for at most ``MAX_GAP`` rows. A row that still lacks a value is unusable, unless the
 detector can do without single channels (``partial``) and has at least one; so is a row that is far ahead of all others in
 time and alone there. After a jump in time longer than ``MAX_GAP`` sampling periods the past is forgotten. A series is cut
 there into **parts**. Nothing is ever replaced by 0. A channel that is missing for longer than it may be carried is
@@ -24,7 +24,7 @@ from tisat.utils.types import Array, Flags
 
 Stamp: TypeAlias = str | float | None
 
-MAX_GAP = 10  # instants a missing value is carried forward; beyond it the row is unusable
+MAX_GAP = 10  # rows a missing value is carried forward; beyond it the row is unusable
 FAR = 1000.0  # sampling periods ahead that one row alone is not believed
 HUGE = 1e100  # values beyond it are cut off: their squares, and sums of these, stay finite
 LARGEST = 1e150  # points beyond it are cut off: their squares stay finite
@@ -35,9 +35,9 @@ class Silence:
     """A channel that says nothing, or a whole entity: an alarm about the data, outside the statistical budget."""
 
     channel: str  # empty: no row of the entity comes at all
-    since: int  # first instant without a value
-    noticed: int  # instant at which it was missing for longer than it may be carried
-    until: int | None = None  # first instant with a value again; None: still silent
+    since: int  # first row without a value
+    noticed: int  # row at which it was missing for longer than it may be carried
+    until: int | None = None  # first row with a value again; None: still silent
     since_time: Stamp = None
     noticed_time: Stamp = None
     until_time: Stamp = None
@@ -73,7 +73,7 @@ def _moment(stamp: Stamp, row: int) -> str:
 
 
 def carry_forward(values: npt.NDArray[Any]) -> Array:
-    """Fill each channel's missing values with its last known one, at most ``MAX_GAP`` instants old.
+    """Fill each channel's missing values with its last known one, at most ``MAX_GAP`` rows old.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class CarryForward:
         self._channels = tuple(channels)
         self._series = series
         self._last = np.full(len(self._channels), np.nan)
-        self._age = np.zeros(len(self._channels), dtype=np.int64)  # instants since the last known value
+        self._age = np.zeros(len(self._channels), dtype=np.int64)  # rows since the last known value
         self._since: dict[int, tuple[int, Stamp]] = {}  # channel -> its first missing row, and that row's time
         self._noticed: dict[int, tuple[int, Stamp]] = {}  # channel -> the row at which it was found silent
 
@@ -185,19 +185,19 @@ class CarryForward:
         self._last = row
         return True
 
-    def changes(self, instant: int, stamp: Stamp) -> tuple[Silence, ...]:
-        """The channels that fell silent at this instant or came back, after the row was filled."""
+    def changes(self, time_step: int, stamp: Stamp) -> tuple[Silence, ...]:
+        """The channels that fell silent at this row or came back, after the row was filled."""
         if not self._since and not self._age.any():
             return ()
         found = []
         for c in np.flatnonzero(self._age == 1).tolist():
-            self._since[c] = (instant, stamp)
+            self._since[c] = (time_step, stamp)
         for c in np.flatnonzero(self._age == MAX_GAP + 1).tolist():
-            self._noticed[c] = (instant, stamp)
+            self._noticed[c] = (time_step, stamp)
             found.append(self._silence(c, None, None))
         for c in [c for c in self._since if self._age[c] == 0]:
             if c in self._noticed:
-                found.append(self._silence(c, instant, stamp))
+                found.append(self._silence(c, time_step, stamp))
                 del self._noticed[c]
             del self._since[c]
         return tuple(found)

@@ -1,7 +1,7 @@
 """The only list of detectors: name -> "module:Class", imported when asked for.
 
 A saved model names its detector here and nowhere else: loading a file can only ever build a class of this table, so a
-file from a stranger cannot make the package import or run anything of its own.
+file from an untrusted source cannot make the package import or run anything of its own.
 
 To add a detector, write one file in ``tisat/detectors/`` and one line here. This module does not import any of them.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from tisat.errors import ArtefactError, ParameterError
 
-# One line for each detector, in the order of the documentation: the default, floors, simple, classical, forecasters, deep.
+# One line for each detector, in the order of the documentation: the default, baseline scores, simple, classical, forecasters, deep.
 DETECTORS: dict[str, str] = {
     "prism": "tisat.detectors.prism.detector:Prism",
     "random-guess": "tisat.detectors.random_guess:RandomGuess",
@@ -147,7 +147,7 @@ def name_of(cls: type[Any]) -> str:
 
 
 def register(name: str, cls: type[Any]) -> None:
-    """Add a detector of your own, so that it can be saved, loaded, used by name and run through the laws.
+    """Add a detector of your own, so that it can be saved, loaded, used by name and run through the contract tests.
 
     The class must be importable: defined at the top of a module, not inside a function.
     """

@@ -42,7 +42,7 @@ GAP_FACTOR = 1.5  # a step longer than this many sampling periods is a gap: a ro
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A multi-channel series of T instants and C channels.
+    """A multi-channel series of T rows and C channels.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Series:
     --------
     >>> series = Series([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], labels=[0, 1, 1], name="pump")
     >>> series
-    Series('pump', 3 instants x 2 channels, 1 event)
+    Series('pump', 3 rows x 2 channels, 1 event)
     >>> series[1:].values.tolist()
     [[3.0, 4.0], [5.0, 6.0]]
     """
@@ -124,7 +124,7 @@ class Series:
 
     def __repr__(self) -> str:
         parts = [repr(self.name)] if self.name else []
-        parts.append(f"{len(self)} instants x {self.n_channels} channel{'s' * (self.n_channels != 1)}")
+        parts.append(f"{len(self)} rows x {self.n_channels} channel{'s' * (self.n_channels != 1)}")
         if self.labels is not None:
             parts.append(f"{len(self.events)} event{'s' * (len(self.events) != 1)}")
         return f"Series({', '.join(parts)})"
@@ -171,7 +171,7 @@ class Series:
 
     @cached_property
     def seconds(self) -> Array | None:
-        """Seconds since the first instant, or None without timestamps."""
+        """Seconds since the first row, or None without timestamps."""
         if self.timestamps is None:
             return None
         elapsed = self.timestamps - self.timestamps[0]
@@ -198,13 +198,13 @@ class Series:
         """How many values are missing."""
         return int(np.isnan(self.values).sum())
 
-    def stamp(self, instant: int | None) -> str | float | None:
-        """The time of an instant in the user's own clock: text for dates, seconds for numbers; None where there is none."""
-        if self.timestamps is None or instant is None or not 0 <= instant < len(self):
+    def stamp(self, time_step: int | None) -> str | float | None:
+        """The time of a row in the user's own clock: text for dates, seconds for numbers; None where there is none."""
+        if self.timestamps is None or time_step is None or not 0 <= time_step < len(self):
             return None
         dates = self.timestamps.dtype.kind == "M"
-        value = int(self.timestamps[instant].astype(np.int64)) if dates else float(self.timestamps[instant])
-        return say(value, None if self.offsets is None else int(self.offsets[instant]), dates=dates)
+        value = int(self.timestamps[time_step].astype(np.int64)) if dates else float(self.timestamps[time_step])
+        return say(value, None if self.offsets is None else int(self.offsets[time_step]), dates=dates)
 
     def in_order(self, channels: Sequence[str], *, whose: str, ignore_extra: bool = False) -> Series:
         """The same series with the channels of a model, by name where both have names; see :mod:`tisat.io.columns`."""
@@ -347,7 +347,7 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
     Examples
     --------
     >>> as_series([1.0, 2.0, 3.0])
-    Series(3 instants x 1 channel)
+    Series(3 rows x 1 channel)
     """
     if isinstance(data, Series):
         return data

@@ -28,13 +28,13 @@ def scores_with_events(seed=0):
 
 
 @pytest.fixture(scope="module")
-def nominal():
+def normal():
     return np.random.default_rng(9).exponential(size=20_000)
 
 
 @pytest.mark.parametrize("rule", ["threshold", "excess", "paper"])
-def test_an_alarm_is_a_run_of_active_instants(rule, nominal):
-    alarms = raise_alarms(scores_with_events(), nominal=nominal, false_alarms="1/5000 instants", rule=rule)
+def test_an_alarm_is_a_run_of_active_time_steps(rule, normal):
+    alarms = raise_alarms(scores_with_events(), normal=normal, false_alarms="1/5000 rows", rule=rule)
     runs = events_from_labels(alarms.active)
     assert len(alarms) == len(runs)
     for alarm, (start, stop) in zip(alarms, runs, strict=True):
@@ -47,19 +47,17 @@ def test_an_alarm_is_a_run_of_active_instants(rule, nominal):
     assert alarms.raised.tolist() == [alarm.raised for alarm in alarms]
 
 
-def test_an_alarm_that_is_on_at_the_end_is_not_cleared(nominal):
-    alarms = raise_alarms(
-        scores_with_events(), nominal=nominal, false_alarms="1/5000 instants", rule="threshold", hold=5
-    )
+def test_an_alarm_that_is_on_at_the_end_is_not_cleared(normal):
+    alarms = raise_alarms(scores_with_events(), normal=normal, false_alarms="1/5000 rows", rule="threshold", hold=5)
     assert alarms[-1].cleared is None
 
 
-def test_the_onset_is_the_last_instant_the_statistic_was_zero():
+def test_the_onset_is_the_last_time_step_the_statistic_was_zero():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(300, 2))
     points[200:] += 1.5  # slow: the statistic needs a while
     rule = PaperRule(form="weibull")
-    calibration = calibrate(rule, rng.normal(size=(6000, 2)), "1/1000 instants")
+    calibration = calibrate(rule, rng.normal(size=(6000, 2)), "1/1000 rows")
     alarms = alarms_of(Scored.of(points), rule=rule, calibration=calibration)
     first = next(alarm for alarm in alarms if alarm.raised >= 200)
     zeros = np.flatnonzero(alarms.statistic[: first.raised] == 0)
@@ -70,16 +68,16 @@ def test_shares_name_the_channel_that_moved_and_add_up_to_one():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(200, 3))
     points[100:, 1] += 8.0
-    nominal = rng.normal(size=(4000, 3))
+    normal = rng.normal(size=(4000, 3))
     for name in ("paper", "excess", "threshold"):
         rule = make_rule(name)
-        calibration = calibrate(rule, nominal, "1/1000 instants")
+        calibration = calibrate(rule, normal, "1/1000 rows")
         alarms = alarms_of(
             Scored.of(points),
             rule=rule,
             calibration=calibration,
             series=tisat.Series(points, channels=("a", "b", "c")),
-            blame=True,
+            attribution=True,
         )
         hit = next(alarm for alarm in alarms if alarm.raised >= 100)
         assert next(iter(hit.channels)) == "b"
@@ -94,13 +92,13 @@ def test_where_nothing_was_added_every_channel_has_the_same_share():
 
 class TestTables:
     @pytest.fixture
-    def alarms(self, nominal):
+    def alarms(self, normal):
         rule = make_rule("threshold")
         scores = scores_with_events()
-        calibration = calibrate(rule, nominal, "1/5000 instants")
+        calibration = calibrate(rule, normal, "1/5000 rows")
         dates = np.datetime64("2026-01-01") + np.arange(2000) * np.timedelta64(60, "s")
         return alarms_of(
-            Scored.of(scores), rule=rule, calibration=calibration, blame=True,
+            Scored.of(scores), rule=rule, calibration=calibration, attribution=True,
             series=tisat.Series(scores, timestamps=dates, channels=("x",), name="pump"),
         )  # fmt: skip
 
@@ -120,8 +118,8 @@ class TestTables:
             assert b == {key: "" if value is None else str(value) for key, value in c.items()}
         assert from_json[0]["raised_time"].startswith("2026-01-01T08:")
 
-    def test_no_alarms_make_an_empty_table(self, nominal, tmp_path):
-        none = raise_alarms(np.zeros(50), nominal=nominal, false_alarms="1/5000 instants")
+    def test_no_alarms_make_an_empty_table(self, normal, tmp_path):
+        none = raise_alarms(np.zeros(50), normal=normal, false_alarms="1/5000 rows")
         none.write(tmp_path / "none.parquet")
         assert none.to_csv().count("\n") == 1
         assert none.to_jsonl() == ""
@@ -129,7 +127,7 @@ class TestTables:
     def test_alarms_in_words(self, alarms):
         first = f"{len(alarms)} alarms; {alarms.tally}"
         assert str(alarms) == "\n".join([first, *map(str, alarms), str(alarms.calibration)])
-        assert repr(alarms) == f"Alarms({len(alarms)} in 2000 instants, rule='threshold', budget='1/5000 instants')"
+        assert repr(alarms) == f"Alarms({len(alarms)} in 2000 rows, rule='threshold', budget='1/5000 rows')"
         told = replace(alarms[0], reasons=(Reason("x", 0.6, 3.0, 1.0, 0.5), Reason("y", 0.4, 2.0, 1.0, 0.5)))
         assert told.why == "; ".join(map(str, told.reasons))
         assert told.why in str(told)
@@ -195,7 +193,7 @@ def test_alarms_come_back_from_their_tables(tmp_path, suffix):
     scores = rng.exponential(size=3000)
     scores[2000:2040] += 30.0
     scores[2990:] += 30.0
-    alarms = raise_alarms(scores, nominal=rng.exponential(size=50_000), false_alarms="1/10000 instants")
+    alarms = raise_alarms(scores, normal=rng.exponential(size=50_000), false_alarms="1/10000 rows")
     file = tmp_path / f"alarms.{suffix}"
     alarms.write(file)
     np.testing.assert_array_equal(read_active(file, length=3000), alarms.active)
@@ -205,7 +203,7 @@ def test_bad_tables_are_named(tmp_path):
     file = tmp_path / "alarms.csv"
     file.write_text("raised,cleared\n5,20\n")
     assert read_active(file, length=30).sum() == 15
-    with pytest.raises(DataFileError, match=r"within the 10 instants .* \[5, 20\) at row 0"):
+    with pytest.raises(DataFileError, match=r"within the 10 rows .* \[5, 20\) at row 0"):
         read_active(file, length=10)
     file.write_text("when,cleared\n5,20\n")
     with pytest.raises(DataFileError, match="Row 0 has not"):

@@ -1,4 +1,4 @@
-"""Blame against an expert's: bounds, perfect and worst rankings, and the random ranking's expectation."""
+"""Attribution against an expert's: bounds, perfect and worst rankings, and the random ranking's expectation."""
 
 import numpy as np
 import pytest
@@ -10,15 +10,15 @@ from tisat.errors import InputError
 
 
 @given(st.permutations(range(8)), st.sets(st.integers(0, 7), min_size=1))
-def test_figures_are_shares_and_look_at_more_with_a_larger_share(ranking, blamed):
+def test_figures_are_shares_and_look_at_more_with_a_larger_share(ranking, contributing):
     for figure in (hit_rate, ndcg):
-        values = [figure(ranking, blamed, share=share) for share in (1.0, 1.5, 8.0)]
+        values = [figure(ranking, contributing, share=share) for share in (1.0, 1.5, 8.0)]
         assert 0 <= values[0] <= values[1] <= values[2] <= 1 + 1e-12
-    assert hit_rate(ranking, blamed, share=8.0) == 1.0
+    assert hit_rate(ranking, contributing, share=8.0) == 1.0
 
 
 @given(st.permutations(range(8)), st.integers(1, 8))
-def test_naming_the_blamed_first_is_perfect_and_last_is_worst(ranking, count):
+def test_naming_the_contributing_first_is_perfect_and_last_is_worst(ranking, count):
     assert hit_rate(ranking, ranking[:count]) == ndcg(ranking, ranking[:count]) == 1.0
     if count <= 4:
         assert hit_rate(ranking, ranking[-count:]) == ndcg(ranking, ranking[-count:]) == 0.0

@@ -32,7 +32,7 @@ def test_as_much_is_resampled_as_the_bounds_allow(monkeypatch):
     assert asked == [100_000, 160_000, 200_000]
 
 
-def test_where_all_but_one_instant_is_quiet_the_threshold_is_above_that_one(monkeypatch):
+def test_where_all_but_one_time_step_is_quiet_the_threshold_is_above_that_one(monkeypatch):
     sample = np.append(np.zeros(159_999), 5.0)
     sampled(monkeypatch, sample)
     found = period_curve(rule(bounded=True), [np.zeros(4000)], rng=np.random.default_rng(0))

@@ -10,7 +10,7 @@ from tisat.errors import ParameterError
 
 
 @pytest.mark.parametrize(
-    ("said", "period", "instants"),
+    ("said", "period", "time_steps"),
     [
         ("1/day", 60.0, 1440),
         ("3/week", "1 min", 3360),
@@ -18,7 +18,7 @@ from tisat.errors import ParameterError
         ("1 per 12 hours", 60, 720),
         ("2 a day", "1min", 720),
         ("every 2 hours", datetime.timedelta(minutes=1), 120),
-        ("1/1000 instants", None, 1000),
+        ("1/1000 rows", None, 1000),
         ("1/1000", None, 1000),
         ("2/1000 rows", None, 500),
         (0.001, None, 1000),
@@ -42,12 +42,12 @@ from tisat.errors import ParameterError
         (np.timedelta64(1, "D"), 60.0, 1440),
     ],
 )
-def test_what_users_say(said, period, instants):
-    assert Budget.parse(said, period=period).instants == pytest.approx(instants)
+def test_what_users_say(said, period, time_steps):
+    assert Budget.parse(said, period=period).time_steps == pytest.approx(time_steps)
 
 
 @pytest.mark.parametrize(
-    "said", ["nightly", "1/fortnight", "0/day", 0, 1.0, -0.1, True, None, "1/", "/day", "1/0 instants"]
+    "said", ["nightly", "1/fortnight", "0/day", 0, 1.0, -0.1, True, None, "1/", "/day", "1/0 rows"]
 )
 def test_what_nobody_understands_is_refused_with_examples(said):
     with pytest.raises(ParameterError, match="must be a budget such as '1/day'"):
@@ -59,8 +59,8 @@ def test_time_without_a_sampling_period_is_refused_with_the_remedy():
         Budget.parse("1/day")
 
 
-def test_more_than_one_alarm_an_instant_is_refused():
-    with pytest.raises(ParameterError, match="more than one instant"):
+def test_more_than_one_alarm_an_time_step_is_refused():
+    with pytest.raises(ParameterError, match="more than one row"):
         Budget.parse("1/second", period=60)
 
 

@@ -21,9 +21,9 @@ SIMULATED = {
 SIMULATED_LONG = {(0.05, 10_000): 217_000, (0.1, 10_000): 123_000, (0.2, 10_000): 96_000}
 
 
-def ideal_period(alpha, target, instants, seed=0):
-    evidence = ideal_evidence(instants, alpha=alpha, rng=np.random.default_rng(seed))
-    return instants / count_alarms(ideal_rule(), evidence, math.log(target) / exact_decay(q=-math.log(alpha)))
+def ideal_period(alpha, target, time_steps, seed=0):
+    evidence = ideal_evidence(time_steps, alpha=alpha, rng=np.random.default_rng(seed))
+    return time_steps / count_alarms(ideal_rule(), evidence, math.log(target) / exact_decay(q=-math.log(alpha)))
 
 
 @pytest.mark.parametrize(("case", "period"), SIMULATED.items())
@@ -51,7 +51,7 @@ def poisson_points(n, m, seed):
 )
 def test_formulas_keep_the_budget_on_independent_points(form, method):
     rule = PaperRule(form=form)
-    calibration = calibrate(rule, poisson_points(8000, 2, 0), "1/1000 instants", method=method)
+    calibration = calibrate(rule, poisson_points(8000, 2, 0), "1/1000 rows", method=method)
     evidence = rule.evidence(poisson_points(100_000, 2, 1))
     assert count_alarms(rule, evidence, calibration.threshold) <= 100
     assert calibration.kept
@@ -68,11 +68,11 @@ def autoregressive(n, seed, rho=0.8):
 
 
 def test_dependence_breaks_the_formula_is_noticed_and_auto_turns_to_the_bootstrap():
-    nominal, future = autoregressive(12_000, 0), autoregressive(200_000, 1)
+    normal, future = autoregressive(12_000, 0), autoregressive(200_000, 1)
     rule = PaperRule(form="weibull")
     with pytest.warns(CalibrationWarning, match="not independent over time"):
-        formula = calibrate(rule, nominal, "1/1000 instants", method="weibull")
-    auto = calibrate(rule, nominal, "1/1000 instants")
+        formula = calibrate(rule, normal, "1/1000 rows", method="weibull")
+    auto = calibrate(rule, normal, "1/1000 rows")
     assert auto.method == "bootstrap"
     assert auto.independence < 0.01
     evidence = rule.evidence(future)
@@ -84,17 +84,17 @@ def test_dependence_breaks_the_formula_is_noticed_and_auto_turns_to_the_bootstra
 def test_the_bootstrap_finds_about_the_right_period_for_every_rule(name):
     rng = np.random.default_rng(2)
     rule = make_rule(name, **({"form": "weibull"} if name == "paper" else {}))
-    calibration = calibrate(rule, rng.normal(size=20_000) ** 2, "1/1000 instants", method="bootstrap")
+    calibration = calibrate(rule, rng.normal(size=20_000) ** 2, "1/1000 rows", method="bootstrap")
     future = rng.normal(size=200_000) ** 2
     assert 80 < count_alarms(rule, rule.evidence(future), calibration.threshold) < 420
     assert calibration.method == "bootstrap"
 
 
-def test_nominal_data_too_short_for_the_budget_is_said_with_the_rarest_honest_one():
+def test_normal_data_too_short_for_the_budget_is_said_with_the_rarest_honest_one():
     scores = np.random.default_rng(0).exponential(size=3000)
-    with pytest.warns(CalibrationWarning, match=r"cannot vouch for 1 in 100000 instants; .* 1 in 1000 instants"):
-        calibration = calibrate(ThresholdRule(), scores, "1/100000 instants")
-    assert calibration.vouched == 1000
+    with pytest.warns(CalibrationWarning, match=r"cannot support 1 in 100000 rows; .* 1 in 1000 rows"):
+        calibration = calibrate(ThresholdRule(), scores, "1/100000 rows")
+    assert calibration.supported == 1000
     assert calibration.extrapolated == pytest.approx(100.0)
     assert calibration.largest == pytest.approx(scores.max())
     assert scores.max() < calibration.threshold < 6 * scores.max()  # beyond the largest seen, and not out of sight
@@ -119,7 +119,7 @@ def test_the_same_seed_gives_the_same_calibration():
 def test_a_calibration_survives_json():
     calibration = calibrate(ThresholdRule(), np.random.default_rng(0).normal(size=900), 0.01)
     assert Calibration.from_json(calibration.to_json()) == calibration
-    assert "target 100 instants" in str(calibration)
+    assert "target 100 rows" in str(calibration)
 
 
 def test_the_interval_is_garwoods():
@@ -156,7 +156,7 @@ def test_the_period_curve_rises_with_the_threshold():
 
 
 @pytest.mark.parametrize("name", ["threshold", "excess", "paper"])
-def test_constant_nominal_scores_give_a_threshold_all_the_same(name):
+def test_constant_normal_scores_give_a_threshold_all_the_same(name):
     rule = make_rule(name)
     if name == "paper":
         with pytest.warns(CalibrationWarning, match="repeat"):

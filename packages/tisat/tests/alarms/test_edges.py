@@ -13,7 +13,7 @@ from tisat import Series
 from tisat.alarms import Alarm, PaperRule, calibrate, raise_alarms
 from tisat.alarms.bootstrap import PeriodCurve, _line, block_length, flat, period_curve
 from tisat.alarms.budget import Budget
-from tisat.alarms.calibration import NominalEvidence
+from tisat.alarms.calibration import NormalEvidence
 from tisat.alarms.closed_forms import by_formula, count_alarms, independence, raise_to_data
 from tisat.alarms.cusum import CompressedSum
 from tisat.alarms.decay import paper_decay
@@ -23,7 +23,7 @@ from tisat.alarms.rules import make_rule
 from tisat.errors import CalibrationWarning, InputError
 
 
-def test_a_handful_of_instants_cannot_show_dependence():
+def test_a_handful_of_time_steps_cannot_show_dependence():
     assert independence([np.arange(4.0), np.array([9.0, np.nan, 1.0, 2.0])]) == (1.0, 0.0)
     p, correlation = independence([np.arange(200.0)])
     assert p < 1e-12
@@ -31,7 +31,7 @@ def test_a_handful_of_instants_cannot_show_dependence():
 
 
 def test_dependence_is_beyond_doubt_and_of_a_size_that_matters():
-    known = NominalEvidence(make_rule("threshold"), np.arange(20.0))
+    known = NormalEvidence(make_rule("threshold"), np.arange(20.0))
     for p, correlation, dependent in ((0.001, 0.5, True), (0.001, -0.5, True), (0.01, 0.5, False), (0.001, 0.1, False)):
         known.p_value, known.correlation = p, correlation
         assert known.dependent is dependent
@@ -133,18 +133,18 @@ def test_the_closed_form_says_where_it_means_nothing():
 
 
 @pytest.mark.parametrize(
-    ("instants", "said"),
+    ("time_steps", "said"),
     [
-        (30.0, "1 in 30 instants (30 seconds)"),
-        (60.0, "1 in 60 instants (1 minute)"),
-        (7200.0, "1 in 7200 instants (2 hours)"),
-        (86400.0, "1 in 86400 instants (1 day)"),
-        (math.inf, "1 in inf instants"),
+        (30.0, "1 in 30 rows (30 seconds)"),
+        (60.0, "1 in 60 rows (1 minute)"),
+        (7200.0, "1 in 7200 rows (2 hours)"),
+        (86400.0, "1 in 86400 rows (1 day)"),
+        (math.inf, "1 in inf rows"),
     ],
 )
-def test_a_period_in_the_words_of_a_budget(instants, said):
-    assert Budget.parse("1/week", period=1.0).say(instants) == said
-    assert Budget.parse("1/500 instants").say(30.0) == "1 in 30 instants"
+def test_a_period_in_the_words_of_a_budget(time_steps, said):
+    assert Budget.parse("1/week", period=1.0).say(time_steps) == said
+    assert Budget.parse("1/500 rows").say(30.0) == "1 in 30 rows"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_the_theorems_threshold_and_what_it_takes_for_granted(method):
     points = np.random.default_rng(0).random((900, 2)) * 21.0  # about one in a unit of area, as the theorem has it
     rule = PaperRule()
     with pytest.warns(CalibrationWarning, match="trivial root"):
-        found = calibrate(rule, points, "1/300 instants", method=method)
+        found = calibrate(rule, points, "1/300 rows", method=method)
     knn = rule.knn_
     decay, _ = paper_decay(log_ball=knn.log_ball, largest=knn.largest_, printed=method == "printed")
     assert by_formula(rule, method, [], 300.0)[0] == pytest.approx(math.log(300.0) / decay)
@@ -200,7 +200,7 @@ def test_where_evidence_does_not_drift_downwards_a_formula_has_no_threshold_and_
 
 
 def test_auto_takes_the_most_careful_formula_that_applies():
-    known = NominalEvidence(PaperRule(form="power"), np.random.default_rng(0).random((400, 2)))
+    known = NormalEvidence(PaperRule(form="power"), np.random.default_rng(0).random((400, 2)))
     assert not known.dependent
     found = {name: by_formula(known.rule, name, known.segments, 100.0)[0] for name in ("exact", "empirical")}
     assert known._choose(100.0) == max(found, key=found.get)
@@ -208,19 +208,19 @@ def test_auto_takes_the_most_careful_formula_that_applies():
     assert known._choose(100.0) == "bootstrap"
 
 
-def test_the_share_of_active_instants_is_counted_where_alarms_are():
+def test_the_share_of_active_time_steps_is_counted_where_alarms_are():
     found = calibrate(PaperRule(form="weibull"), np.random.default_rng(0).random((400, 2)), 0.1, method="weibull")
-    assert 1 > found.active >= found.alarms / found.instants > 0
+    assert 1 > found.active >= found.alarms / found.time_steps > 0
 
 
 def no_alarms(length):
-    nominal = np.random.default_rng(0).exponential(size=2000)
-    return raise_alarms(np.zeros(length), nominal=nominal, false_alarms="1/200 instants", rule="threshold")
+    normal = np.random.default_rng(0).exponential(size=2000)
+    return raise_alarms(np.zeros(length), normal=normal, false_alarms="1/200 rows", rule="threshold")
 
 
-def test_an_alarm_is_told_in_times_where_there_are_any_and_else_in_instants():
+def test_an_alarm_is_told_in_times_where_there_are_any_and_else_in_time_steps():
     plain = Alarm(7, 6, 9, peak=2.0, threshold=1.0, rule="paper", budget="", channels={})
-    assert str(plain) == "alarm at instant 7, since instant 6, until 9"
+    assert str(plain) == "alarm at row 7, since row 6, until 9"
     timed = replace(plain, raised_time=0.0, onset_time=-5.0, cleared_time=20.0)  # zero is a time too
     assert str(timed) == "alarm at 0, since -5, until 20"
     cells = [replace(timed, cleared=None), timed, plain]
@@ -256,8 +256,8 @@ def test_the_picture_of_a_calibration_goes_from_edge_to_edge():
     periods = axes.lines[0].get_xdata()
     np.testing.assert_allclose(np.diff(np.log(periods)), np.log(periods[-1] / periods[0]) / (len(periods) - 1))
     assert (periods[0], periods[-1]) == pytest.approx(axes.get_xlim())
-    assert periods[0] < min(calibration.target, calibration.vouched)
-    assert periods[-1] > max(calibration.target, calibration.vouched)
+    assert periods[0] < min(calibration.target, calibration.supported)
+    assert periods[-1] > max(calibration.target, calibration.supported)
 
 
 def test_the_picture_has_the_title_it_is_given_or_the_name_of_the_series():

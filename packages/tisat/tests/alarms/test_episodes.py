@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tisat.alarms import Calibration, calibrate, make_rule
-from tisat.alarms.calibration import NominalEvidence, with_breaks
+from tisat.alarms.calibration import NormalEvidence, with_breaks
 from tisat.alarms.episodes import Episodes, episode_levels
 from tisat.alarms.rules import RULES, Scored
 from tisat.errors import ArtefactError, CalibrationWarning, ParameterError
@@ -26,7 +26,7 @@ def quietly(call, *arguments, **options):
 
 
 def episodes(statistic, level):
-    """By the definition: runs at or above the level; unknown instants end one."""
+    """By the definition: runs at or above the level; unknown rows end one."""
     above = [not np.isnan(value) and value >= level for value in statistic]
     return sum(now and not before for now, before in zip(above, [False, *above], strict=False))
 
@@ -58,7 +58,7 @@ SOURCES = {
 @pytest.mark.parametrize("strict", [False, True])
 def test_thresholds_are_finite_and_strictly_monotone_whatever_the_evidence(name, source, strict):
     scores = SOURCES[source](np.random.default_rng(0))
-    known = NominalEvidence(make_rule(name), scores)
+    known = NormalEvidence(make_rule(name), scores)
     found = [known.calibrate(1 / period, strict=strict).threshold for period in PERIODS]
     assert np.isfinite(found).all()
     assert all(low < high for low, high in itertools.pairwise(found))
@@ -67,38 +67,38 @@ def test_thresholds_are_finite_and_strictly_monotone_whatever_the_evidence(name,
 @pytest.mark.parametrize("name", CALM)
 def test_strict_is_higher_and_every_word_is_said(name):
     scores = np.random.default_rng(1).exponential(size=6000)
-    plain = quietly(calibrate, make_rule(name), scores, "1/10000 instants")
-    strict = quietly(calibrate, make_rule(name), scores, "1/10000 instants", strict=True)
+    plain = quietly(calibrate, make_rule(name), scores, "1/10000 rows")
+    strict = quietly(calibrate, make_rule(name), scores, "1/10000 rows", strict=True)
     assert plain.method == "episodes"
     assert strict.threshold > plain.threshold
-    assert plain.vouched == 2000
+    assert plain.supported == 2000
     assert plain.extrapolated == 5.0
     text = " ".join(plain.words)
     for word in (
-        "Asked: 1/10000 instants",
-        "Vouched for: 1 in 2000",
+        "Asked: 1/10000 rows",
+        "Supported: 1 in 2000",
         "Extrapolated: 5 times rarer",
-        "Realised: ",
+        "Observed: ",
         "h = ",
     ):
         assert word in text
     assert "kept more often than on average" in " ".join(strict.words)
-    with pytest.warns(CalibrationWarning, match="extrapolated 5-fold: h = .* largest nominal statistic is"):
-        calibrate(make_rule(name), scores, "1/10000 instants")
+    with pytest.warns(CalibrationWarning, match="extrapolated 5-fold: h = .* largest normal statistic is"):
+        calibrate(make_rule(name), scores, "1/10000 rows")
 
 
 @pytest.mark.parametrize("name", CALM)
 def test_another_budget_needs_no_training_data(name):
     scores = np.random.default_rng(2).exponential(size=8000)
-    known = NominalEvidence(make_rule(name), scores)
-    first = Calibration.from_json(known.calibrate("1/500 instants").to_json())
-    for budget in ("1/100 instants", "1/500 instants", "1/40000 instants"):
+    known = NormalEvidence(make_rule(name), scores)
+    first = Calibration.from_json(known.calibrate("1/500 rows").to_json())
+    for budget in ("1/100 rows", "1/500 rows", "1/40000 rows"):
         again = first.recalibrated(budget)
         fresh = known.calibrate(budget)
         assert again.threshold == pytest.approx(fresh.threshold, rel=1e-12)
         assert (again.alarms, again.notes) == (fresh.alarms, fresh.notes)
     with pytest.raises(ParameterError, match="must be made again"):
-        quietly(calibrate, make_rule("paper"), scores, "1/500 instants").recalibrated("1/day")
+        quietly(calibrate, make_rule("paper"), scores, "1/500 rows").recalibrated("1/day")
 
 
 def test_one_stretch_is_counted_at_its_own_threshold_and_many_at_those_of_the_others():
@@ -110,8 +110,8 @@ def test_one_stretch_is_counted_at_its_own_threshold_and_many_at_those_of_the_ot
     both = Episodes.of(stretches, common=1.0, floor=0.0)
     for strict in (False, True):
         at_low, at_high = (each.threshold(10.0, strict=strict) for each in (low, high))
-        assert low.realised(10.0, strict=strict) == low.count(at_low) > 0
-        assert both.realised(10.0, strict=strict) == low.count(at_high) + high.count(at_low) > 0
+        assert low.observed(10.0, strict=strict) == low.count(at_low) > 0
+        assert both.observed(10.0, strict=strict) == low.count(at_high) + high.count(at_low) > 0
 
 
 def test_levels_are_kept_on_a_scale_whose_unit_is_the_rules_own():
@@ -121,7 +121,7 @@ def test_levels_are_kept_on_a_scale_whose_unit_is_the_rules_own():
     np.testing.assert_allclose(threshold.compressed(at), [0.0, 0.0, np.log(2.0), np.nan])
     np.testing.assert_allclose(drift.compressed(np.array([0.0, 1.5])), [0.0, np.log(2.0)])
     np.testing.assert_allclose(make_rule("drift", drift=0.0).compressed(np.array([1.0])), np.log(2.0))
-    assert quietly(calibrate, threshold, scores, "1/100 instants").compression == threshold.compression
+    assert quietly(calibrate, threshold, scores, "1/100 rows").compression == threshold.compression
 
 
 def test_a_table_that_is_not_one_is_refused():
@@ -136,7 +136,7 @@ def test_a_table_that_is_not_one_is_refused():
         {"levels": [[float("inf")]]},
         {"lengths": [-4]},
     ):
-        with pytest.raises(ArtefactError, match="nominal episodes"):
+        with pytest.raises(ArtefactError, match="normal episodes"):
             Episodes.from_json({**good.to_json(), **change})
 
 
@@ -161,7 +161,7 @@ def test_the_budget_is_about_kept_where_nothing_changes(name):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         rule = make_rule(name)
-        calibration = calibrate(rule, rng.exponential(size=20_000), "1/1000 instants")
+        calibration = calibrate(rule, rng.exponential(size=20_000), "1/1000 rows")
         future = rule.evidence(rng.exponential(size=50_000))
         active = rule.accumulate(future, threshold=calibration.threshold).active
         counted += int((active[1:] & ~active[:-1]).sum())

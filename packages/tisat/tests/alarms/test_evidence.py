@@ -40,7 +40,7 @@ def test_evidence_is_finite_and_grows_with_distance_however_far_a_point_is(form,
 
 
 @pytest.mark.parametrize("form", ["power", "log"])
-def test_a_share_alpha_of_nominal_evidence_is_positive(form):
+def test_a_share_alpha_of_normal_evidence_is_positive(form):
     points = cloud(2, n=6000)
     evidence = KNNEvidence(form=form, alpha=0.1).fit(points[:4000])
     share = (evidence(points[4000:]) > 0).mean()
@@ -77,7 +77,7 @@ def test_two_distances_are_enough_for_a_weibull_fit_and_one_is_not():
             fit_weibull(np.array(few))
 
 
-def test_the_weibull_law_is_that_of_all_positive_distances():
+def test_the_weibull_contract_is_that_of_all_positive_distances():
     evidence = KNNEvidence()
     evidence.m_ = 3
     evidence._learn(np.array([0.0, 1.0, 2.0]))
@@ -87,7 +87,7 @@ def test_the_weibull_law_is_that_of_all_positive_distances():
         assert (evidence.shape_, evidence.scale_) == (3.0, evidence.d_alpha_)
 
 
-def test_nearer_than_any_nominal_point_is_to_its_neighbour_the_logarithm_says_no_less():
+def test_nearer_than_any_normal_point_is_to_its_neighbour_the_logarithm_says_no_less():
     evidence = KNNEvidence(form="log").fit(cloud(2))
     point = evidence._neighbours.points[:1]
     at, near = evidence(point)[0], evidence(point + 1e-12)[0]
@@ -102,12 +102,12 @@ def test_one_point_and_many_agree_to_the_bit():
         assert [evidence(q[None])[0] for q in queries] == evidence(queries).tolist()
 
 
-def test_nominal_points_that_repeat_are_warned_about():
+def test_normal_points_that_repeat_are_warned_about():
     with pytest.warns(CalibrationWarning, match="repeat an earlier one exactly"):
         evidence = KNNEvidence().fit(np.zeros((50, 2)))
     assert evidence(np.zeros((1, 2)))[0] < 0 < evidence(np.full((1, 2), 5.0))[0]
 
 
-def test_too_few_nominal_points_are_refused():
+def test_too_few_normal_points_are_refused():
     with pytest.raises(InputError, match="at least 8 with k = 3"):
         KNNEvidence(k=3).fit(np.zeros((5, 1)))

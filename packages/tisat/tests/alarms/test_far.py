@@ -9,22 +9,22 @@ from tisat.alarms.false_alarm_study import Promise, actual_curve, count_alarms, 
 
 def test_every_method_and_target_is_counted_on_the_points_nobody_saw():
     rng = np.random.default_rng(0)
-    nominal, held_out = rng.exponential(size=2000), np.append(rng.exponential(size=3000), np.nan)
+    normal, held_out = rng.exponential(size=2000), np.append(rng.exponential(size=3000), np.nan)
     found = promises(
-        nominal, held_out, targets=(100.0, 400.0), rule="threshold", methods=("auto", "episodes"),
-        scores=(nominal, held_out), entity="pump", hold=2,
+        normal, held_out, targets=(100.0, 400.0), rule="threshold", methods=("auto", "episodes"),
+        scores=(normal, held_out), entity="pump", hold=2,
     )  # fmt: skip
     assert [(one.method, one.target) for one in found] == [
         (method, target) for method in ("auto", "episodes") for target in (100.0, 400.0)
     ]
     for one in found:
         rule = make_rule("threshold", hold=2)
-        calibration = calibrate(rule, nominal, 1 / one.target)
+        calibration = calibrate(rule, normal, 1 / one.target)
         alarms = count_alarms(rule, rule.evidence(held_out), calibration.threshold)
         assert (one.entity, one.rule, one.form, one.used) == ("pump", "threshold", "", "episodes")
-        assert (one.threshold, one.alarms, one.instants) == (calibration.threshold, alarms, 3000)
-        assert (one.low, one.high, one.folds) == (*period_interval(alarms, 3000), calibration.realised)
-        assert one.realised == 3000 / alarms
+        assert (one.threshold, one.alarms, one.time_steps) == (calibration.threshold, alarms, 3000)
+        assert (one.low, one.high, one.folds) == (*period_interval(alarms, 3000), calibration.observed)
+        assert one.observed == 3000 / alarms
     assert found[0].alarms > found[1].alarms > 0
 
 

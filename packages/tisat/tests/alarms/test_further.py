@@ -58,7 +58,7 @@ def test_a_second_fault_is_named_by_its_own_alarm_or_by_the_one_that_is_on(two_f
 
 
 def test_a_channel_that_an_alarm_mentions_last_joins_it_when_its_own_fault_begins():
-    """A chance pattern of the valve raised 24 minutes before the vibration doubled; vibration had a seventh of the blame."""
+    """A chance pattern of the valve raised 24 minutes before the vibration doubled; vibration had a seventh of the attribution."""
     pump = make_pump(valve=True)
     alarms = Watch("prism", budget="1/day").fit(pump.train).alarms(pump.test)
     doubled = 700  # 11:40

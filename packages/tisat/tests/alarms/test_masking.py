@@ -31,8 +31,8 @@ def level_of_one_alarm_a_day(rule, evidence):
 @pytest.mark.parametrize("name", RULES)
 def test_the_sixth_fault_is_found_as_if_it_were_alone(name, size):
     rng = np.random.default_rng(7)
-    nominal, clean, healthy = (rng.exponential(size=n) for n in (10_080, 14_400, LENGTH))
-    rule = make_rule(name).fit(nominal)
+    normal, clean, healthy = (rng.exponential(size=n) for n in (10_080, 14_400, LENGTH))
+    rule = make_rule(name).fit(normal)
     threshold = level_of_one_alarm_a_day(rule, rule.evidence(clean))
 
     def found(copies):
@@ -54,7 +54,7 @@ def test_on_plants_too(name, rule_name):
     for seed in range(3):
         plant = make_plant(n_train=4000, n_test=12_000, n_channels=4, n_faults=0, random_state=50 + seed)
         detector = make(name).fit(plant.train)
-        rule = make_rule(rule_name).fit(detector.nominal_, scores=detector.aggregate(detector.nominal_))
+        rule = make_rule(rule_name).fit(detector.normal_, scores=detector.aggregate(detector.normal_))
         values = np.array(plant.test.values)
         clean = detector.points(values[LENGTH:])
         threshold = level_of_one_alarm_a_day(rule, rule.evidence(Scored.of(clean, detector.aggregate(clean))))
@@ -93,7 +93,7 @@ def test_a_change_for_good_ends_its_alarm_and_a_fault_on_top_of_it_is_found():
     assert raised <= 6  # not again and again for ever
 
 
-def test_the_nominal_level_comes_back_too():
+def test_the_normal_level_comes_back_too():
     rng = np.random.default_rng(5)
     rule = make_rule("excess").fit(rng.exponential(size=10_080))
     threshold = level_of_one_alarm_a_day(rule, rule.evidence(rng.exponential(size=14_400)))
@@ -133,8 +133,8 @@ LATER = [700, 1100, 1500, 1900]
 @pytest.mark.parametrize("name", MOVING)
 def test_what_goes_wrong_early_in_a_stream_hides_and_delays_nothing_later(name, what, when, views):
     rng = np.random.default_rng(11)
-    nominal, clean, healthy = (rng.exponential(size=(n, views)) for n in (10_080, 14_400, 2400))
-    rule = make_rule(name).fit(nominal, views=nominal)
+    normal, clean, healthy = (rng.exponential(size=(n, views)) for n in (10_080, 14_400, 2400))
+    rule = make_rule(name).fit(normal, views=normal)
     threshold = level_of_one_alarm_a_day(rule, rule.evidence(clean, views=clean))
     for start in LATER:
         healthy[start : start + SPAN] *= 5.0

@@ -16,7 +16,7 @@ from tisat.alarms.rules import Scored
 from tisat.errors import CalibrationWarning, InputError, ParameterError
 
 RNG = np.random.default_rng(0)
-NOMINAL = RNG.normal(size=(400, 2))
+NORMAL = RNG.normal(size=(400, 2))
 
 
 @pytest.mark.parametrize("evidence", [[], [np.nan, np.nan], [1.0, -0.5], [0.0, 0.0]])
@@ -40,9 +40,9 @@ def test_decays_solve_their_equations_or_say_that_there_is_none():
 
 
 def test_a_formula_without_a_solution_gives_way_to_the_bootstrap():
-    rule = PaperRule(alpha=0.9)  # nine of ten nominal points count as evidence: it rises by itself
+    rule = PaperRule(alpha=0.9)  # nine of ten normal points count as evidence: it rises by itself
     with pytest.warns(CalibrationWarning):
-        found = calibrate(rule, NOMINAL, "1/50 instants", method="empirical")
+        found = calibrate(rule, NORMAL, "1/50 rows", method="empirical")
     assert (found.requested, found.method) == ("empirical", "bootstrap")
     assert math.isfinite(found.threshold)
     assert any("does not drift downwards" in note for note in found.notes)
@@ -50,9 +50,9 @@ def test_a_formula_without_a_solution_gives_way_to_the_bootstrap():
 
 def test_methods_are_for_the_rules_they_know():
     with pytest.raises(ParameterError, match="'episodes' must be used with a rule whose statistic no alarm changes"):
-        calibrate(PaperRule(), NOMINAL, "1/50 instants", method="episodes")
+        calibrate(PaperRule(), NORMAL, "1/50 rows", method="episodes")
     with pytest.raises(ParameterError, match="must be used with the 'paper' rule"):
-        calibrate(ThresholdRule(), NOMINAL, "1/50 instants", method="exact")
+        calibrate(ThresholdRule(), NORMAL, "1/50 rows", method="exact")
     with pytest.raises(ParameterError, match=r"must be given where it is made. Got hold besides"):
         make_rule(ThresholdRule(), hold=3)
 
@@ -70,12 +70,12 @@ def test_what_a_detector_says_must_fit_together(points, scores, views, must):
 
 
 def test_excess_is_judged_in_the_views_it_was_fitted_on():
-    two = Scored.of(NOMINAL, views=np.abs(NOMINAL))
+    two = Scored.of(NORMAL, views=np.abs(NORMAL))
     rule = make_rule("excess").fit(two)
     with pytest.raises(InputError, match=r"must have the 2 views it was fitted on. Got 1"):
-        rule.evidence(Scored.of(NOMINAL))
+        rule.evidence(Scored.of(NORMAL))
     with pytest.raises(InputError, match="View 1 has none"):
-        make_rule("excess").fit(Scored.of(NOMINAL, views=np.column_stack([NOMINAL[:, 0], np.full(400, np.nan)])))
+        make_rule("excess").fit(Scored.of(NORMAL, views=np.column_stack([NORMAL[:, 0], np.full(400, np.nan)])))
 
 
 def test_rules_and_sums_print_as_they_are_made():
@@ -91,7 +91,7 @@ def test_distances_that_are_all_alike_have_no_shape():
 def test_one_stretch_is_counted_at_its_own_threshold():
     one = Episodes(((5.0, 3.0, 1.0),), (1000,), 1.0, 0.0)
     assert one.count(3.0) == 2
-    assert one.realised(300.0) == one.count(one.threshold(300.0))
+    assert one.observed(300.0) == one.count(one.threshold(300.0))
 
 
 def test_evidence_that_never_rises_has_no_curve():
@@ -120,10 +120,10 @@ def test_a_calibration_is_drawn_where_it_keeps_what_the_picture_needs():
     from matplotlib.figure import Figure
 
     axis = Figure().subplots()
-    kept = calibrate(ThresholdRule(), NOMINAL, "1/50 instants")
+    kept = calibrate(ThresholdRule(), NORMAL, "1/50 rows")
     assert kept.plot(ax=axis) is not None
     assert axis.get_lines()
-    other = calibrate(PaperRule(), NOMINAL, "1/50 instants", method="bootstrap")
+    other = calibrate(PaperRule(), NORMAL, "1/50 rows", method="bootstrap")
     with pytest.raises(ParameterError, match=r"cannot be drawn. Only 'episodes'"):
         other.plot()
     assert Calibration.from_json(kept.to_json()) == kept

@@ -1,4 +1,4 @@
-"""The promise on nominal plants that nothing else uses: an exact bound instead of a fixed tolerance."""
+"""The promise on normal plants that nothing else uses: an exact bound instead of a fixed tolerance."""
 
 import warnings
 
@@ -54,7 +54,7 @@ def test_no_more_plants_break_their_budget_than_chance_allows(detector, budget):
             warnings.simplefilter("ignore", CalibrationWarning)
             watch = Watch(detector, budget=budget).fit(plant.train)
         found = len(watch.alarms(plant.test))
-        expected = 7 * DAY / Budget.parse(budget, period=watch.period).instants
+        expected = 7 * DAY / Budget.parse(budget, period=watch.period).time_steps
         broken += poisson.sf(found - 1, expected) < LEVEL
         episodes += found
         allowed += expected

@@ -20,7 +20,7 @@ def recorded(values, **options):
 
 @pytest.fixture(scope="module")
 def calibration():
-    return calibrate(make_rule("excess"), np.random.default_rng(0).exponential(size=9000), "1/2500 instants")
+    return calibrate(make_rule("excess"), np.random.default_rng(0).exponential(size=9000), "1/2500 rows")
 
 
 def operation(calibration, peaks, *, rows=20_000):
@@ -73,28 +73,28 @@ def test_silence_changes_nothing_upwards(calibration):
     quiet = propose(calibration, operation(calibration, []))
     assert loud.unlabelled == 10
     assert loud.after.threshold <= calibration.threshold  # ten alarms without a word do not deafen it
-    assert quiet.after.vouched > 3 * calibration.vouched
+    assert quiet.after.supported > 3 * calibration.supported
     assert loud.before is calibration
     assert not loud.new_normal
 
 
-def test_episodes_below_the_threshold_are_nominal_unless_somebody_says_otherwise(calibration):
+def test_episodes_below_the_threshold_are_normal_unless_somebody_says_otherwise(calibration):
     record = operation(calibration, [0.8, 0.9, 0.95])
     assert len(record.episodes) == 3
     for label, rows, levels in (("unlabelled", 20_000, 3), ("false", 20_000, 3), ("true", 19_960, 2)):
         record.label(1010, label)
         proposal = propose(calibration, record)
-        assert (proposal.rows, len(proposal.after.nominal.levels[-1])) == (rows, levels)
+        assert (proposal.rows, len(proposal.after.normal.levels[-1])) == (rows, levels)
 
 
 def test_an_episode_that_reaches_the_threshold_is_an_alarm(calibration):
     assert propose(calibration, operation(calibration, [1.0, 0.99])).unlabelled == 1
 
 
-def test_where_nominal_data_is_silent_the_mark_is_half_the_least_threshold():
+def test_where_normal_data_is_silent_the_mark_is_half_the_least_threshold():
     for name, floor in (("excess", 1.0), ("threshold", 0.7)):
-        silent = calibrate(make_rule(name), np.zeros(600), "1/100 instants")
-        assert silent.nominal.floor == floor
+        silent = calibrate(make_rule(name), np.zeros(600), "1/100 rows")
+        assert silent.normal.floor == floor
         assert EpisodeRecord.beside(silent).mark == expanded(0.5 * floor, silent.compression)
 
 
@@ -118,7 +118,7 @@ def test_expected_and_new_normal(calibration):
     assert record.label(1010, "expected") == record.episodes[0]
     assert record.episodes[0].label == "expected"
     record.label(2010, "new normal")
-    proposal = propose(calibration, record, budget="1/5000 instants")
+    proposal = propose(calibration, record, budget="1/5000 rows")
     assert proposal.false_alarms == 1
     assert proposal.new_normal
     assert "fit the detector again" in str(proposal)
@@ -132,20 +132,20 @@ def test_what_cannot_be_is_refused_in_a_sentence(calibration):
         record.label(5000, "false")
     with pytest.raises(ParameterError, match="'label'"):
         record.label(1010, "maybe")
-    paper = calibrate(make_rule("paper"), np.random.default_rng(0).exponential(size=900), "1/100 instants")
+    paper = calibrate(make_rule("paper"), np.random.default_rng(0).exponential(size=900), "1/100 rows")
     with pytest.raises(ParameterError, match="by 'episodes'"):
         propose(paper, record)
 
 
-def test_without_nominal_levels_the_mark_is_half_the_threshold(calibration):
-    record = EpisodeRecord.beside(replace(calibration, nominal=None), room=3)
+def test_without_normal_levels_the_mark_is_half_the_threshold(calibration):
+    record = EpisodeRecord.beside(replace(calibration, normal=None), room=3)
     assert record.mark == 0.5 * calibration.threshold
     assert record.state()["peak"].shape == (3,)
 
 
 def test_the_threshold_rule_has_its_record_in_its_own_unit():
     scores = 5.0 + np.random.default_rng(0).exponential(size=9000)
-    calibration = calibrate(make_rule("threshold"), scores, "1/2500 instants")
+    calibration = calibrate(make_rule("threshold"), scores, "1/2500 rows")
     record = EpisodeRecord.beside(calibration)
     assert 0 < record.mark <= calibration.threshold
     for value in [0.1, calibration.threshold * 1.2, 0.1] * 30:
@@ -154,5 +154,5 @@ def test_the_threshold_rule_has_its_record_in_its_own_unit():
         record.label(episode.start, "false")
     proposal = propose(calibration, record)
     assert proposal.after.threshold > calibration.threshold
-    levels = [expanded(level, calibration.compression) for level in proposal.after.nominal.levels[-1]]
+    levels = [expanded(level, calibration.compression) for level in proposal.after.normal.levels[-1]]
     assert levels == pytest.approx([calibration.threshold * 1.2] * 30)

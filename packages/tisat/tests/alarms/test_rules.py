@@ -28,24 +28,24 @@ CASES = [
 
 def data(m, seed=0):
     rng = np.random.default_rng(seed)
-    nominal = rng.normal(size=(300, m))
+    normal = rng.normal(size=(300, m))
     points = rng.normal(size=(200, m))
     points[80:100] += 3.0
     points[120:125] = np.nan
-    return nominal, points
+    return normal, points
 
 
 @pytest.mark.parametrize("m", [1, 4])
 @pytest.mark.parametrize(("name", "options", "threshold"), CASES)
 def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, options, threshold, m):
-    nominal, points = data(m)
-    rule = make_rule(name, **options).fit(nominal)
+    normal, points = data(m)
+    rule = make_rule(name, **options).fit(normal)
     scored = Scored.of(points)
     evidence, trace = rule.start(threshold=threshold).extend(scored)
     np.testing.assert_array_equal(evidence, rule.evidence(points))
     np.testing.assert_array_equal(trace.statistic, rule.accumulate(evidence, threshold=threshold).statistic)
     run = rule.start(threshold=threshold)
-    blamed = rule.contributions(points)
+    contributing = rule.contributions(points)
     for t in range(len(points)):
         if t % 37 == 5:
             fresh = rule.start(threshold=threshold)
@@ -55,7 +55,7 @@ def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, o
         expected = (evidence[t], trace.statistic[t], trace.active[t], trace.onset[t])
         np.testing.assert_array_equal(found, expected)
         if not np.isnan(points[t]).any():
-            assert run.contribution(points[t]).tolist() == blamed[t].tolist()
+            assert run.contribution(points[t]).tolist() == contributing[t].tolist()
     assert trace.active.any()
     assert not trace.active[120:125].any()
     assert np.isnan(trace.statistic[120:125]).all()
@@ -63,8 +63,8 @@ def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, o
 
 @pytest.mark.parametrize(("name", "options", "threshold"), CASES)
 def test_an_alarm_at_a_higher_threshold_comes_no_sooner(name, options, threshold):
-    nominal, points = data(2)
-    rule = make_rule(name, **options).fit(nominal)
+    normal, points = data(2)
+    rule = make_rule(name, **options).fit(normal)
     evidence = rule.evidence(points)
     first = [
         np.argmax(np.append(rule.accumulate(evidence, threshold=h).active, True))
@@ -80,9 +80,9 @@ def test_an_alarm_at_a_higher_threshold_comes_no_sooner(name, options, threshold
 )  # fmt: skip
 @settings(max_examples=50, deadline=None)
 def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm, enter, hold, lasting, seed):
-    nominal = np.random.default_rng(seed).exponential(size=(60, 2)) * [1.0, 3.0]
+    normal = np.random.default_rng(seed).exponential(size=(60, 2)) * [1.0, 3.0]
     options = {"window": window, "lag": lag, "clip": clip, "quantile": quantile, "warm": warm, "enter": enter}
-    rule = ExcessRule(**options, hold=hold, length=hold + 1, lasting=lasting).fit(nominal, views=nominal)
+    rule = ExcessRule(**options, hold=hold, length=hold + 1, lasting=lasting).fit(normal, views=normal)
     values = np.column_stack([scores, scores[::-1]])
     found = rule.evidence(values, scores=values[:, 0], views=values)
     for v in range(2):
@@ -103,7 +103,7 @@ def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm,
 
 
 @pytest.mark.parametrize(("above", "back"), [(0, True), (1, True), (2, False)])
-def test_the_nominal_level_is_back_where_one_score_in_twenty_is_above_it(above, back):
+def test_the_normal_level_is_back_where_one_score_in_twenty_is_above_it(above, back):
     options = {"window": 30, "lag": 0, "clip": 3.0, "quantile": 0.9, "warm": 20, "enter": 2, "lasting": 20}
     rule = ExcessRule(**options, length=2, hold=1).fit(np.linspace(0.0, 1.0, 60))
     changed, later = [5.0] * 20, [0.5] * 17 + [2.0] * above + [0.5] * (3 - above)
@@ -119,9 +119,9 @@ def test_the_excess_is_its_definition_while_levels_change_and_come_back():
     for lag, gap, high in itertools.product(range(3), range(2, 6), (2.0, 9.0)):
         options = {"window": 12, "lag": lag, "clip": 3.0, "quantile": 0.7, "warm": 6, "enter": 1, "lasting": 20}
         rule = ExcessRule(**options, length=gap, hold=1).fit(np.linspace(0.0, 1.0, 60))
-        nominal = 0.2 + 0.4 * rng.random(20)
-        nominal[rng.integers(15, 20)] = high  # one of twenty is above: the level is back all the same
-        scores = np.concatenate([5.0 + rng.random(20), nominal, rng.choice([0.6, 2.0, 3.0], 30)])
+        normal = 0.2 + 0.4 * rng.random(20)
+        normal[rng.integers(15, 20)] = high  # one of twenty is above: the level is back all the same
+        scores = np.concatenate([5.0 + rng.random(20), normal, rng.choice([0.6, 2.0, 3.0], 30)])
         expected = naive.excess(scores, level=rule.level_[0], centre=rule.centre_[0], gap=gap, **options)
         found = rule.evidence(scores)
         np.testing.assert_array_equal(found, expected)
@@ -147,9 +147,9 @@ def test_the_level_of_a_change_for_good_is_the_lowest_of_its_thirds():
         assert _kernels._new_level(np.array(raw), len(raw), 1.0) == lowest
 
 
-def test_one_view_orders_instants_as_the_plain_sum_does():
-    nominal, points = data(1)
-    rule = ExcessRule(window=50).fit(nominal)
+def test_one_view_orders_time_steps_as_the_plain_sum_does():
+    normal, points = data(1)
+    rule = ExcessRule(window=50).fit(normal)
     evidence = rule.evidence(points)
     plain = WindowSum(threshold=1.0, length=rule.length, hold=rule.hold).run(evidence).statistic
     statistic = rule.accumulate(evidence, threshold=1.0).statistic
@@ -159,20 +159,20 @@ def test_one_view_orders_instants_as_the_plain_sum_does():
 @given(st.floats(0.01, 1e4), st.floats(-1e3, 1e3))
 @settings(max_examples=30, deadline=None)
 def test_the_unit_and_the_zero_of_a_score_do_not_matter_to_the_excess(unit, zero):
-    nominal, points = data(1)
-    plain = ExcessRule(window=40).fit(nominal).evidence(points)
-    moved = ExcessRule(window=40).fit(nominal * unit + zero).evidence(points * unit + zero)
+    normal, points = data(1)
+    plain = ExcessRule(window=40).fit(normal).evidence(points)
+    moved = ExcessRule(window=40).fit(normal * unit + zero).evidence(points * unit + zero)
     np.testing.assert_allclose(moved, plain, rtol=1e-6, atol=1e-6)
 
 
 def test_a_level_that_changes_for_good_is_forgiven_by_the_excess_and_never_by_an_endless_sum():
     rng = np.random.default_rng(0)
-    nominal, scores = rng.exponential(size=3000), rng.exponential(size=3000)
+    normal, scores = rng.exponential(size=3000), rng.exponential(size=3000)
     scores[1000:] *= 4.0
     held = {}
     cases = (("excess", 3.0, {"window": 300, "lasting": 200}), ("paper", 20.0, {"form": "weibull", "end": "recovery"}))
     for name, threshold, options in cases:
-        rule = make_rule(name, **options).fit(nominal)
+        rule = make_rule(name, **options).fit(normal)
         held[name] = rule.accumulate(rule.evidence(scores), threshold=threshold).active
     assert held["excess"][1000:1300].any()
     assert not held["excess"][2000:].any()
@@ -180,12 +180,12 @@ def test_a_level_that_changes_for_good_is_forgiven_by_the_excess_and_never_by_an
 
 
 def test_contributions_add_up_to_what_the_evidence_is_made_of():
-    nominal, points = data(3)
+    normal, points = data(3)
     known = points[:50]
-    rule = make_rule("paper").fit(nominal)
+    rule = make_rule("paper").fit(normal)
     np.testing.assert_allclose(np.sqrt(rule.contributions(known).sum(axis=1)), rule.knn_._neighbours.distances(known))
     np.testing.assert_allclose(
-        make_rule("excess").fit(nominal).contributions(known).mean(axis=1), np.mean(known**2, axis=1)
+        make_rule("excess").fit(normal).contributions(known).mean(axis=1), np.mean(known**2, axis=1)
     )
 
 

@@ -68,7 +68,7 @@ def test_it_is_said_and_read_back():
 def test_at_the_command_line_they_stay_visible_and_are_not_counted(tmp_path):
     rng = np.random.default_rng(0)
     names = ("flow", "heat")
-    Watch("linear-mean", budget="1/500 instants").fit(Series(rng.normal(size=(3000, 2)), channels=names)).save(
+    Watch("linear-mean", budget="1/500 rows").fit(Series(rng.normal(size=(3000, 2)), channels=names)).save(
         tmp_path / "m.tisat"
     )
     rows = rng.normal(size=(700, 2))

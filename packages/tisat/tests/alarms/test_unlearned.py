@@ -42,7 +42,7 @@ def test_the_rule_knows_afterwards_what_it_knew_before(name, scored):
 
 def test_a_monitor_goes_on_from_the_middle_of_a_window():
     rng = np.random.default_rng(1)
-    watch = Watch("last-value", budget="1/100 instants").fit(rng.normal(size=(2000, 2)))
+    watch = Watch("last-value", budget="1/100 rows").fit(rng.normal(size=(2000, 2)))
     rows = rng.normal(size=(600, 2))
     rows[250:300] += 9.0
 

@@ -113,7 +113,7 @@ def test_bad_input_is_fine_or_refused(name):
     cls = registry.resolve(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        watch = Watch(cls(**cls._test_params()).fit(BASE), budget="1/50 instants").calibrate()
+        watch = Watch(cls(**cls._test_params()).fit(BASE), budget="1/50 rows").calibrate()
     fitted = watch.detector
     slow = (
         hasattr(cls, "_network") or name == "arima"

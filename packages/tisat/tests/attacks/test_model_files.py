@@ -1,4 +1,4 @@
-"""Files from strangers: damaged and forged models of every detector give one ArtefactError, or a model that scores.
+"""Files from new users: damaged and forged models of every detector give one ArtefactError, or a model that scores.
 
 A raw mutant is a damaged file. A forged one carries a fresh checksum, as somebody who means harm would write it: parameters,
 learned values and arrays are changed one at a time to what has broken such programs before.
@@ -31,7 +31,7 @@ def document_of(name):
     cls = registry.resolve(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        watch = Watch(cls(**cls._test_params()), budget="1/40 instants").fit(checks.example(300, channels=2, seed=1))
+        watch = Watch(cls(**cls._test_params()), budget="1/40 rows").fit(checks.example(300, channels=2, seed=1))
         document, tensors = watch.detector.document()
         return {**document, "kind": "watch", "watch": watch.to_json()}, tensors
 

@@ -34,7 +34,7 @@ def model(tmp_path_factory):
         "--detector",
         "ewma",
         "--budget",
-        "1/200 instants",
+        "1/200 rows",
         "--out",
         folder / "m.tisat",
     )
@@ -76,7 +76,7 @@ def verdicts(folder):
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        (("--budget", "1/5000 instants"), "--recalibrate"),
+        (("--budget", "1/5000 rows"), "--recalibrate"),
         (("--rule", "threshold"), "rule"),
         (("--name", "another"), "--name"),
     ],
@@ -90,7 +90,7 @@ def test_another_budget_rule_or_name_at_a_restart_is_refused(watch, tmp_path, to
 
 def test_recalibrate_goes_on_at_the_new_threshold(watch, tmp_path):
     watch(HEADER + "".join(lines(0, 60)))
-    watch(HEADER + "".join(lines(0, 80)), "--budget", "1/5000 instants", "--recalibrate")
+    watch(HEADER + "".join(lines(0, 80)), "--budget", "1/5000 rows", "--recalibrate")
     found = verdicts(tmp_path)
     assert len(found) == 80
     assert found[-1]["threshold"] > found[0]["threshold"]

@@ -87,7 +87,7 @@ def test_each_machine_has_the_shared_model_and_its_own_threshold(folder, tmp_pat
         "linear-last",
         str(tmp_path),
         {"window": 10},
-        {"budget": "1/100 instants"},
+        {"budget": "1/100 rows"},
         shared=dict.fromkeys(NAMES, row["model"]),
     )
     thresholds = []
@@ -98,7 +98,7 @@ def test_each_machine_has_the_shared_model_and_its_own_threshold(folder, tmp_pat
         np.testing.assert_array_equal(
             watch.detector.decision_function(machine.read()), shared.decision_function(machine.read())
         )
-        own = Watch(shared.adapted_to(machine.read()), budget="1/100 instants").calibrate()
+        own = Watch(shared.adapted_to(machine.read()), budget="1/100 rows").calibrate()
         assert watch.calibration.threshold == own.calibration.threshold
         thresholds.append(watch.rule.level_[0])
     assert len(set(thresholds)) == len(thresholds)  # a noise of its own, a level of its own
@@ -135,7 +135,7 @@ def test_from_the_command_line(folder, tmp_path, capsys):
         "--set",
         "window=10",
     ]
-    asked += ["--budget", "1/100 instants", "--engine", "inline"]
+    asked += ["--budget", "1/100 rows", "--engine", "inline"]
     assert run(*asked) == 0
     said = capsys.readouterr()
     assert "group pump: 4 machines" in said.err

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tisat.batch import FitEach, JudgeEach, find_machines
+from tisat.batch import AlarmEach, FitEach, find_machines
 from tisat.batch.engines import Inline, make_engine
 from tisat.batch.process_engine import Local
 from tisat.cli import main
@@ -82,11 +82,11 @@ def test_every_engine_gives_the_same_bits(layouts, tmp_path, engine):
     for number, runner in enumerate((Inline(), engine)):
         out = tmp_path / f"models-{number}"
         out.mkdir()
-        job = FitEach("linear-last", str(out), watch={"budget": "1/200 instants"}, how=HOW["long"])
+        job = FitEach("linear-last", str(out), watch={"budget": "1/200 rows"}, how=HOW["long"])
         machines = find_machines([layouts["long"]], HOW["long"])
         rows = sorted(runner.each(job, machines), key=lambda row: row["machine"])
         assert [row["trouble"] for row in rows] == [""] * 4
-        judged = sorted(runner.each(JudgeEach(str(out)), machines), key=lambda one: one.machine)
+        judged = sorted(runner.each(AlarmEach(str(out)), machines), key=lambda one: one.machine)
         found[number] = models(out), [(one.machine, one.judged, one.alarms) for one in judged]
     assert found[0] == found[1]
 
@@ -113,11 +113,11 @@ def run(*arguments, code=0):
 def test_from_the_command_line_and_again_it_repeats_nothing(layouts, tmp_path, capsys):
     out = tmp_path / "models"
     fit = ("fit", "--train", layouts["long"], "--entity", "id", "--each", "--out", out, "--detector", "linear-last")
-    run(*fit, "--budget", "1/200 instants", "--engine", "inline")
+    run(*fit, "--budget", "1/200 rows", "--engine", "inline")
     assert "4 models of 4 machines" in capsys.readouterr().out
     before = {file.name: file.stat().st_mtime_ns for file in out.glob("*.tisat")}
     (out / "pump-2.tisat").unlink()
-    run(*fit, "--budget", "1/200 instants", "--engine", "inline")
+    run(*fit, "--budget", "1/200 rows", "--engine", "inline")
     assert "3 of 4 were fitted before" in capsys.readouterr().err
     after = {file.name: file.stat().st_mtime_ns for file in out.glob("*.tisat")}
     assert {name for name in before if before[name] != after[name]} == {"pump-2.tisat"}
@@ -142,7 +142,7 @@ def test_a_folder_of_models_scores_and_is_fitted_again(layouts, tmp_path, capsys
         "--engine",
         "inline",
     )
-    run(*fit, "--budget", "1/200 instants")
+    run(*fit, "--budget", "1/200 rows")
     capsys.readouterr()
     run("score", layouts["own"], "--model", models, "--out", scores, "--engine", engine, "--json")
     rows = json.loads(capsys.readouterr().out)
@@ -178,7 +178,7 @@ def test_ray_gives_the_same_bits_too(layouts, tmp_path):
     for name, runner in (("inline", Inline()), ("ray", Cluster(jobs=2))):
         out = tmp_path / name
         out.mkdir()
-        job = FitEach("linear-last", str(out), watch={"budget": "1/200 instants"}, how=HOW["parted"])
+        job = FitEach("linear-last", str(out), watch={"budget": "1/200 rows"}, how=HOW["parted"])
         rows = list(runner.each(job, find_machines([layouts["parted"]])))
         assert [row["trouble"] for row in rows] == [""] * 4
         found[name] = models(out)
@@ -198,7 +198,7 @@ def test_a_node_that_is_killed_half_way_changes_no_bit(layouts, tmp_path, monkey
     found = {}
     inline = tmp_path / "inline"
     inline.mkdir()
-    job = FitEach("linear-last", str(inline), watch={"budget": "1/200 instants"}, how=HOW["long"])
+    job = FitEach("linear-last", str(inline), watch={"budget": "1/200 rows"}, how=HOW["long"])
     list(Inline().each(job, machines))
     found["inline"] = models(inline)
     nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
@@ -207,7 +207,7 @@ def test_a_node_that_is_killed_half_way_changes_no_bit(layouts, tmp_path, monkey
         ray.init(address=nodes.address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         out = tmp_path / "ray"
         out.mkdir()
-        job = FitEach("linear-last", str(out), watch={"budget": "1/200 instants"}, how=HOW["long"])
+        job = FitEach("linear-last", str(out), watch={"budget": "1/200 rows"}, how=HOW["long"])
         rows = []
         for row in Cluster(address=nodes.address).each(job, machines):
             rows.append(row)

@@ -41,7 +41,7 @@ def test_alarm_writes_prints_and_draws_the_alarms(folder):
     assert [json.loads(line) for line in (folder / "a.jsonl").read_text().splitlines()] == document["alarms"]
     assert any(300 <= alarm["raised"] < 310 and next(iter(alarm["channels"])) == "disk" for alarm in document["alarms"])
     assert (folder / "a.png").stat().st_size > 1000
-    assert "false-alarm period target 120 instants" in " ".join(run(*arguments).stdout.split())
+    assert "false-alarm period target 120 rows" in " ".join(run(*arguments).stdout.split())
 
 
 def test_watch_says_what_alarm_says_and_goes_on_from_its_state(folder):
@@ -80,17 +80,17 @@ def test_watch_refuses_a_line_and_goes_on(folder):
 def test_far_says_what_a_file_of_ones_own_is_worth(folder):
     told = run(
         "far", folder / "new.csv", "--detector", "linear-last", "--rule", "excess,paper:weibull", "--json",
-        "--budget", "1/100 instants", "--picture", folder / "f.png", "--page", folder / "far.html",
+        "--budget", "1/100 rows", "--picture", folder / "f.png", "--page", folder / "far.html",
     )  # fmt: skip
     assert told.exit_code == 0, told.output
     found = json.loads(told.stdout)
     assert [one["rule"] for one in found] == ["excess", "paper"]
     for one in found:
-        assert all(step["instants"] == 300 for step in one["ladder"])
+        assert all(step["time_steps"] == 300 for step in one["ladder"])
         text = " ".join(one["words"])
-        assert "Asked: 1/100 instants" in text
-        assert "Vouched for: 1 in " in text
-        assert "Realised: " in text
+        assert "Asked: 1/100 rows" in text
+        assert "Supported: 1 in " in text
+        assert "Observed: " in text
         assert "more: " in text  # what more data would buy
         thresholds = [step["threshold"] for step in one["ladder"]]
         assert thresholds == sorted(thresholds)

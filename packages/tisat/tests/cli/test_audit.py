@@ -1,4 +1,4 @@
-"""``tisat audit`` as a user meets it: every kind of file, the verdict, JSON, the page, and one sentence for bad input."""
+"""``tisat audit`` as a user meets it: every kind of file, the result, JSON, the page, and one sentence for bad input."""
 
 import json
 import re
@@ -68,12 +68,12 @@ def test_all_kinds_of_files_give_the_same_figures(series, tmp_path, capsys):
     results.append(json.loads(out))
     for other in results[1:]:
         assert other["scores"] == results[0]["scores"]
-        assert other["floors"] == results[0]["floors"]
+        assert other["baselines"] == results[0]["baselines"]
     assert results[0]["n_series"] == 2
-    assert {"verdict", "sweep", "missed_events", "false_alarms", "best_coin"} <= set(results[0])
+    assert {"verdict", "sweep", "missed_events", "false_alarms", "best_random_baseline"} <= set(results[0])
 
 
-def test_the_verdict_names_the_coin_and_the_page_is_self_contained(series, tmp_path, capsys):
+def test_the_verdict_names_the_random_baseline_and_the_page_is_self_contained(series, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     labels = write(tmp_path / "labels", "csv", series, "label")
     scores = write(tmp_path / "scores", "csv", series, "score")
@@ -81,8 +81,8 @@ def test_the_verdict_names_the_coin_and_the_page_is_self_contained(series, tmp_p
     code, out, _ = audit(capsys, labels, scores, "--delta-max", "20min", "--html", page, "--threshold", 1.2)
     assert code == 0
     assert "PA-F1" in out
-    for fool in ("random", "random, held", "always on", "on/off"):
-        assert fool in out
+    for baseline in ("random", "random, rolling maximum", "always on", "on/off"):
+        assert baseline in out
     assert "per-series mean" in out
     assert "2024-01-01T" in out
     html = page.read_text()
@@ -110,7 +110,7 @@ def test_without_a_threshold_it_says_oracle(series, tmp_path, capsys):
         ("y.npy", "short.npy", [], "must have the same length. Got 600 and 10 instead."),
         ("two.npy", "s.npy", [], "must hold only 0 and 1. Got 2 at row 0 instead."),
         ("y.npy", "nan.npy", [], "must hold at least one number. Got only NaN instead."),
-        ("y.npy", "s.npy", ["--delta-max", "0"], "must be an integer >= 1 (instants) or a duration"),
+        ("y.npy", "s.npy", ["--delta-max", "0"], "must be an integer >= 1 (rows) or a duration"),
         ("y.npy", "s.npy", ["--delta-max", "10min"], "where there are no timestamps"),
         ("y.npy", "wide.csv", [], "must have one column of scores"),
         ("y.npy", "text.csv", ["--score-column", "who"], "must hold numbers in column 'who'"),
@@ -175,15 +175,15 @@ def test_two_sets_of_scores_side_by_side(series, tmp_path, capsys):
     files = ("--latex", tmp_path / "t.tex", "--csv", tmp_path / "t.csv", "--html", tmp_path / "t.html")
     code, out, _ = audit(capsys, labels, ours, theirs, "--delta-max", 20, "--resamples", 100, *files)
     assert code == 0
-    assert "cannot tell ours from theirs" in out  # the same order of instants
+    assert "cannot tell ours from theirs" in out  # the same order of rows
     tex = (tmp_path / "t.tex").read_text()
     assert r"\toprule" in tex
-    assert "ours & theirs & floor" in tex
+    assert "ours & theirs & baseline score" in tex
     table = csv.read_csv(tmp_path / "t.csv").to_pylist()
     assert {row["scores of"] for row in table} == {"ours", "theirs"}
     wanted = {"SPD", "AUC-ROC", "AUC-PR", "VUS-PR", "VUS-ROC", "PATE", "NAB (oracle)"}
     assert wanted <= {row["score"] for row in table}
-    assert all(row["best_fool"] for row in table)
+    assert all(row["best_baseline"] for row in table)
     assert all(row["beware"] for row in table if row["score"] in wanted - {"SPD"})
     assert "Scores side by side" in (tmp_path / "t.html").read_text()
     code, out, _ = audit(capsys, labels, ours, theirs, "--delta-max", 20, "--resamples", 100, "--json")

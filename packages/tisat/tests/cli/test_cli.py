@@ -50,7 +50,7 @@ def test_bad_input_is_1_and_one_sentence(tmp_path):
 def test_json_is_json(capsys):
     assert code_of(["detectors", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert {"name": "random-guess", "what": "Independent uniform scores: what a coin gets."} in rows
+    assert {"name": "random-guess", "what": "Independent uniform scores: what a random baseline gets."} in rows
 
 
 def test_a_reader_that_leaves_is_no_error():

@@ -117,16 +117,16 @@ def test_what_is_no_detector_is_one_sentence(here):
 
 
 def test_installed_packages_offer_detectors(monkeypatch):
-    point = EntryPoint("coin-of-mine", "tisat.detectors.random_guess:RandomGuess", registry.ENTRY_POINTS)
+    point = EntryPoint("random_baseline-of-mine", "tisat.detectors.random_guess:RandomGuess", registry.ENTRY_POINTS)
     monkeypatch.setattr(
         "importlib.metadata.entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else []
     )
     registry._look_outside.cache_clear()
     try:
-        assert registry.resolve("coin-of-mine").__name__ == "RandomGuess"
-        assert "coin-of-mine" in registry.names()
+        assert registry.resolve("random_baseline-of-mine").__name__ == "RandomGuess"
+        assert "random_baseline-of-mine" in registry.names()
     finally:
-        registry.DETECTORS.pop("coin-of-mine", None)
+        registry.DETECTORS.pop("random_baseline-of-mine", None)
         registry._look_outside.cache_clear()
     with pytest.raises(ParameterError, match="must be free"):
         registry.add("prism=tisat.detectors.random_guess:RandomGuess")

@@ -43,7 +43,7 @@ def plant(tmp_path_factory):
     (root / "many").mkdir()
     for name, seed in (("a", 2), ("b", 3)):
         (root / "many" / f"{name}.csv").write_text(rows(400, seed, label=True, fault=100 * seed))
-    Watch("last-value", budget="1/100 instants").fit(package.Series.read(root / "week.csv")).save(root / "m.tisat")
+    Watch("last-value", budget="1/100 rows").fit(package.Series.read(root / "week.csv")).save(root / "m.tisat")
     return root
 
 
@@ -123,14 +123,14 @@ def test_labels_lead_to_a_proposal_or_to_a_sentence(plant, tmp_path):
     assert "must be given the file of one machine. Got 2" in tisat("label", table, plant / "many", *model).error
     assert "must be a csv file" in tisat("label", tmp_path / "none.csv", plant / "new.csv", *model).error
     table.write_text("label\ntrue\n")
-    assert "must have instants in 'raised'. Row 0 has not" in tisat("label", table, plant / "new.csv", *model).error
+    assert "must have rows in 'raised'. Row 0 has not" in tisat("label", table, plant / "new.csv", *model).error
 
 
 def test_recalibrating_says_before_and_after(plant, tmp_path):
-    words = ("recalibrate", "--model", plant / "m.tisat", "--out", tmp_path / "n.tisat", "--budget", "1/300 instants")
+    words = ("recalibrate", "--model", plant / "m.tisat", "--out", tmp_path / "n.tisat", "--budget", "1/300 rows")
     told = tisat(*words)
-    assert "before: budget 1/100 instants" in told.out
-    assert "now:    budget 1/300 instants" in told.out
+    assert "before: budget 1/100 rows" in told.out
+    assert "now:    budget 1/300 rows" in told.out
     both = json.loads(tisat(*words, "--json").out)
     assert both["after"]["threshold"] > both["before"]["threshold"]
 

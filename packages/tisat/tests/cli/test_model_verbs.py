@@ -13,10 +13,10 @@ from tisat.detectors.base import load
 
 @pytest.fixture
 def files(tmp_path):
-    instants = np.arange(500)
-    rows = np.column_stack([np.sin(instants / 7), np.cos(instants / 9)]) + 5
+    time_steps = np.arange(500)
+    rows = np.column_stack([np.sin(time_steps / 7), np.cos(time_steps / 9)]) + 5
     head = "timestamp,flow,pressure,is_anomaly"
-    stamps = (np.datetime64("2026-01-01T00:00:00") + instants * np.timedelta64(60, "s")).astype(str)
+    stamps = (np.datetime64("2026-01-01T00:00:00") + time_steps * np.timedelta64(60, "s")).astype(str)
     lines = [f"{stamp},{a:.6f},{b:.6f},0" for stamp, (a, b) in zip(stamps, rows, strict=True)]
     (tmp_path / "train.csv").write_text("\n".join([head, *lines[:400]]) + "\n")
     (tmp_path / "test.csv").write_text("\n".join([head, *lines[400:]]) + "\n")

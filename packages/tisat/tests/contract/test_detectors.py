@@ -1,4 +1,4 @@
-"""Every law over every registered detector, and over a toy registered here: one class and one line get them all."""
+"""Every contract test over every registered detector, and over a toy registered here: one class and one line get them all."""
 
 from functools import lru_cache
 
@@ -10,7 +10,11 @@ from tisat import registry
 from tisat.detectors.base import Detector
 from tisat.testing import contracts as checks
 
-CASES = [pytest.param(name, law, id=f"{name}:{law}") for name in (*registry.names(), "toy") for law in checks.LAWS]
+CASES = [
+    pytest.param(name, contract, id=f"{name}:{contract}")
+    for name in (*registry.names(), "toy")
+    for contract in checks.CONTRACTS
+]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -25,21 +29,21 @@ def subject(name):
     return checks.Subject(registry.resolve(name))
 
 
-@pytest.mark.parametrize(("name", "law"), CASES)
-def test_law(name, law):
-    reason = registry.resolve(name).law_exemptions.get(law)
+@pytest.mark.parametrize(("name", "contract"), CASES)
+def test_contract(name, contract):
+    reason = registry.resolve(name).contract_exemptions.get(contract)
     if reason is not None:
         pytest.skip(f"exempt: {reason}")
-    checks.LAWS[law](subject(name))
+    checks.CONTRACTS[contract](subject(name))
 
 
-def test_exemptions_name_laws_that_exist():
+def test_exemptions_name_contracts_that_exist():
     for name in registry.names():
-        checks.laws_for(registry.resolve(name))
+        checks.contracts_for(registry.resolve(name))
 
 
 class Peeking(Distance):
-    """Looks at the whole series before it scores: what the laws are there to catch."""
+    """Looks at the whole series before it scores: what the contract tests are there to catch."""
 
     def _points(self, part):
         return np.abs(part - part.mean(axis=0)).max(axis=1, keepdims=True)
@@ -60,7 +64,7 @@ class Mutating(Distance):
 
 
 @pytest.mark.parametrize(
-    ("cls", "law"),
+    ("cls", "contract"),
     [
         (Peeking, "later_rows_never_change_earlier_scores"),
         (Peeking, "rows_one_by_one_equal_the_batch"),
@@ -68,9 +72,9 @@ class Mutating(Distance):
         (Mutating, "public_methods_are_inherited"),
     ],
 )
-def test_the_laws_catch_those_who_break_them(cls, law):
+def test_the_contracts_catch_those_who_break_them(cls, contract):
     with pytest.raises(AssertionError):
-        checks.LAWS[law](checks.Subject(cls))
+        checks.CONTRACTS[contract](checks.Subject(cls))
 
 
 def test_a_toy_passes_the_public_check():

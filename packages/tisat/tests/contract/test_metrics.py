@@ -1,4 +1,4 @@
-"""Every law of a metric on every metric; and every public name of tisat.metrics is sorted into one of the lists below."""
+"""Every contract test of a metric on every metric; and every public name of tisat.metrics is sorted into one of the lists below."""
 
 import math
 
@@ -34,11 +34,11 @@ AT_A_THRESHOLD = {
 }
 # Those for which a score that is high at the onset alone is perfect; the others want the whole event, and get it.
 ONSET_IS_ENOUGH = {"spd_score", "spd_curve", "best_event_f1", "best_adjusted_f1", "nab_score"}
-# Not scores of scores: counts, delays, floors, coins, results, tables, and alarms given by other means.
+# Not scores of scores: counts, delays, baseline scores, random baselines, results, tables, and alarms given by other means.
 OTHER = {
-    "AlarmCounts", "AlarmEvaluation", "Audit", "Evaluation", "Floors", "PrecisionRecall", "SPDCurve", "Score", "audit",
+    "AlarmCounts", "AlarmEvaluation", "Audit", "Evaluation", "Baselines", "PrecisionRecall", "SPDCurve", "Score", "audit",
     "average_detection_delay", "best_random_guess", "chance_corrected", "count_alarms", "count_at_threshold", "count_raises",
-    "detection_delay", "evaluate", "evaluate_alarms", "floors", "random_guess", "random_guess_simulated", "spd_curve_of_active",
+    "detection_delay", "evaluate", "evaluate_alarms", "baselines", "random_guess", "random_guess_simulated", "spd_curve_of_active",
     "spd_curve_of_raises", "spd_score_of_active", "spd_score_of_raises",
 }  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_no_metric_was_forgotten():
 
 
 @pytest.mark.parametrize("name", THRESHOLD_FREE)
-def test_laws_of_threshold_free_metrics(series, name):
+def test_contracts_of_threshold_free_metrics(series, name):
     metric = THRESHOLD_FREE[name]
     labels, scores = series
     kept = [array.copy() for array in (*labels, *scores)]
@@ -89,7 +89,7 @@ def test_laws_of_threshold_free_metrics(series, name):
 
 
 @pytest.mark.parametrize("name", AT_A_THRESHOLD)
-def test_laws_of_metrics_at_a_threshold(series, name):
+def test_contracts_of_metrics_at_a_threshold(series, name):
     metric = AT_A_THRESHOLD[name]
     labels, scores = series
     value = number(metric(labels, scores, threshold=0.95))

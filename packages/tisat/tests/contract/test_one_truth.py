@@ -63,7 +63,7 @@ def watch_of(name, rule):
         detector = remembered(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return Watch(detector, rule=rule, budget="1/40 instants").calibrate()
+        return Watch(detector, rule=rule, budget="1/40 rows").calibrate()
 
 
 @lru_cache

@@ -1,4 +1,4 @@
-"""The laws of every alarm rule: run over the registry, so that a new rule is under them without being listed."""
+"""The contract tests of every alarm rule: run over the registry, so that a new rule is under them without being listed."""
 
 import json
 
@@ -23,8 +23,8 @@ def scored(values, m=2):
 
 
 def fitted(name):
-    nominal = np.random.default_rng(0).exponential(size=400)
-    return make_rule(name).fit(scored(nominal))
+    normal = np.random.default_rng(0).exponential(size=400)
+    return make_rule(name).fit(scored(normal))
 
 
 THRESHOLD = 4.0

@@ -1,4 +1,4 @@
-"""A model that several machines share: for every detector, one machine's nominal points are its own."""
+"""A model that several machines share: for every detector, one machine's normal points are its own."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,10 @@ import tisat
 from tisat import registry
 from tisat.testing import contracts as checks
 
-COIN = "random-guess"  # its scores look at nothing
-NAMES = [name for name in registry.names() if name != COIN and not hasattr(registry.resolve(name), "fit_together")]
+RANDOM_BASELINE = "random-guess"  # its scores look at nothing
+NAMES = [
+    name for name in registry.names() if name != RANDOM_BASELINE and not hasattr(registry.resolve(name), "fit_together")
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -16,14 +18,14 @@ def test_an_adapted_model_scores_as_the_shared_one_and_knows_its_own_rows(name, 
     cls = registry.resolve(name)
     first, second, test = (checks.example(rows, channels=3, seed=seed) for rows, seed in ((400, 1), (300, 2), (200, 3)))
     shared = cls(**cls._test_params()).fit([first, second], holdout=0.0)
-    before = shared.nominal_.copy()
+    before = shared.normal_.copy()
     mine = shared.adapted_to(second)
-    np.testing.assert_array_equal(shared.nominal_, before)
-    if name != "prism":  # it also learns from nominal points how restless its slow views are
+    np.testing.assert_array_equal(shared.normal_, before)
+    if name != "prism":  # it also learns from normal points how restless its slow views are
         np.testing.assert_array_equal(mine.decision_function(test), shared.decision_function(test))
     own = shared.points(second)
-    np.testing.assert_array_equal(mine.nominal_, own[~np.isnan(own).any(axis=1)])
+    np.testing.assert_array_equal(mine.normal_, own[~np.isnan(own).any(axis=1)])
     mine.save(tmp_path / "mine.tisat")
     again = tisat.load(tmp_path / "mine.tisat")
-    assert again.nominal_source_ == "own rows, shared model"
+    assert again.normal_source_ == "own rows, shared model"
     np.testing.assert_array_equal(again.decision_function(test), mine.decision_function(test))

@@ -58,7 +58,7 @@ def test_the_rule_of_the_guide_goes_through_every_door(tmp_path):
     stamps = np.datetime64("2026-01-01") + np.arange(2000) * np.timedelta64(60, "s")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        watch = Watch("last-value", rule="logarithm", budget="1/200 instants").fit(
+        watch = Watch("last-value", rule="logarithm", budget="1/200 rows").fit(
             tisat.Series(rows[:1400], timestamps=stamps[:1400], channels=("a", "b"))
         )
         watch.save(tmp_path / "m.tisat")

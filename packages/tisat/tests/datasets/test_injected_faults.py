@@ -62,7 +62,7 @@ def test_a_stuck_sensor_on_a_channel_that_never_moves_is_no_fault():
 
 
 def test_bad_input_is_refused_with_a_sentence():
-    with pytest.raises(ParameterError, match="must have 30 instants a fault"):
+    with pytest.raises(ParameterError, match="must have 30 rows a fault"):
         inject_faults(walk(100), n_faults=4)
     with pytest.raises(ParameterError, match="'kinds' parameter of inject_faults"):
         inject_faults(walk(), kinds=["gremlin"])

@@ -27,7 +27,7 @@ TEST = np.array([[0.0, 0.0, 0.0], [8.0, 80.0, -0.8]])
 def test_scikit_learn_in_one_line_with_the_sign_turned(estimator, tmp_path):
     detector = from_sklearn(estimator).fit(TRAIN)
     near, far = detector.decision_function(TEST)
-    assert near < detector.nominal_level() < far
+    assert near < detector.normal_level() < far
     detector.save(tmp_path / "model.tisat")
     again = load(tmp_path / "model.tisat")
     assert repr(again) == repr(detector)
@@ -93,7 +93,7 @@ class Home:
 
 def test_an_object_of_ones_own_works_but_cannot_be_saved(tmp_path):
     detector = from_sklearn(Home()).fit(TRAIN)
-    assert detector.decision_function(TEST)[1] > detector.nominal_level()
+    assert detector.decision_function(TEST)[1] > detector.normal_level()
     with pytest.raises(ArtefactError, match="can be saved where its estimator is one of"):
         detector.save(tmp_path / "model.tisat")
 
@@ -116,11 +116,11 @@ def jumps(values):
 
 
 def test_a_function_goes_through_the_alarm_layer():
-    nominal = np.random.default_rng(1).standard_normal((4000, 2))
-    detector = from_function(jumps, context=1).fit(nominal)
-    np.testing.assert_allclose(detector.decision_function(nominal)[1:], jumps(nominal)[1:])
-    monitor = detector.monitor(false_alarms="1/50 instants", rule="threshold")
-    verdicts = [monitor.update(row) for row in np.vstack([nominal[:50], np.full((1, 2), 40.0)])]
+    normal = np.random.default_rng(1).standard_normal((4000, 2))
+    detector = from_function(jumps, context=1).fit(normal)
+    np.testing.assert_allclose(detector.decision_function(normal)[1:], jumps(normal)[1:])
+    monitor = detector.monitor(false_alarms="1/50 rows", rule="threshold")
+    verdicts = [monitor.update(row) for row in np.vstack([normal[:50], np.full((1, 2), 40.0)])]
     assert verdicts[-1].active
 
 

@@ -42,7 +42,7 @@ def test_feature_matching_by_hand():
 
 @settings(deadline=None)
 @given(st.integers(2, 60), st.floats(0.0, 0.5), st.integers(0, 10_000))
-def test_warping_hurries_and_delays_as_many_instants(length, share, seed):
+def test_warping_hurries_and_delays_as_many_time_steps(length, share, seed):
     positions = torch.arange(length, dtype=torch.float64).expand(5, 2, length)
     warped = warp(positions, share, torch.Generator().manual_seed(seed)).numpy()
     assert warped.shape == (5, 2, length)
@@ -51,7 +51,7 @@ def test_warping_hurries_and_delays_as_many_instants(length, share, seed):
         assert (np.diff(one) >= 0).all()
         whole = {int(value) for value in one if value == int(value)}
         left_out = set(range(length)) - whole
-        # what was put in lies half-way between neighbours; after the last instant there is none, and it is repeated
+        # what was put in lies half-way between neighbours; after the last row there is none, and it is repeated
         put_in = int((one % 1 == 0.5).sum()) + len(one) - len(np.unique(one))
         assert len(left_out) == put_in <= int(share * length)
 

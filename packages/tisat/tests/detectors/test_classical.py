@@ -1,4 +1,4 @@
-"""The classical detectors against direct scikit-learn calls and slow twins."""
+"""The classical detectors against direct scikit-learn calls and reference implementations."""
 
 import numpy as np
 import pytest
@@ -115,14 +115,14 @@ def test_training_rows_do_not_find_themselves():
     """Without a held-out tail, each training window is compared with those it shares no row with."""
     window = 5
     detector = make("nearest-neighbors", window=window, n_neighbors=2, max_windows=None).fit(TRAIN[:90], holdout=0)
-    assert detector.nominal_source_ == "training rows"
+    assert detector.normal_source_ == "training rows"
     center, scale = TRAIN[:90].mean(axis=0), naive.spread(TRAIN[:90], TRAIN[:90])
     rows = naive.flat_windows((TRAIN[:90] - center) / scale, window)
     expected = [
         naive.nearest_distances(row, rows, allowed=[abs(i - j) >= window for j in range(len(rows))])[1]
         for i, row in enumerate(rows)
     ]
-    np.testing.assert_allclose(detector.nominal_[:, 0], expected, rtol=1e-9)
+    np.testing.assert_allclose(detector.normal_[:, 0], expected, rtol=1e-9)
 
 
 def test_training_rows_do_not_find_themselves_across_parts_or_when_thinned():
@@ -130,8 +130,8 @@ def test_training_rows_do_not_find_themselves_across_parts_or_when_thinned():
     train[200:230] = np.nan
     detector = make("nearest-neighbors", window=5, max_windows=60).fit(train, holdout=0)
     assert len(detector.stored_) == 60
-    assert detector.nominal_.min() > 0.0
-    assert len(detector.nominal_) == 210 - 4 + 170 - 4  # ten rows of the gap are carried forward
+    assert detector.normal_.min() > 0.0
+    assert len(detector.normal_) == 210 - 4 + 170 - 4  # ten rows of the gap are carried forward
 
 
 @pytest.mark.parametrize("name", ["nearest-neighbors", "lof", "ocsvm"])

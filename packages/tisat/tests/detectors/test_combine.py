@@ -1,4 +1,4 @@
-"""Several detectors as one: the laws are in tests/contract; here is what only an ensemble can get wrong."""
+"""Several detectors as one: the contract tests are in tests/contract; here is what only an ensemble can get wrong."""
 
 import numpy as np
 import pytest
@@ -45,9 +45,7 @@ def test_a_member_alone_is_itself_up_to_units():
 
 def test_it_is_watched_saved_and_read_back(tmp_path):
     with pytest.warns(CalibrationWarning):
-        watch = Watch(tisat.combine("ewma", "pca"), budget="1/2000 instants").fit(
-            ROWS
-        )  # a member with unbounded memory
+        watch = Watch(tisat.combine("ewma", "pca"), budget="1/2000 rows").fit(ROWS)  # a member with unbounded memory
     watch.save(tmp_path / "m.tisat")
     again = Watch.load(tmp_path / "m.tisat")
     faulty = ROWS.copy()
@@ -77,5 +75,5 @@ def test_members_that_do_not_fit_are_refused(tmp_path):
 
 
 def test_dear_members_are_not_fitted_five_times():
-    assert tisat.combine("pca", "ewma").fit(ROWS).nominal_source_ == "cross-fitted"
-    assert tisat.combine("pca", "isolation-forest").fit(ROWS).nominal_source_ in ("cross-fitted", "held-out tail")
+    assert tisat.combine("pca", "ewma").fit(ROWS).normal_source_ == "cross-fitted"
+    assert tisat.combine("pca", "isolation-forest").fit(ROWS).normal_source_ in ("cross-fitted", "held-out tail")

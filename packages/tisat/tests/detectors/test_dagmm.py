@@ -1,4 +1,4 @@
-"""What makes DAGMM itself: its features, its mixture and its energy, against slow twins; numerics where covariances fail."""
+"""What makes DAGMM itself: its features, its mixture and its energy, against reference implementations; numerics where covariances fail."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Forecasters against their slow twins, and what anchoring promises."""
+"""Forecasters against their reference implementations, and what anchoring promises."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive_detectors as naive
 from tisat.detectors import make
-from tisat.detectors._forecast import nominal_spread, residual_spread
+from tisat.detectors._forecast import normal_spread, residual_spread
 from tisat.detectors.arima import ARIMA, invertible
 from tisat.errors import ParameterError, SeriesError
 
@@ -61,7 +61,7 @@ def test_vector_autoregression_equals_least_squares_with_penalty_rows():
 
 def test_vector_autoregression_uses_the_other_channels():
     leader = np.random.default_rng(3).standard_normal(600)
-    pair = np.column_stack([leader[2:], leader[:-2]])  # channel 1 repeats channel 0 two instants later
+    pair = np.column_stack([leader[2:], leader[:-2]])  # channel 1 repeats channel 0 two rows later
     var = make("vector-autoregression", order=3).fit(pair)
     alone = make("linear", window=3).fit(pair)
     assert var.spread_[1] < 0.2 * alone.spread_[1]
@@ -91,8 +91,8 @@ def test_units_of_measurement_do_not_matter(scale):
 
 def test_a_channel_constant_in_training_is_scaled_by_its_level():
     train = np.column_stack([TRAIN[:, 0], np.full(len(TRAIN), 40.0)])
-    np.testing.assert_allclose(nominal_spread(np.zeros_like(train), [train])[1], 0.4)
-    np.testing.assert_allclose(nominal_spread(np.zeros((3, 1)), [np.zeros((3, 1))]), 0.01)
+    np.testing.assert_allclose(normal_spread(np.zeros_like(train), [train])[1], 0.4)
+    np.testing.assert_allclose(normal_spread(np.zeros((3, 1)), [np.zeros((3, 1))]), 0.01)
 
 
 def test_parts_shorter_than_the_window_are_refused_in_words():

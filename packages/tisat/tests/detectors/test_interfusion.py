@@ -178,7 +178,7 @@ def test_the_first_stage_moves_nothing_of_the_second(rows, monkeypatch):
     assert moved == {"time_encoder", "time_decoder", "first_stage"}
 
 
-def test_scoring_imputes_the_last_row_alone_and_blames_the_channel(rows, fitted):
+def test_scoring_imputes_the_last_row_alone_and_attributions_the_channel(rows, fitted):
     windows = fitted._scaled(np.stack([rows[:12], rows[30:42]]))
     with torch.no_grad():
         imputed = fitted._imputed(fitted.network_, windows, torch.Generator().manual_seed(0))
@@ -186,8 +186,8 @@ def test_scoring_imputes_the_last_row_alone_and_blames_the_channel(rows, fitted)
     assert not torch.isclose(imputed[:, -1], windows[:, -1]).any()
     faulty = rows.copy()
     faulty[400:404, 1] += 4.0
-    blamed = fitted.points(faulty)[400:404]
-    assert (blamed[:, 1] > blamed[:, 0]).all()
+    contributing = fitted.points(faulty)[400:404]
+    assert (contributing[:, 1] > contributing[:, 0]).all()
 
 
 def test_the_learning_rate_is_halved_and_a_resumed_run_knows_it(rows, tmp_path):

@@ -75,7 +75,7 @@ TOYS = [ToyAutoencoder, ToyAdversary]
 
 @pytest.fixture(autouse=True, scope="module")
 def _registered():
-    """Only while this module runs: a name registered at import would reach the laws of modules collected later."""
+    """Only while this module runs: a name registered at import would reach the contract tests of modules collected later."""
     names = {"toy-autoencoder": ToyAutoencoder, "toy-adversary": ToyAdversary}
     for name, cls in names.items():
         registry.register(name, cls)
@@ -348,5 +348,5 @@ def test_one_network_for_several_entities_and_each_in_its_own_units(rows):
     mine, theirs = shared.adapted_to(rows), shared.adapted_to(other)
     assert mine.network_ is theirs.network_
     np.testing.assert_allclose(mine.decision_function(rows), theirs.decision_function(other), rtol=1e-3)
-    np.testing.assert_allclose(mine.nominal_, theirs.nominal_, rtol=1e-3)
+    np.testing.assert_allclose(mine.normal_, theirs.normal_, rtol=1e-3)
     assert shared.steps_ == len(shared.history_) * -(-len(shared._split([300, 300])[0]) // shared.batch_size)

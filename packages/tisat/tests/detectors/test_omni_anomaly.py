@@ -85,7 +85,7 @@ def test_the_posterior_density_is_that_of_its_noise_carried_through_the_whole_re
     assert blocks[2, :, 3].abs().max() == 0, "and not its successor"
 
 
-def test_points_rank_instants_as_the_log_likelihood_does_and_are_never_negative():
+def test_points_rank_time_steps_as_the_log_likelihood_does_and_are_never_negative():
     density = torch.randn(50, 3).double() - 5
     points = deviance_residuals(density, floor=1e-2)
     np.testing.assert_array_equal(np.argsort((points**2).mean(dim=1).numpy()), np.argsort(-density.sum(dim=1).numpy()))
@@ -99,14 +99,14 @@ def rows():
     return np.sin(np.arange(500)[:, None] / np.array([5.0, 9.0])) + 0.05 * rng.standard_normal((500, 2))
 
 
-def test_the_training_loss_falls_and_the_fault_is_blamed_on_its_channel(rows):
+def test_the_training_loss_falls_and_the_fault_is_contributing_on_its_channel(rows):
     detector = OmniAnomaly(epochs=6, learning_rate=1e-2, **QUICK).fit(rows)
     losses = [row["loss"] for row in detector.history_]
     assert losses[-1] < losses[0]
     faulty = rows.copy()
     faulty[400:404, 1] += 4.0
-    blamed = detector.points(faulty)[400:404]
-    assert (blamed[:, 1] > blamed[:, 0]).all()
+    contributing = detector.points(faulty)[400:404]
+    assert (contributing[:, 1] > contributing[:, 0]).all()
 
 
 def test_still_and_doubled_channels_leave_finite_scores_and_a_divergence_that_is_not_negative(rows):

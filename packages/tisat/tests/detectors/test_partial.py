@@ -28,7 +28,7 @@ def test_a_forecaster_goes_on_with_the_channels_that_are_there(name):
     assert np.isnan(with_hole[80:120, 1]).all()
     assert not np.isnan(with_hole[140:]).any()  # and it comes back
     found = whole.decision_function(holed())[80:118]
-    usual = np.mean(whole.nominal_[:, 1] ** 2)
+    usual = np.mean(whole.normal_[:, 1] ** 2)
     expected = (np.sum(whole.points(TEST)[:, [0, 2]] ** 2, axis=1) + usual) / 3
     np.testing.assert_allclose(found, expected[80:118], rtol=1e-9)
 
@@ -74,8 +74,8 @@ def test_what_a_mahalanobis_distance_is_without_a_value_is_its_mean_over_that_va
 
 
 @pytest.mark.parametrize("name", ["prism", "mahalanobis", "last-value", "ewma", "linear-last"])
-def test_without_a_channel_nominal_rows_are_not_louder(name):
-    """The level that nominal rows reach once in 200 is not higher with a channel missing, whichever it is, nor with two."""
+def test_without_a_channel_normal_rows_are_not_louder(name):
+    """The level that normal rows reach once in 200 is not higher with a channel missing, whichever it is, nor with two."""
     plant = make_plant(n_train=6000, n_test=6000, n_channels=4, n_faults=0, random_state=77)
     detector = make(name).fit(plant.train)
     whole = detector.views(detector.points(plant.test))

@@ -1,4 +1,4 @@
-"""Prism and its views: each kind of fault in the view made for it, slow twins of the kernels, reasons in units."""
+"""Prism and its views: each kind of fault in the view made for it, reference implementations of the kernels, reasons in units."""
 
 import numpy as np
 import pytest
@@ -176,7 +176,7 @@ def test_a_missing_channel_is_left_out_and_the_rest_goes_on(detector, pump):
     assert "missing" not in why.sentences(detector.channels_)[0]
 
 
-def test_nominal_rows_are_near_the_level_of_the_rows_it_was_fitted_on(detector, pump):
+def test_normal_rows_are_near_the_level_of_the_rows_it_was_fitted_on(detector, pump):
     views = detector.views(detector.points(pump.test))[200:]
     assert ((views > 0).mean(axis=0) < 0.05).all()
     assert (np.median(views, axis=0) < -0.5).all()
@@ -224,8 +224,8 @@ def test_a_slow_view_that_is_restless_on_unseen_rows_must_shout():
     rng = np.random.default_rng(0)
     quiet, restless = -np.abs(rng.normal(size=(2, 4000)))
     restless[::50] = 5.0  # above its level in one row of 50
-    nominal = np.stack([restless] * 4 + [quiet, restless], axis=1)
-    kept = fusion.exponents(nominal)
+    normal = np.stack([restless] * 4 + [quiet, restless], axis=1)
+    kept = fusion.exponents(normal)
     assert [VIEWS[name].slow for name in VIEWS] == [False] * 4 + [True] * 2
     assert (kept[:5] == 1.0).all()
     assert 0.1 < kept[5] < 0.3

@@ -1,4 +1,4 @@
-"""TiSAT: what the laws of every detector do not say. What it learns is in test_tisat_learns.py."""
+"""TiSAT: what the contract tests of every detector do not say. What it learns is in test_tisat_learns.py."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def slow_forecast(detector, part, start):
 
 
 def slow_points(detector, part):
-    """Points from the definition, one instant at a time."""
+    """Points from the definition, one row at a time."""
     points = np.full(part.shape, np.nan)
     if detector.horizon == 1 and detector.lookahead > 1:
         for t in range(detector.window + detector.lookahead - 1, len(part)):
@@ -201,7 +201,7 @@ def test_a_change_that_stays_is_seen_for_longer_with_a_lookahead():
     for lookahead in (1, 8):
         detector = TiSAT(window=32, token=16, d_model=8, d_ff=8, epochs=0, lookahead=lookahead).fit(quiet)
         scores = detector.decision_function(stepped)[200:]
-        seen[lookahead] = (scores > 10 * np.nanmax(detector.aggregate(detector.nominal_))).sum()
+        seen[lookahead] = (scores > 10 * np.nanmax(detector.aggregate(detector.normal_))).sum()
     assert seen[8] >= seen[1] + 6
 
 
@@ -210,8 +210,8 @@ def test_a_change_that_stays_is_seen_for_longer_with_a_lookahead():
 def test_a_fleet_says_what_single_monitors_say(rows, leads):
     detector = TiSAT(**{**ONE_STEP, "epochs": 1, **leads}).fit(rows)
     series = {name: waves(60, seed=seed) for seed, name in enumerate(("one", "two"), start=5)}
-    fleet = Watch(detector, budget="1/50 instants").fleet(list(series))
-    single = {name: detector.monitor(false_alarms="1/50 instants") for name in series}
+    fleet = Watch(detector, budget="1/50 rows").fleet(list(series))
+    single = {name: detector.monitor(false_alarms="1/50 rows") for name in series}
     for t in range(60):
         together = fleet.update({name: values[t] for name, values in series.items() if t % 7 or name == "one"})
         for name, verdict in together.items():

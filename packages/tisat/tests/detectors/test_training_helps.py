@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 
 from tisat import registry
 from tisat.datasets.synthetic import make_plant
-from tisat.metrics import chance_corrected, floors, spd_score
+from tisat.metrics import baselines, chance_corrected, spd_score
 
 SEEDS = (7001, 7002, 7003, 7004, 7005)
 DELTA_MAX = 100
@@ -31,8 +31,8 @@ def measured(name, *, seed, **params):
     """Chance-corrected SPD of a detector on the plant of this seed."""
     plant = make_plant(n_train=4000, n_test=7000, random_state=seed)
     scores = registry.resolve(name)(random_state=seed, **params).fit(plant.train).decision_function(plant.test)
-    floor = floors(plant.test.labels, delta_max=DELTA_MAX).best
-    return chance_corrected(spd_score(plant.test.labels, scores, delta_max=DELTA_MAX), floor)
+    baseline_score = baselines(plant.test.labels, delta_max=DELTA_MAX).best
+    return chance_corrected(spd_score(plant.test.labels, scores, delta_max=DELTA_MAX), baseline_score)
 
 
 @pytest.mark.slow

@@ -10,19 +10,19 @@ for start in (600, 1700, 2800, 3900):
     LABELS[start : start + 40] = 1
 
 
-def test_good_alarms_beat_the_fools_and_rotated_ones_do_not():
+def test_good_alarms_beat_the_baselines_and_rotated_ones_do_not():
     good = np.zeros(5000, dtype=bool)
     good[[603, 1705, 2801, 3900, 4500]] = True
     found = evaluate_alarms(LABELS, good, delta_max=20)
     assert found.rows[0].detected == count_alarms(LABELS, good, delta_max=20).true_alarms == 4
     assert found.rows[0].false_alarms == 1
-    assert found.beats_fools
+    assert found.beats_baselines
     shifted = evaluate_alarms(LABELS, np.roll(good, 300), delta_max=20)
     assert shifted.rows[0].detected == 0
-    assert not shifted.beats_fools
+    assert not shifted.beats_baselines
 
 
-def test_the_rotated_fool_raises_as_many_alarms():
+def test_the_rotated_baseline_raises_as_many_alarms():
     mask = np.zeros(5000, dtype=bool)
     mask[::500] = True
     found = evaluate_alarms(np.zeros(5000), mask, delta_max=20)
@@ -35,12 +35,12 @@ def test_always_on_is_charged_every_delta_max():
     assert found.rows[0].false_alarms == found.rows[2].false_alarms > 200
 
 
-def test_as_good_as_the_best_fool_is_not_better():
+def test_as_good_as_the_best_baseline_is_not_better():
     counts = count_alarms([0, 1], [0, 1], delta_max=1)
     rows = [AlarmRow("", 0.0, 0.0, 0.0, f1, 0.0) for f1 in (0.6, 0.5, 0.4)]
-    assert AlarmEvaluation(counts, tuple(rows)).beats_fools
-    assert not AlarmEvaluation(counts, (rows[1], rows[1], rows[2])).beats_fools
-    assert not AlarmEvaluation(counts, (rows[1], rows[2], rows[0])).beats_fools
+    assert AlarmEvaluation(counts, tuple(rows)).beats_baselines
+    assert not AlarmEvaluation(counts, (rows[1], rows[1], rows[2])).beats_baselines
+    assert not AlarmEvaluation(counts, (rows[1], rows[2], rows[0])).beats_baselines
 
 
 def test_alarms_of_another_length_are_refused():

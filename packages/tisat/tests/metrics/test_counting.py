@@ -18,7 +18,7 @@ def test_a_window_is_cut_by_the_next_onset_and_by_the_end():
     assert not windows.outside.any()
 
 
-def test_an_instant_of_an_event_after_its_window_is_not_outside():
+def test_an_time_step_of_an_event_after_its_window_is_not_outside():
     windows = windows_of([0, 1, 1, 1, 1, 1, 0, 0], 1)
     assert windows.stops.tolist() == [3]
     assert windows.outside.tolist() == [True, False, False, False, False, False, True, True]
@@ -147,7 +147,7 @@ def test_bad_input_has_its_sentence(metric, y_true, y_score, sentence):
 def test_bad_alarm_processes_have_their_sentences():
     with pytest.raises(InputError, match="must be a mapping from thresholds to alarms"):
         metrics.spd_score_of_active([0, 1], {}, delta_max=1)
-    with pytest.raises(InputError, match="must hold instants from 0 to 1"):
+    with pytest.raises(InputError, match="must hold rows from 0 to 1"):
         metrics.spd_score_of_raises([0, 1], {1.0: [2]}, delta_max=1)
     with pytest.raises(InputError, match=r"'active' arguments of .* must have the same length"):
         metrics.count_alarms([0, 1], [1], delta_max=1)
@@ -161,7 +161,7 @@ def test_a_point_that_does_not_lower_the_delay_adds_no_area():
     assert metrics.spd_score_of_raises([0, 1, 1, 1, 0], family, delta_max=2) == alone == 1.0
 
 
-def test_literal_counting_charges_every_instant_outside_windows():
+def test_literal_counting_charges_every_time_step_outside_windows():
     y_true, scores = [0, 1, 1, 1, 1, 0, 0, 0], [0, 1, 1, 1, 1, 0, 0, 0]
     assert metrics.spd_score(y_true, scores, delta_max=1, counting="event") == 1.0
     assert metrics.spd_score(y_true, scores, delta_max=1, counting="instance") == pytest.approx(2 / 4)

@@ -11,7 +11,7 @@ from tisat import metrics
 from tisat.errors import InputError, ParameterError
 from tisat.metrics.alarm_counts import raise_times
 from tisat.metrics.baselines import held
-from tisat.metrics.evaluation import fool_scores
+from tisat.metrics.evaluation import baseline_scores
 from tisat.metrics.spd import process_points
 from tisat.metrics.windows import LONGEST, windows_of
 
@@ -22,7 +22,7 @@ ACTIVE = np.array([0, 1, 0, 0, 1, 0, 0, 0, 0, 0])
 @pytest.mark.parametrize(
     ("stamps", "said"),
     [
-        (np.arange(9.0), r"one entry for each of the 10 instants. Got shape \(9,\)"),
+        (np.arange(9.0), r"one entry for each of the 10 rows. Got shape \(9,\)"),
         (np.array(["2024-01-01", "NaT", *["2024-01-03"] * 8], dtype="datetime64[s]"), "known dates. Got NaT"),
         (np.array([0.0, np.nan, *range(8)]), "known times. Got NaN"),
         (["soon"] * 10, "must hold dates or seconds"),
@@ -46,7 +46,7 @@ def test_counts_in_words():
     assert counts.recall == 0.5
     assert "1 of 2 events detected" in str(counts)
     assert "those after 1 on average, 1 missed" in str(counts)
-    assert "per 1000 instants" in str(counts)
+    assert "per 1000 rows" in str(counts)
     assert math.isnan(counts.false_alarms_per_day)
     days = metrics.count_alarms(Y, ACTIVE, delta_max="2 days", timestamps=86400.0 * np.arange(10))
     assert days.false_alarms_per_day == pytest.approx(1 / days.days_outside)
@@ -56,7 +56,7 @@ def test_counts_in_words():
 
 
 def test_raise_times_of_as_many_series_as_labels():
-    with pytest.raises(InputError, match=r"one list of instants for each of the 2 series. Got 1"):
+    with pytest.raises(InputError, match=r"one list of rows for each of the 2 series. Got 1"):
         metrics.count_raises([Y, Y], [[3]], delta_max=2)
 
 
@@ -116,7 +116,7 @@ def test_in_time_a_score_is_held_for_half_of_delta_max(delta_max):
     assert held(scores, windows).tolist() == [scores[each].max() for each in recent]
 
 
-def test_days_are_counted_from_two_instants_on():
+def test_days_are_counted_from_two_time_steps_on():
     for n in (1, 2, 3):
         counts = metrics.count_alarms(np.zeros(n), np.ones(n), delta_max="1s", timestamps=86400.0 * np.arange(n))
         assert counts.days_outside == pytest.approx(math.nan if n == 1 else n, nan_ok=True)
@@ -149,15 +149,15 @@ def test_the_area_of_pa_k_is_the_trapezoids_of_its_best_scores(steps):
         metrics.pa_k_auc(Y, scores, n_steps=0)
 
 
-def test_at_a_threshold_the_floor_of_event_f1_is_the_best_fools_own_count():
+def test_at_a_threshold_the_floor_of_event_f1_is_the_best_baselines_own_count():
     labels = np.arange(400) % 100 < 10
     on_off = np.arange(400) // 25 % 2 == 0
     row = metrics.evaluate(labels, labels * 1.0, delta_max=25, threshold=0.5)["event F1"]
-    assert (row.fool, row.pooled) == ("on/off", 1.0)
-    assert row.floor == metrics.count_alarms(labels, on_off, delta_max=25).event_f1 > 0.5
+    assert (row.baseline, row.pooled) == ("on/off", 1.0)
+    assert row.baseline_score == metrics.count_alarms(labels, on_off, delta_max=25).event_f1 > 0.5
 
 
-def test_with_a_delay_in_instants_the_clock_changes_no_score():
+def test_with_a_delay_in_time_steps_the_clock_changes_no_score():
     rng = np.random.default_rng(1)
     labels, scores = np.arange(90) % 30 > 24, rng.random(90)
     stamps = np.cumsum(rng.integers(1, 100, 90)).astype(float)
@@ -169,7 +169,7 @@ def test_with_a_delay_in_instants_the_clock_changes_no_score():
         plain.n_false_alarms,
         plain.average_delay,
     )
-    assert float(metrics.floors(labels, 3, timestamps=stamps).best) == float(metrics.floors(labels, 3).best)
+    assert float(metrics.baselines(labels, 3, timestamps=stamps).best) == float(metrics.baselines(labels, 3).best)
 
 
 def test_the_mean_over_series_is_of_each_figure_by_itself():
@@ -184,7 +184,7 @@ def test_the_mean_over_series_is_of_each_figure_by_itself():
 def test_a_curve_has_the_floors_of_its_labels():
     scores = np.random.default_rng(2).random(90)
     labels = np.arange(90) % 30 > 24
-    assert metrics.spd_curve(labels, scores, delta_max=3).floors.named == metrics.floors(labels, 3).named
+    assert metrics.spd_curve(labels, scores, delta_max=3).baselines.named == metrics.baselines(labels, 3).named
 
 
 def test_at_a_threshold_every_row_is_its_own_metric_and_reaching_it_is_enough():
@@ -226,12 +226,12 @@ def test_affiliation_recall_between_two_alarms_is_that_of_the_nearer_one():
 
 @pytest.mark.parametrize("stamps", [None, np.arange(10.0), np.array([0, 1, 2, 5, 6, 7, 11, 12, 13, 14.0])])
 @pytest.mark.parametrize("delta_max", [1, 3, 100])
-@pytest.mark.parametrize("unit", ["instants", "seconds"])
-def test_what_follows_is_the_first_instant_at_least_so_much_later(stamps, delta_max, unit):
+@pytest.mark.parametrize("unit", ["time_steps", "seconds"])
+def test_what_follows_is_the_first_time_step_at_least_so_much_later(stamps, delta_max, unit):
     if unit == "seconds" and stamps is None:
         return
-    clock = np.arange(10) if unit == "instants" else stamps
-    windows = windows_of(Y, delta_max if unit == "instants" else f"{delta_max}s", timestamps=stamps)
+    clock = np.arange(10) if unit == "time_steps" else stamps
+    windows = windows_of(Y, delta_max if unit == "time_steps" else f"{delta_max}s", timestamps=stamps)
     later = [[s for s in range(10) if clock[s] >= clock[t] + delta_max] for t in range(10)]
     assert windows.following.tolist() == [min(each, default=10) for each in later]
 
@@ -250,10 +250,10 @@ def test_in_time_too_a_score_is_the_process_of_its_own_masks():
     assert 0 < process == pytest.approx(metrics.spd_score(Y, scores, **given))
 
 
-def test_the_floors_of_a_row_are_the_best_fools_pooled_and_on_average():
+def test_the_floors_of_a_row_are_the_best_baselines_pooled_and_on_average():
     labels, scores = [Y, np.roll(Y, 3), np.arange(30) > 25], [Y * 1.0, ACTIVE, np.arange(30.0)]
     row = metrics.evaluate(labels, scores, delta_max=2, n_simulations=1, random_state=5)["AUC-PR"]
-    fools = fool_scores([windows_of(y, 2) for y in labels], n_simulations=1, rng=np.random.default_rng(5))
-    found = {name: metrics.auc_pr(labels, draws[0]) for name, draws in fools.items()}
-    assert row.floor == max(found.values()) == found[row.fool]
-    assert row.floor_per_series_mean == max(one.per_series_mean for one in found.values()) != row.floor
+    baselines = baseline_scores([windows_of(y, 2) for y in labels], n_simulations=1, rng=np.random.default_rng(5))
+    found = {name: metrics.auc_pr(labels, draws[0]) for name, draws in baselines.items()}
+    assert row.baseline_score == max(found.values()) == found[row.baseline]
+    assert row.baseline_per_series_mean == max(one.per_series_mean for one in found.values()) != row.baseline_score

@@ -121,7 +121,7 @@ def test_levels_survive_extreme_ranges(scale):
     scores = rng.normal(size=500) * scale
     values = np.unique(rng.choice(scores, 40))
     found = _kernels.false_alarms(scores, np.ones(500, dtype=bool), values, 1)
-    assert found.tolist() == [(scores >= value).sum() for value in values]  # stride 1: every active instant is a raise
+    assert found.tolist() == [(scores >= value).sum() for value in values]  # stride 1: every active row is a raise
     wide = np.array([-1.7e308, 0.0, 1.7e308, 5e-324])
     assert _kernels.false_alarms(wide, np.ones(4, dtype=bool), np.sort(wide), 1).tolist() == [4, 3, 2, 1]
     between = np.array([-1.7e308, 1.65e308, 1.7e308])

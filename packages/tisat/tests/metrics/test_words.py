@@ -43,13 +43,13 @@ def test_a_picture_is_drawn_where_one_says(account):
     ("pooled", "said"),
     [
         (math.nan, "VUS-PR is undefined here."),
-        (0.47, "VUS-PR 0.470 is worse than a fool's: random gets 0.500."),
-        (0.49, "VUS-PR 0.490 is what a fool gets: random has 0.500."),
-        (0.51, "VUS-PR 0.510 is what a fool gets: random has 0.500."),
-        (0.75, "VUS-PR 0.750 is above the best fool (random, 0.500); chance-corrected it is 0.500."),
+        (0.47, "VUS-PR 0.470 is worse than a trivial baseline's: random gets 0.500."),
+        (0.49, "VUS-PR 0.490 is what a trivial baseline gets: random has 0.500."),
+        (0.51, "VUS-PR 0.510 is what a trivial baseline gets: random has 0.500."),
+        (0.75, "VUS-PR 0.750 is above the best trivial baseline (random, 0.500); chance-corrected it is 0.500."),
     ],
 )
-def test_a_row_says_where_it_lies_beside_the_best_fool(pooled, said):
+def test_a_row_says_where_it_lies_beside_the_best_baseline(pooled, said):
     row = Row("VUS-PR", pooled, pooled, 0.5, 0.5, "random")
     assert row.verdict == said
     assert row.warning == WARNINGS["VUS-PR"]
@@ -59,21 +59,24 @@ def test_a_row_says_where_it_lies_beside_the_best_fool(pooled, said):
 def test_an_account_as_plain_values(account):
     told = json.loads(json.dumps(account.to_dict()))
     evaluation = account.evaluation
-    assert (told["n_series"], told["n_instants"], told["n_events"], told["delta_max"]) == (1, 10, 2, "2")
+    assert (told["n_series"], told["n_rows"], told["n_events"], told["delta_max"]) == (1, 10, 2, "2")
     assert told["verdict"] == list(account.verdict)
     assert [(one["name"], one["pooled"], one["beware"]) for one in told["scores"]] == [
         (row.name, pytest.approx(row.pooled, nan_ok=True), row.warning) for row in evaluation.rows
     ]
-    assert set(told["floors"]) == set(evaluation.curve.floors.named)
+    assert set(told["baselines"]) == set(evaluation.curve.baselines.named)
     assert [one["corrected"] for one in told["sweep"]] == [point.corrected for point in account.sweep]
-    assert (told["coin"]["f1"], told["best_coin"]["p"]) == (account.coin.f1, account.best_coin_probability)
+    assert (told["random_baseline"]["f1"], told["best_random_baseline"]["p"]) == (
+        account.random_baseline.f1,
+        account.best_random_baseline_probability,
+    )
     assert (told["threshold"], told["threshold_source"], told["unknown_share"]) == (4.0, "given", 0.1)
     assert told["missed_events"] == []
     assert [(one["start"], one["delay"], one["time"]) for one in told["detected_events"]] == [
         (3, 1.0, ""),
         (8, 0.0, ""),
     ]
-    assert [(one["instant"], one["time"]) for one in told["false_alarms"]] == [(2, ""), (7, "")]
+    assert [(one["time_step"], one["time"]) for one in told["false_alarms"]] == [(2, ""), (7, "")]
     assert SweepPoint(2, 0.75, 0.75, 0.5, "random").corrected == 0.5
 
 
@@ -88,6 +91,6 @@ def test_a_score_is_its_pooled_value_and_keeps_its_series_when_copied():
 @pytest.mark.parametrize(
     ("stamps", "buffer"), [([0, 1, 2, 3, 4, 5, 6, 7, 8, 20], 3), ([0, 9, 18, 27, 36, 45, 54, 63, 72, 82], 1)]
 )
-def test_in_irregular_time_the_buffer_is_the_typical_number_of_instants(stamps, buffer):
+def test_in_irregular_time_the_buffer_is_the_typical_number_of_time_steps(stamps, buffer):
     found = metrics.evaluate(Y, S, delta_max="3s", timestamps=np.array(stamps, dtype=float), n_simulations=1)
     assert found["VUS-PR"].pooled == metrics.vus_pr(Y, S, max_buffer=buffer)

@@ -1,4 +1,4 @@
-"""Attention against its slow twin, and the laws of the masked form."""
+"""Attention against its reference implementation, and the contract tests of the masked form."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_heads_choose_for_themselves():
 
 @QUICK
 @given(st.integers(0, 10_000), st.integers(5, 30), st.integers(1, 5))
-def test_masked_values_after_an_instant_never_reach_it(seed, length, cut):
+def test_masked_values_after_an_time_step_never_reach_it(seed, length, cut):
     q, k, v = draw(seed, length)
     changed = v.clone()
     changed[:, :, -cut:] += 100.0

@@ -115,7 +115,7 @@ def test_halving_is_torchs_pool_of_three(seed, length):
 
 
 def dropped_places(count, key, rate):
-    """The slow twin: a mix of 32 bits by whole numbers without end."""
+    """The reference implementation: a mix of 32 bits by whole numbers without end."""
     found = []
     for place in range(count):
         bits = (place + key) % 2**32

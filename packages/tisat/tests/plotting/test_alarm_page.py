@@ -18,8 +18,8 @@ EVIL = "</script><img src=x onerror=alert(1)>&\"'<!--"
 @pytest.fixture(scope="module")
 def watched():
     rng = np.random.default_rng(0)
-    watch = Watch("mahalanobis", budget="1/500 instants").fit(
-        Series(rng.normal(size=(3000, 2)), channels=("flow", EVIL), name="nominal")
+    watch = Watch("mahalanobis", budget="1/500 rows").fit(
+        Series(rng.normal(size=(3000, 2)), channels=("flow", EVIL), name="normal")
     )
     rows = rng.normal(size=(600, 2))
     rows[300:340, 1] += 12.0
@@ -167,9 +167,7 @@ def test_expected_is_what_explain_says(name):
 
 def test_a_channel_that_fell_silent_is_said_on_top():
     rng = np.random.default_rng(1)
-    watch = Watch("mahalanobis", budget="1/500 instants").fit(
-        Series(rng.normal(size=(3000, 2)), channels=("flow", "amps"))
-    )
+    watch = Watch("mahalanobis", budget="1/500 rows").fit(Series(rng.normal(size=(3000, 2)), channels=("flow", "amps")))
     rows = 0.1 * rng.normal(size=(400, 2))
     rows[100:, 1] = np.nan
     test = Series(rows, channels=("flow", "amps"))

@@ -20,7 +20,7 @@ EVIL = "<img src=x onerror=alert(1)>"
 def file(tmp_path_factory):
     rng = np.random.default_rng(0)
     names = ("flow", EVIL, "power", "load", "heat")
-    watch = Watch("mahalanobis", budget="1/500 instants").fit(Series(rng.normal(size=(3000, 5)), channels=names))
+    watch = Watch("mahalanobis", budget="1/500 rows").fit(Series(rng.normal(size=(3000, 5)), channels=names))
     rows = rng.normal(size=(600, 5))
     rows[300:340, 1] += 12.0
     series = Series(rows, channels=names, labels=np.arange(600) // 40 == 7, name=EVIL)

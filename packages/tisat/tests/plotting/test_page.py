@@ -151,12 +151,12 @@ def test_still_pictures_follow_the_paper():
     assert "#000000" not in svg
 
 
-def test_a_fools_area_is_no_precision():
+def test_a_baselines_area_is_no_precision():
     pytest.importorskip("matplotlib")
     from tisat.metrics import spd_curve
 
     axes = spd_curve([0, 1, 1, 0, 0, 0, 0, 0], [0, 1, 2, 1, 0, 0, 3, 0], delta_max=2).plot()
-    assert len(axes.lines) == 1, "the curve alone: fools have no line on the precision axis"
+    assert len(axes.lines) == 1, "the curve alone: trivial baselines have no line on the precision axis"
     (areas,) = axes.child_axes
     assert len(areas.patches) == 4
     axes.figure.clear()

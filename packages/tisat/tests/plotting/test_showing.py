@@ -13,10 +13,10 @@ FAULTY[300:320, 1] += 20.0
 
 
 def test_one_line_shows_series_band_evidence_and_alarms(tmp_path):
-    watch = Watch("linear-mean", budget="1/500 instants").fit(ROWS)
+    watch = Watch("linear-mean", budget="1/500 rows").fit(ROWS)
     figure = tisat.show_anomalies(watch, FAULTY, channels=2)
     assert len(figure.axes) == 3
-    assert figure.axes[0].get_ylabel() == "1"  # the blamed channel first
+    assert figure.axes[0].get_ylabel() == "1"  # the contributing channel first
     assert len(figure.axes[0].collections) >= 1  # the band
     page = tisat.show_anomalies(watch, FAULTY, interactive=True)
     assert 'sandbox="allow-scripts"' in page._repr_html_()
@@ -24,12 +24,12 @@ def test_one_line_shows_series_band_evidence_and_alarms(tmp_path):
     assert (tmp_path / "a.html").read_text() == page.html
     assert "characters" in repr(page)
     detector = watch.detector
-    assert tisat.show_anomalies(detector, FAULTY, budget="1/500 instants", interactive=True).html == page.html
-    assert "1/900" in tisat.show_anomalies(watch, FAULTY, budget="1/900 instants").get_suptitle()
+    assert tisat.show_anomalies(detector, FAULTY, budget="1/500 rows", interactive=True).html == page.html
+    assert "1/900" in tisat.show_anomalies(watch, FAULTY, budget="1/900 rows").get_suptitle()
 
 
 def test_a_calibration_is_drawn():
-    axes = calibrate(make_rule("excess"), np.random.default_rng(0).exponential(size=30_000), "1/1000 instants").plot()
+    axes = calibrate(make_rule("excess"), np.random.default_rng(0).exponential(size=30_000), "1/1000 rows").plot()
     assert axes.get_xscale() == "log"
     heights = axes.lines[0].get_ydata()
     assert (np.diff(heights) >= 0).all()

@@ -1,4 +1,4 @@
-"""Laws of the metrics: they equal their slow twins, keep their bounds, and do not move when nothing that matters moves."""
+"""Contract tests of the metrics: they equal their reference implementations, keep their bounds, and do not move when nothing that matters moves."""
 
 import math
 from datetime import timedelta
@@ -122,7 +122,7 @@ def test_spd_with_durations_and_irregular_time_equals_its_slow_twin(series, delt
 
 @settings(max_examples=150, deadline=None)
 @given(one_series(), DELTAS, COUNTINGS, st.integers(1, 1000))
-def test_a_duration_on_regular_time_is_a_count_of_instants(series, delta_max, counting, period):
+def test_a_duration_on_regular_time_is_a_count_of_time_steps(series, delta_max, counting, period):
     labels, scores = series
     seconds = np.arange(len(labels)) * period
     in_time = metrics.spd_score(
@@ -188,7 +188,7 @@ def test_increasing_transforms_and_shifts_in_time_change_nothing(series, delta_m
             np.unique(scores[~np.isnan(scores)])
         ):  # rounding can make ties
             assert same(score, metrics.spd_score(labels, moved, delta_max=delta_max, counting=counting))
-    quiet = np.full(7, np.nan)  # silence before: every instant moves by 7, nothing else
+    quiet = np.full(7, np.nan)  # silence before: every row moves by 7, nothing else
     shifted = metrics.spd_score(
         np.append(np.zeros(7, int), labels), np.append(quiet, scores), delta_max=delta_max, counting=counting
     )

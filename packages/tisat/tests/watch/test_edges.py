@@ -1,4 +1,4 @@
-"""A watch at its edges: lines nobody should send, fleets that are asked for strangers, states that are damaged."""
+"""A watch at its edges: lines nobody should send, fleets that are asked for new users, states that are damaged."""
 
 import io
 import json
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning
 @pytest.fixture(scope="module")
 def watch():
     rows = np.random.default_rng(0).normal(size=(600, 2))
-    return Watch("last-value", budget="1/50 instants").fit(tisat.Series(rows, timestamps=60.0 * np.arange(600), channels=CHANNELS))  # fmt: skip
+    return Watch("last-value", budget="1/50 rows").fit(tisat.Series(rows, timestamps=60.0 * np.arange(600), channels=CHANNELS))  # fmt: skip
 
 
 def read(lines, **how):
@@ -196,7 +196,7 @@ def test_nothing_that_could_be_judged_is_said_with_its_reason(watch):
     with pytest.raises(SeriesError, match="None of its 1 could be: 1 were needed to warm up"):
         watch.alarms(tisat.Series([[0.0, 0.0]], channels=CHANNELS))
     dead = np.column_stack([np.zeros(40), np.full(40, np.nan)])
-    whole = Watch("nearest-neighbors", budget="1/50 instants").fit(np.random.default_rng(0).normal(size=(300, 2)))
+    whole = Watch("nearest-neighbors", budget="1/50 rows").fit(np.random.default_rng(0).normal(size=(300, 2)))
     with pytest.raises(
         SeriesError, match=r"NearestNeighbors needs every channel, and there is nothing from 1 \(since row 0\)"
     ):
@@ -207,13 +207,13 @@ def test_nothing_that_could_be_judged_is_said_with_its_reason(watch):
 
 def test_a_file_is_loaded_for_another_budget(watch, tmp_path):
     watch.save(tmp_path / "w")
-    other = Watch.load(tmp_path / "w", budget="1/10 instants")
+    other = Watch.load(tmp_path / "w", budget="1/10 rows")
     assert other.calibration.threshold < watch.calibration.threshold
-    assert repr(other).startswith("Watch(LastValue(), budget='1/10 instants'")
+    assert repr(other).startswith("Watch(LastValue(), budget='1/10 rows'")
     with pytest.raises(ParameterError, match=r"^The budget of false alarms must be"):  # not the file's fault
         Watch.load(tmp_path / "w", budget="often")
-    fitted = Watch(other.detector, budget="1/20 instants")
-    assert fitted.calibration.budget == "1/20 instants", "the detector came fitted"
+    fitted = Watch(other.detector, budget="1/20 rows")
+    assert fitted.calibration.budget == "1/20 rows", "the detector came fitted"
     with pytest.raises(InputError, match="must be about the calibration in force"):
         other.adopt(watch.monitor().propose())
     assert watch.at(other.calibration).calibration == other.calibration
@@ -223,7 +223,7 @@ def test_a_file_is_loaded_for_another_budget(watch, tmp_path):
 def test_an_absurd_value_is_told_as_it_came_not_as_what_it_was_cut_to(name):
     train, test = checks.example(900, channels=3, seed=1), checks.example(160, channels=3, seed=2)
     test[150, 1] = 1e30
-    found = Watch(name, budget="1/200 instants").fit(train)
+    found = Watch(name, budget="1/200 rows").fit(train)
     online = [verdict.alarm for verdict in found.monitor().extend(test) if verdict.raised]
     for alarms in (list(found.alarms(test)), online):
         (reason,) = (one for alarm in alarms if alarm.raised == 150 for one in alarm.reasons if one.channel == "1")

@@ -1,4 +1,4 @@
-"""Many entities at once: the verdicts of single monitors, whoever comes, goes, or sends garbage."""
+"""Many entities at once: the results of single monitors, whoever comes, goes, or sends garbage."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ def test_a_fleet_gives_the_verdicts_of_single_monitors(detector, tmp_path):
     names = ["a", "b", "c"]
     series = {name: troubled() for name in names}
     rows = {name: series[name].values + 0.05 * number for number, name in enumerate(names)}
-    watch = quietly(Watch(detector, budget="1/100 instants").calibrate)
+    watch = quietly(Watch(detector, budget="1/100 rows").calibrate)
     fleet = watch.fleet(names)
     singles = {name: watch.monitor(name=name) for name in names}
     for t in range(400):

@@ -1,4 +1,4 @@
-"""Lines in, verdicts out: every line judged once, whenever the process is killed."""
+"""Lines in, results out: every line judged once, whenever the process is killed."""
 
 import io
 import json
@@ -167,7 +167,7 @@ def test_killed_again_and_again_it_loses_nothing_and_repeats_nothing(detector, t
     assert 0 < seen_at_last < len(lines)  # it was killed on the way, not after the end
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        monitor = detector.monitor(false_alarms="1/50 instants")
+        monitor = detector.monitor(false_alarms="1/50 rows")
     expected = io.BytesIO()
     watch_lines(monitor, [line.encode() for line in lines], expected)
     assert Path(files[3]).read_bytes() == expected.getvalue()

@@ -27,8 +27,8 @@ RULES = [
 @pytest.mark.parametrize(("rule", "options"), RULES)
 def test_rows_one_by_one_give_the_alarms_of_the_whole_series(detector, rule, options):
     series = troubled()
-    batch = quietly(detector.alarms, series, false_alarms="1/100 instants", rule=make_rule(rule, **options))
-    monitor = quietly(detector.monitor, false_alarms="1/100 instants", rule=make_rule(rule, **options), name="machine")
+    batch = quietly(detector.alarms, series, false_alarms="1/100 rows", rule=make_rule(rule, **options))
+    monitor = quietly(detector.monitor, false_alarms="1/100 rows", rule=make_rule(rule, **options), name="machine")
     verdicts = [monitor.update(row, time=time) for row, time in zip(series.values, series.timestamps, strict=True)]
     scores = np.array([verdict.score for verdict in verdicts])
     bound = max(detector.rounding, 1e-12)
@@ -59,7 +59,7 @@ def test_rows_one_by_one_give_the_alarms_of_the_whole_series(detector, rule, opt
 
 def test_a_forecaster_notices_the_event_and_names_the_channel():
     detector = make("linear-mean", window=12).fit(wave(3000, seed=1))
-    alarms = quietly(detector.alarms, troubled(), false_alarms="1/200 instants")
+    alarms = quietly(detector.alarms, troubled(), false_alarms="1/200 rows")
     hits = [alarm for alarm in alarms if 300 <= alarm.raised < 305]
     assert len(hits) == 1
     assert next(iter(hits[0].channels)) == "1"
@@ -71,9 +71,9 @@ def test_a_forecaster_notices_the_event_and_names_the_channel():
 def test_a_monitor_restored_between_any_two_rows_gives_identical_verdicts(detector, rule, options, tmp_path):
     series = troubled(420)
     rows = list(zip(series.values, series.timestamps, strict=True))
-    through = quietly(detector.monitor, false_alarms="1/60 instants", rule=make_rule(rule, **options))
+    through = quietly(detector.monitor, false_alarms="1/60 rows", rule=make_rule(rule, **options))
     expected = [through.update(row, time=time) for row, time in rows]
-    monitor = quietly(detector.monitor, false_alarms="1/60 instants", rule=make_rule(rule, **options))
+    monitor = quietly(detector.monitor, false_alarms="1/60 rows", rule=make_rule(rule, **options))
     found = []
     stops = set(np.random.default_rng(0).choice(len(rows), 12, replace=False).tolist()) | {62, 105, 305}
     for number, (row, time) in enumerate(rows):
@@ -94,7 +94,7 @@ def test_a_snapshot_of_another_detector_is_refused(tmp_path):
         Monitor.restore(other, tmp_path / "state")
     with pytest.raises(ArtefactError, match="must hold a fleet"):
         Fleet.restore(mine, tmp_path / "state")
-    with pytest.raises(ArtefactError, match=r"for 0\.05/instant instead.*--recalibrate"):
+    with pytest.raises(ArtefactError, match=r"for 0\.05/row instead.*--recalibrate"):
         Monitor.restore(quietly(mine.recalibrated, 0.01), tmp_path / "state")
     gone_on = Monitor.restore(quietly(mine.recalibrated, 0.01), tmp_path / "state", recalibrate=True)
     assert gone_on.update([0.0, 0.0, 0.0]).threshold > mine.calibration.threshold
@@ -285,7 +285,7 @@ def test_a_dead_sensor_is_an_alarm_of_its_own_and_never_zero_alarms():
 
 
 def test_words_change_thresholds_and_silence_does_not(tmp_path):
-    watch = quietly(Watch(make("last-value"), budget="1/5000 instants").fit, wave(2000, seed=1))
+    watch = quietly(Watch(make("last-value"), budget="1/5000 rows").fit, wave(2000, seed=1))
     monitor = watch.monitor()
     rows = wave(1500, seed=7)
     rows[300:303] += 3.0

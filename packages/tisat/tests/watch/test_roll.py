@@ -23,15 +23,15 @@ def watch():
     series = tisat.Series(values, timestamps=60.0 * np.arange(600), channels=("flow", "heat"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Watch("last-value", budget="1/100 instants").fit(series)
+        return Watch("last-value", budget="1/100 rows").fit(series)
 
 
-def rows_of(instants, names=("a", "b", "c"), without=(), *, timed=True):
-    """A row of each entity at each instant, but for the pairs in ``without``."""
+def rows_of(time_steps, names=("a", "b", "c"), without=(), *, timed=True):
+    """A row of each entity at each row, but for the pairs in ``without``."""
     rng = np.random.default_rng(1)
     return [
         (name, rng.normal(size=2), 60.0 * t if timed else None)
-        for t in instants
+        for t in time_steps
         for name in names
         if (name, t) not in without
     ]
@@ -91,19 +91,19 @@ def test_a_pause_of_all_and_machines_one_after_the_other_are_nobodys_silence(wat
 )
 @settings(max_examples=75, deadline=None)
 def test_the_roll_call_is_its_slow_twin_and_goes_on_from_its_state(events):
-    """The twin keeps every row and asks at each who was heard more than MAX_GAP instants ago."""
+    """The twin keeps every row and asks at each who was heard more than MAX_GAP rows ago."""
     roll, found = RollCall(), []
     passed, latest, heard, silent, expected = 0.0, -np.inf, {}, set(), []
-    for row, (name, instant) in enumerate(events):
-        found += [(row, one.series, one.until is None) for one in roll.heard(name, instant, row, None)]
+    for row, (name, time_step) in enumerate(events):
+        found += [(row, one.series, one.until is None) for one in roll.heard(name, time_step, row, None)]
         saved = RollCall()
         saved.restore(json.loads(json.dumps(roll.state())))
         roll = saved
         if name in silent:
             silent.discard(name)
             expected.append((row, name, False))
-        if instant is not None and instant > latest:
-            passed, latest = passed + min(instant - latest, 1.0), instant
+        if time_step is not None and time_step > latest:
+            passed, latest = passed + min(time_step - latest, 1.0), time_step
         heard[name] = passed
         for other in sorted(set(heard) - silent, key=lambda one: heard[one]):
             if passed - heard[other] > MAX_GAP:

@@ -41,9 +41,7 @@ def watch(model: str, source: str, state: str, output: str, last: int | None) ->
     lines: Any = Lines(source, last)
     sys.stdin = lines
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-    main(
-        ["watch", "--model", model, "--budget", "1/50 instants", "--state", state, "--every", "10", "--output", output]
-    )
+    main(["watch", "--model", model, "--budget", "1/50 rows", "--state", state, "--every", "10", "--output", output])
 
 
 def seen(state: str) -> int:

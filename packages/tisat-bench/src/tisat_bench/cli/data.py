@@ -78,7 +78,7 @@ def _print_card(known: Card) -> None:
             f"{known.train_rows:,} train, {known.test_rows:,} test, {known.channels} channels, {known.entities} entities",
         ),
         ("sampling", f"{known.period:g} s. {known.clock}"),
-        ("event", f"{known.event} {known.events} of them, {known.anomalous_percent:.2f} % of the test instants."),
+        ("event", f"{known.event} {known.events} of them, {known.anomalous_percent:.2f} % of the test rows."),
         *((f"problem {number}", text) for number, text in enumerate(known.problems, start=1)),
     ]
     typer.echo(f"{known.title} ({known.name})")

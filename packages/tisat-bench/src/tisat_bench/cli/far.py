@@ -30,7 +30,7 @@ def far(
     method: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
     targets: Annotated[
         str | None,
-        typer.Option(help="Target periods in instants, separated by commas; by default a third of the nominal data."),
+        typer.Option(help="Target periods in rows, separated by commas; by default a third of the normal data."),
     ] = None,
     tail: Annotated[
         float, typer.Option(help="Share of each training split, its end, that alarms are counted on.", min=0.1, max=0.8)
@@ -65,18 +65,18 @@ def far(
         # Thresholds of real data have no common scale.
         (draw_promises(found) if data else draw_study(curves)).savefig(picture, dpi=110)
     if json:
-        print_json([{**vars(one), "realised": one.realised, "kept": one.kept} for one in found])
+        print_json([{**vars(one), "observed": one.observed, "kept": one.kept} for one in found])
         return
     print_table(
-        "False-alarm period, in instants: asked for, and counted on held-out nominal data",
-        ["entity", "rule", "method", "used", "target", "realised", "95 % low", "high", "alarms", "instants", "kept"],
+        "False-alarm period, in rows: asked for, and counted on held-out normal data",
+        ["entity", "rule", "method", "used", "target", "observed", "95 % low", "high", "alarms", "rows", "kept"],
         [_row(one) for one in found],
         note=_summary(found),
     )
 
 
 def _periods(text: str) -> list[float]:
-    """The targets as typed, in instants."""
+    """The targets as typed, in rows."""
     from tisat.errors import ParameterError
 
     try:
@@ -84,19 +84,19 @@ def _periods(text: str) -> list[float]:
     except ValueError:
         found = []
     if not found or not all(1.0 < value < float("inf") for value in found):
-        raise ParameterError(f"--targets must be instants between two alarms, such as 500,5000. Got {text!r} instead.")
+        raise ParameterError(f"--targets must be rows between two alarms, such as 500,5000. Got {text!r} instead.")
     return found
 
 
 def _row(one: Promise) -> list[Any]:
     high = math.inf if one.high is None else one.high
     return [
-        one.entity, f"{one.rule}:{one.form}" if one.form else one.rule, one.method, one.used, round(one.target), _instants(one.realised), round(one.low), _instants(high),
-        one.alarms, one.instants, "yes" if one.kept else "no",
+        one.entity, f"{one.rule}:{one.form}" if one.form else one.rule, one.method, one.used, round(one.target), _time_steps(one.observed), round(one.low), _time_steps(high),
+        one.alarms, one.time_steps, "yes" if one.kept else "no",
     ]  # fmt: skip
 
 
-def _instants(value: float) -> str:
+def _time_steps(value: float) -> str:
     return "none seen" if math.isinf(value) else f"{value:.0f}"
 
 

@@ -27,7 +27,7 @@ def _row(
     return {
         "labels": name,
         "n_series": len(labels),
-        "n_instants": total,
+        "n_rows": total,
         "n_events": sum(len(events_from_labels(y)) for y in labels),
         "anomalous_percent": 100 * sum(int(y.sum()) for y in labels) / total,
         "closed_form": percent(random_guess(labels, p)),
@@ -42,9 +42,11 @@ def random_guess_table(
     data: Annotated[
         Path | None, typer.Option(help="The folder that holds the data sets; TISAT_DATA if not given.")
     ] = None,
-    p: Annotated[float, typer.Option(help="Probability of an alarm at an instant.")] = 0.01,
-    simulations: Annotated[int, typer.Option(help="How often the coin is thrown through each label set.")] = 20,
-    seed: Annotated[int, typer.Option(help="Seed of the coin.")] = 0,
+    p: Annotated[float, typer.Option(help="Probability of an alarm at a row.")] = 0.01,
+    simulations: Annotated[
+        int, typer.Option(help="How often the random baseline is thrown through each label set.")
+    ] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the random baseline.")] = 0,
     printed: Annotated[
         Path | None,
         typer.Option(help="Figures printed elsewhere to compare with, as JSON, such as experiments/paper.json."),
@@ -81,7 +83,7 @@ def random_guess_table(
     typer.echo(layout.format("labels", "series", "T", "events", "anomalous %", *kinds.values()).rstrip())
     for row in rows:
         triples = [" / ".join(f"{value:.2f}" for value in row[kind] or ()) for kind in kinds]
-        counts = (row["n_series"], f"{row['n_instants']:,}", row["n_events"], f"{row['anomalous_percent']:.2f}")
+        counts = (row["n_series"], f"{row['n_rows']:,}", row["n_events"], f"{row['anomalous_percent']:.2f}")
         typer.echo(layout.format(TITLES[row["labels"]], *counts, *triples).rstrip())
     typer.echo()
     for row in rows:
@@ -90,6 +92,8 @@ def random_guess_table(
             gap = max(abs(a - b) for a, b in zip(row["closed_form"], row["printed"], strict=True))
             verdict = "agrees" if gap <= 0.05 else "is not what this p gives on the published labels"
             said = f"{others.name}, largest difference {gap:.2f}: {verdict}; "
-        typer.echo(f"{row['labels']}: {said}the best coin (p = {row['best_p']:.3g}) has F1 {row['best_f1']:.2f}")
+        typer.echo(
+            f"{row['labels']}: {said}the best random baseline (p = {row['best_p']:.3g}) has F1 {row['best_f1']:.2f}"
+        )
     for sentence in absent:
         typer.echo(f"left out: {sentence}", err=True)

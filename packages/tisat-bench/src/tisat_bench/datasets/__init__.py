@@ -9,7 +9,7 @@ A data set is never part of this package: it is read from a folder that the user
 
 from __future__ import annotations
 
-from tisat_bench.datasets.base import Blame, Dataset, Entity
+from tisat_bench.datasets.base import Attribution, Dataset, Entity
 from tisat_bench.datasets.cards import NAMES, Card, card
 from tisat_bench.datasets.downloads import download
 from tisat_bench.datasets.loading import convert, data_root, labels, load
@@ -17,7 +17,7 @@ from tisat_bench.datasets.verification import Finding, Verification, verify
 
 __all__ = [
     "NAMES",
-    "Blame",
+    "Attribution",
     "Card",
     "Dataset",
     "Entity",

@@ -16,15 +16,15 @@ from tisat.series import Series
 from tisat_bench.datasets.cards import Card
 
 
-class Blame(NamedTuple):
-    """Which channels an expert blamed for an event."""
+class Attribution(NamedTuple):
+    """Which channels an expert contributing for an event."""
 
     event: tuple[int, int]  # [start, stop)
     channels: tuple[int, ...]  # indices, from 0
 
 
-def no_blame() -> tuple[Blame, ...]:
-    """Nobody was blamed: what every data set but SMD publishes."""
+def no_attribution() -> tuple[Attribution, ...]:
+    """Nobody was contributing: what every data set but SMD publishes."""
     return ()
 
 
@@ -39,7 +39,7 @@ class Entity:
     period: float | None  # sampling period in seconds, as the card has it; None where nobody says
     read_train: Callable[[], Series]
     read_test: Callable[[], Series]
-    read_interpretation: Callable[[], tuple[Blame, ...]] = no_blame
+    read_interpretation: Callable[[], tuple[Attribution, ...]] = no_attribution
 
     @cached_property
     def train(self) -> Series:
@@ -52,7 +52,7 @@ class Entity:
         return self.read_test()
 
     @cached_property
-    def interpretation(self) -> tuple[Blame, ...]:
+    def interpretation(self) -> tuple[Attribution, ...]:
         """For SMD: (event [start, stop), channel indices) as the publisher blames them; empty for the others."""
         return self.read_interpretation()
 

@@ -80,7 +80,7 @@ class Card:
     test_rows: int
     entities: int
     events: int  # in the test split
-    anomalous_percent: float  # of the test instants
+    anomalous_percent: float  # of the test rows
     event: str  # what counts as an event
     problems: tuple[str, ...]
     rows: dict[str, tuple[int | None, int | None]]  # entity -> published rows of train and test, None = not known

@@ -25,7 +25,7 @@ from tisat.io.tables import parquet_batches
 from tisat.series import Series
 from tisat.utils.progress import progress
 from tisat.utils.types import AnyFloats, Flags
-from tisat_bench.datasets.base import Blame, Dataset, entities_of
+from tisat_bench.datasets.base import Attribution, Dataset, entities_of
 from tisat_bench.datasets.cards import Card
 from tisat_bench.datasets.rows import series_of
 
@@ -105,7 +105,9 @@ def write_converted(
             entities[entity.name] = {
                 "train": _write_series(folder, entity.train, "train"),
                 "test": _write_series(folder, entity.test, "test"),
-                "interpretation": [[*blame.event, list(blame.channels)] for blame in entity.interpretation],
+                "interpretation": [
+                    [*attribution.event, list(attribution.channels)] for attribution in entity.interpretation
+                ],
             }
             bar.advance(note=entity.name)
     document = {
@@ -175,8 +177,8 @@ def _series(folder: Path, document: Mapping[str, Any], only: int | None, entity:
     )
 
 
-def _blames(entries: list[Any]) -> tuple[Blame, ...]:
-    return tuple(Blame((start, stop), tuple(channels)) for start, stop, channels in entries)
+def _attributions(entries: list[Any]) -> tuple[Attribution, ...]:
+    return tuple(Attribution((start, stop), tuple(channels)) for start, stop, channels in entries)
 
 
 def labels(root: Path, card: Card) -> dict[str, Flags]:
@@ -189,10 +191,10 @@ def labels(root: Path, card: Card) -> dict[str, Flags]:
 def dataset(root: Path, card: Card, document: Mapping[str, Any], *, only: int | None) -> Dataset:
     """The converted data set; ``only`` keeps that many channels from the left."""
     names = document["entities"]
-    blame = {name: partial(_blames, parts["interpretation"]) for name, parts in names.items()}
+    attribution = {name: partial(_attributions, parts["interpretation"]) for name, parts in names.items()}
     entities = entities_of(card, names, partial(_series, converted_folder(root, card.name), document, only))
     return Dataset(
         card=card,
-        entities=tuple(replace(one, read_interpretation=blame[one.name]) for one in entities),
+        entities=tuple(replace(one, read_interpretation=attribution[one.name]) for one in entities),
         missing=tuple(document["missing"]),
     )

@@ -15,11 +15,11 @@ from tisat.io.compression import problem
 from tisat.io.tables import read_numbers
 from tisat.series import Series
 from tisat.utils.types import Array, Flags
-from tisat_bench.datasets.base import Blame, Dataset, entities_of
+from tisat_bench.datasets.base import Attribution, Dataset, entities_of
 from tisat_bench.datasets.cards import Card
 from tisat_bench.datasets.rows import check_binary, check_rows, regular_clock, series_of
 
-BLAME = re.compile(r"(\d+)-(\d+):(\d+(?:,\d+)*)")
+ATTRIBUTION = re.compile(r"(\d+)-(\d+):(\d+(?:,\d+)*)")
 
 
 def _machines(folder: Path) -> list[str]:
@@ -45,8 +45,8 @@ def read_labels(folder: Path, card: Card, machine: str, *, strict: bool) -> Flag
     return labels
 
 
-def read_interpretation(folder: Path, card: Card, machine: str) -> tuple[Blame, ...]:
-    """The channels an expert blamed, event by event; channels count from 0 here and from 1 in the file."""
+def read_interpretation(folder: Path, card: Card, machine: str) -> tuple[Attribution, ...]:
+    """The channels an expert contributing, event by event; channels count from 0 here and from 1 in the file."""
     file = folder / "interpretation_label" / f"{machine}.txt"
     if not file.is_file():
         raise problem(file, "exist", "no such file")
@@ -54,14 +54,14 @@ def read_interpretation(folder: Path, card: Card, machine: str) -> tuple[Blame, 
     found = []
     for row, raw in enumerate(file.read_bytes().splitlines()):
         text = raw.decode("ascii", errors="replace").strip()
-        match = BLAME.fullmatch(text)
+        match = ATTRIBUTION.fullmatch(text)
         if match is None:
             raise problem(file, must, f"{text[:60]!r}", row=row, line=row + 1)
         start, stop = int(match[1]), int(match[2])
         channels = tuple(int(channel) - 1 for channel in match[3].split(","))
         if start >= stop or min(channels) < 0 or max(channels) >= card.channels:
             raise problem(file, f"{must} to {card.channels}", f"{text[:60]!r}", row=row, line=row + 1)
-        found.append(Blame((start, stop), channels))
+        found.append(Attribution((start, stop), channels))
     return tuple(found)
 
 
@@ -85,10 +85,10 @@ def dataset(folder: Path, card: Card, *, strict: bool) -> Dataset:
     labelled, train, test = (_machines(folder / part) for part in ("test_label", "train", "test"))
     whole = [machine for machine in labelled if machine in train and machine in test]
     known = list(dict.fromkeys([*card.rows, *labelled, *train, *test]))
-    blame = {name: partial(read_interpretation, folder, card, name) for name in whole}
+    attribution = {name: partial(read_interpretation, folder, card, name) for name in whole}
     entities = entities_of(card, whole, partial(_series, folder, card, strict=strict))
     return Dataset(
         card=card,
-        entities=tuple(replace(one, read_interpretation=blame[one.name]) for one in entities),
+        entities=tuple(replace(one, read_interpretation=attribution[one.name]) for one in entities),
         missing=tuple(machine for machine in known if machine not in whole),
     )

@@ -31,7 +31,7 @@ COLUMNS = ("chan_id", "spacecraft", "anomaly_sequences", "class", "num_values")
 class Channel:
     """What ``labeled_anomalies.csv`` says of one channel, its rows merged."""
 
-    length: int  # instants in test
+    length: int  # rows in test
     events: tuple[tuple[int, int], ...]  # [start, stop)
 
 

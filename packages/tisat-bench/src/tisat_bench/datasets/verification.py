@@ -90,7 +90,7 @@ def _check_labels(card: Card, root: Path) -> tuple[int, list[Finding]]:
     findings = []
     if events != card.events or rows != card.test_rows:
         what = (
-            f"The labels must hold {card.events} events in {card.test_rows:,} instants. "
+            f"The labels must hold {card.events} events in {card.test_rows:,} rows. "
             f"Got {events} in {rows:,} instead: point-adjusted scores and SPD will not match published ones."
         )
         findings.append(Finding(card.name, "count", what))

@@ -57,17 +57,17 @@ def restore(data: Folder, source: Annotated[Path, typer.Argument(help="A backup.
 def export(
     data: Folder,
     out: Annotated[Path, typer.Option(help="The folder to write to.")],
-    nominal: Annotated[
+    normal: Annotated[
         bool,
         typer.Option(
-            "--nominal", help="Leave out rows of alarms and of maintenance windows that are not to be learned from."
+            "--normal", help="Leave out rows of alarms and of maintenance windows that are not to be learned from."
         ),
     ] = False,
 ) -> None:
     """History as Parquet, one file an entity, for tisat fit; rows of alarms have label 1."""
     from tisat_serve import maintenance as upkeep
 
-    for name, rows in upkeep.export(data, out, nominal=nominal):
+    for name, rows in upkeep.export(data, out, normal=normal):
         typer.echo(f"{name}\t{rows} rows")
 
 

@@ -55,7 +55,7 @@ class Alertmanager(ListeningPart):
             try:
                 self.tell()
                 self.error = ""
-            except Exception as error:  # whatever a stranger's server does: in a moment again
+            except Exception as error:  # whatever a new user's server does: in a moment again
                 self.failed += 1
                 self._trouble(f"the alarms could not be told to {self.url}: {type(error).__name__}: {str(error)[:300]}")
                 wait = min(5.0, self.every)

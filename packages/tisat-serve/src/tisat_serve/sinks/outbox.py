@@ -126,7 +126,7 @@ class Outbox(ListeningPart):
                 if sink is not None:
                     ids = [record["alarm"] for record in records]
                     sink.send(message_of_all(service.view, ids, first["event"], service.settings.url))
-            except Exception as problem:  # whatever a stranger's server does, the message is kept
+            except Exception as problem:  # whatever a new user's server does, the message is kept
                 error = f"{type(problem).__name__}: {str(problem)[:300]}"
                 if error != self.error:
                     service.say(f"{first['sink']}: a message could not be sent and is kept: {error}")

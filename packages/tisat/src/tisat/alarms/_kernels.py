@@ -1,6 +1,6 @@
 """The loops of the alarm layer, compiled: each takes arrays and a state, and goes on from that state.
 
-One instant online and a whole series offline are the same function over arrays of different length, so they agree to
+One row online and a whole series offline are the same function over arrays of different length, so they agree to
 the bit. The state of every loop is a pair of small arrays, one of floats and one of integers, that the caller owns.
 These functions trust their arguments; they do not know what a point, a budget or a detector is.
 """
@@ -37,7 +37,7 @@ def cusum(
     threshold: float,
     policy: int,
     cooldown: int,
-    sums: Array,  # (1,): the statistic carried to the next instant
+    sums: Array,  # (1,): the statistic carried to the next row
     clock: Integers,  # (5,): NOW, QUIET, LEFT, ACTIVE, unused
     statistic: Array,
     active: Flags,
@@ -96,12 +96,12 @@ def window_sum(
     threshold: float,
     recent: Array,  # (length,): the last evidence values, a ring
     held: Array,  # (hold,): the last sums, a ring
-    clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (instants since the last reset)
+    clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (rows since the last reset)
     statistic: Array,
     active: Flags,
     onset: Integers,
 ) -> None:
-    """The sum of the last ``length`` values, then its maximum over the last ``hold`` instants."""
+    """The sum of the last ``length`` values, then its maximum over the last ``hold`` rows."""
     length = len(recent)
     hold = len(held)
     for i in range(len(evidence)):
@@ -152,7 +152,7 @@ def first_not_below(ordered: Array, size: int, value: float) -> int:
 # Fields of the integer state of one view's reference: scores in the past, scores above the reference in the present excess,
 # its rows, rows since its last score above, all known scores, all known scores at the last change of level (0: none is in force)
 SEEN, ABOVE, RUN, SINCE, ROWS, CHANGED = 0, 1, 2, 3, 4, 5
-BACK = 0.05  # share of scores above the nominal level at which that level is taken to be back
+BACK = 0.05  # share of scores above the normal level at which that level is taken to be back
 
 
 @compiled()
@@ -220,7 +220,7 @@ def excess(
 
     Of one excess (scores above the reference, at most ``gap`` rows apart) only the first ``enter`` enter the past as they
     are; the others enter as the reference itself. Once it has gone on for ``lasting`` rows, those, cut off at
-    their level, are the past; and again once the nominal level is back for as long. A past of fewer than ``warm`` scores is
+    their level, are the past; and again once the normal level is back for as long. A past of fewer than ``warm`` scores is
     filled up with ``rest``.
     """
     views_count = views.shape[1]
@@ -297,12 +297,12 @@ def compressed_sum(
     unit: float,
     recent: Array,  # (length, V): the last evidence values, a ring
     held: Array,  # (hold,): the last totals, a ring
-    clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (instants since the last reset)
+    clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (rows since the last reset)
     statistic: Array,
     active: Flags,
     onset: Integers,
 ) -> None:
-    """Over views, the sum of ``log(1 + S / unit)``, S the sum of a view's last values; its maximum over some instants."""
+    """Over views, the sum of ``log(1 + S / unit)``, S the sum of a view's last values; its maximum over some rows."""
     length, views_count = recent.shape
     hold = len(held)
     for i in range(len(evidence)):
@@ -363,7 +363,7 @@ def log_evidence(distances: Array, log_floor: float, log_unit: float, evidence: 
 
 @compiled()
 def count_runs(active: Flags) -> int:
-    """How many runs of active instants there are."""
+    """How many runs of active rows there are."""
     raised = 0
     before = False
     for i in range(len(active)):

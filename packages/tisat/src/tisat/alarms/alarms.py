@@ -1,6 +1,6 @@
 """Alarms as objects: when raised, since when, until when, how strong, which channels, and on what budget.
 
-An alarm is raised at the first instant of a run of active instants and cleared at the first instant after it. One
+An alarm is raised at the first row of a run of active rows and cleared at the first row after it. One
 :class:`Alarms` holds those of one series, with the evidence, statistic and threshold they came from; it can be written
 as csv, parquet or JSON lines, and drawn. This module does not know detectors; it takes points and scores.
 """
@@ -35,15 +35,15 @@ from tisat.utils.types import Array, Flags, Integers
 class Alarm:
     """One alarm."""
 
-    raised: int  # instant at which it was raised
-    onset: int  # estimate of when the anomaly began: the last instant the statistic was 0 or an alarm ended
-    cleared: int | None  # first instant at which it was off again; None: still on at the end of the data
+    raised: int  # row at which it was raised
+    onset: int  # estimate of when the anomaly began: the last row the statistic was 0 or an alarm ended
+    cleared: int | None  # first row at which it was off again; None: still on at the end of the data
     peak: float  # largest statistic while it was on
     threshold: float  # h
     rule: str  # paper, threshold or excess
     budget: str  # false alarms the threshold was made for
     channels: dict[str, float]  # share of the evidence from the onset to the raise, largest first; empty if unknown
-    raised_time: str | float | None = None  # timestamps of the three instants, where the series has them
+    raised_time: str | float | None = None  # timestamps of the three rows, where the series has them
     onset_time: str | float | None = None
     cleared_time: str | float | None = None
     series: str = ""  # the entity
@@ -69,8 +69,8 @@ class Alarm:
 
     def __str__(self) -> str:
         """In one line: whose, when, since when, until when, what and why."""
-        raised = f"instant {self.raised}" if self.raised_time is None else say_time(self.raised_time)
-        since = f"instant {self.onset}" if self.onset_time is None else say_time(self.onset_time)
+        raised = f"row {self.raised}" if self.raised_time is None else say_time(self.raised_time)
+        since = f"row {self.onset}" if self.onset_time is None else say_time(self.onset_time)
         off = self.cleared if self.cleared_time is None else say_time(self.cleared_time)
         until = "still on" if self.cleared is None else f"until {off}"
         parts = [
@@ -105,7 +105,7 @@ class Alarm:
         return {reason.channel for reasons in told for reason in reasons if reason.share >= LARGE}
 
     def join(self, at: int, time: str | float | None, why: Explanation, channels: Sequence[str]) -> Alarm:
-        """The alarm with what an instant while it is on says beyond it; itself where that is nothing new."""
+        """The alarm with what a row while it is on says beyond it; itself where that is nothing new."""
         reasons = newly_named(why, channels, self.named)
         return replace(self, further=(*self.further, Further(at, time, why.kind, reasons))) if reasons else self
 
@@ -174,7 +174,7 @@ class Alarms(Sequence[Alarm]):
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.exponential(size=3000)
     >>> scores[2000:2040] += 30.0
-    >>> alarms = raise_alarms(scores, nominal=rng.exponential(size=50_000), false_alarms="1/10000 instants")
+    >>> alarms = raise_alarms(scores, normal=rng.exponential(size=50_000), false_alarms="1/10000 rows")
     >>> [(alarm.onset, alarm.raised) for alarm in alarms]
     [(1999, 2000)]
     """
@@ -202,7 +202,7 @@ class Alarms(Sequence[Alarm]):
         return iter(self.alarms)
 
     def __repr__(self) -> str:
-        return f"Alarms({len(self)} in {len(self.active)} instants, rule={self.calibration.rule!r}, budget={self.calibration.budget!r})"
+        return f"Alarms({len(self)} in {len(self.active)} rows, rule={self.calibration.rule!r}, budget={self.calibration.budget!r})"
 
     def __str__(self) -> str:
         lines = [
@@ -230,7 +230,7 @@ class Alarms(Sequence[Alarm]):
 
     @property
     def raised(self) -> Integers:
-        """The instants at which alarms were raised."""
+        """The rows at which alarms were raised."""
         return np.array([alarm.raised for alarm in self.alarms], dtype=np.int64)
 
     def suppress(self, *rules: str | Suppression) -> Alarms:
@@ -275,7 +275,7 @@ class Alarms(Sequence[Alarm]):
         write_table(path, self.alarms)
 
     def plot(self, series: Series | None = None, *, channels: int = 3) -> Any:
-        """A picture: blamed channels, statistic with its threshold, alarms, onsets and labelled events; see :mod:`.picture`."""
+        """A picture: contributing channels, statistic with its threshold, alarms, onsets and labelled events; see :mod:`.picture`."""
         from tisat.alarms.plot import draw
 
         return draw(self, series, channels=channels)
@@ -296,7 +296,7 @@ def alarms_of(
     rule: AlarmRule,
     calibration: Calibration,
     series: Series | None = None,
-    blame: bool = False,
+    attribution: bool = False,
     explain: Callable[[int], Explanation] | None = None,
     tally: Tally | None = None,
     silences: tuple[Silence, ...] = (),
@@ -309,10 +309,10 @@ def alarms_of(
     rule, calibration
     series : Series, optional
         What was scored: for times, channel names and the entity.
-    blame : bool
+    attribution : bool
         Points are the channels of the series: what each added since the onset is its share.
     explain : callable, optional
-        Why an instant is unusual; the shares of channels, too, where points are not channels.
+        Why a row is unusual; the shares of channels, too, where points are not channels.
     tally : Tally, optional
         Rows judged and not judged; counted from the scores unless given.
     silences : tuple of Silence
@@ -322,7 +322,7 @@ def alarms_of(
     for start, stop in events_from_labels(trace.active):
         onset = int(trace.onset[start])
         shares: dict[str, float] = {}
-        if blame and series is not None:
+        if attribution and series is not None:
             rows = slice(min(onset + 1, start), start + 1)
             shares = named_shares(shares_between(rule.contributions(scored.points[rows])), series.channels)
         reasons: tuple[Reason, ...] = ()
@@ -360,7 +360,7 @@ def alarms_of(
 def raise_alarms(
     scores: npt.ArrayLike,
     *,
-    nominal: npt.ArrayLike,
+    normal: npt.ArrayLike,
     false_alarms: object,
     period: object = None,
     rule: str | AlarmRule = DEFAULT_RULE,
@@ -374,10 +374,10 @@ def raise_alarms(
     ----------
     scores : array of shape (T,) or (T, m)
         Higher = more anomalous; or residual vectors. NaN where there is none.
-    nominal : array of shape (N,) or (N, m)
-        The same for nominal data the scoring model has not seen, in time order.
+    normal : array of shape (N,) or (N, m)
+        The same for normal data the scoring model has not seen, in time order.
     false_alarms : str, float or timedelta
-        The budget: ``"1/day"``, ``"1/1000 instants"``, a rate per instant: see :class:`tisat.alarms.Budget`.
+        The budget: ``"1/day"``, ``"1/1000 rows"``, a rate per row: see :class:`tisat.alarms.Budget`.
     period : float, str or timedelta, optional
         The sampling period, where the budget speaks of time.
     rule : str or AlarmRule
@@ -389,6 +389,6 @@ def raise_alarms(
     scored = Scored.of(scores, whose="raise_alarms")
     made = make_rule(rule, **options)
     calibration = calibrate(
-        made, nominal, Budget.parse(false_alarms, period=period), method=method, random_state=random_state
+        made, normal, Budget.parse(false_alarms, period=period), method=method, random_state=random_state
     )
     return alarms_of(scored, rule=made, calibration=calibration)

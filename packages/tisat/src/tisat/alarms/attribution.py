@@ -1,6 +1,6 @@
-"""How good is blame? A ranking of channels against those an expert blamed.
+"""How good is attribution? A ranking of channels against those an expert contributing.
 
-HitRate@P% is the share of the blamed channels found among the first P% of as many: with 4 blamed channels,
+HitRate@P% is the share of the contributing channels found among the first P% of as many: with 4 contributing channels,
 HitRate@100% looks at the first 4 of the ranking and @150% at the first 6. NDCG also asks how early they come. This module
 knows rankings, not where they come from.
 """
@@ -14,18 +14,18 @@ from tisat.errors import InputError
 from tisat.utils.validation import check_real
 
 
-def _check(ranking: Sequence[int], blamed: Collection[int]) -> set[int]:
-    truth = set(blamed)
+def _check(ranking: Sequence[int], contributing: Collection[int]) -> set[int]:
+    truth = set(contributing)
     if not truth or not truth <= set(ranking) or len(set(ranking)) != len(ranking):
         raise InputError(
-            f"The ranking must name every channel once, and the blamed ones must be among them. "
+            f"The ranking must name every channel once, and the contributing ones must be among them. "
             f"Got {list(ranking)!r} and {sorted(truth)!r} instead."
         )
     return truth
 
 
-def hit_rate(ranking: Sequence[int], blamed: Collection[int], *, share: float = 1.0) -> float:
-    """The share of the blamed channels among the first ``share`` times as many of the ranking.
+def hit_rate(ranking: Sequence[int], contributing: Collection[int], *, share: float = 1.0) -> float:
+    """The share of the contributing channels among the first ``share`` times as many of the ranking.
 
     Examples
     --------
@@ -37,20 +37,20 @@ def hit_rate(ranking: Sequence[int], blamed: Collection[int], *, share: float = 
     Su et al.: Robust Anomaly Detection for Multivariate Time Series through Stochastic Recurrent Neural Network, KDD
     2019, section 5.5.
     """
-    truth = _check(ranking, blamed)
+    truth = _check(ranking, contributing)
     first = ranking[: math.floor(check_real(share, "share", "hit_rate", above=0.0) * len(truth))]
     return len(truth.intersection(first)) / len(truth)
 
 
-def ndcg(ranking: Sequence[int], blamed: Collection[int], *, share: float = 1.0) -> float:
-    """Normalised discounted cumulative gain of the first ``share`` times as many channels as are blamed.
+def ndcg(ranking: Sequence[int], contributing: Collection[int], *, share: float = 1.0) -> float:
+    """Normalised discounted cumulative gain of the first ``share`` times as many channels as are contributing.
 
     Examples
     --------
     >>> round(ndcg([1, 3, 0, 2], [1, 2]), 3), ndcg([2, 1, 0, 3], [1, 2])
     (0.613, 1.0)
     """
-    truth = _check(ranking, blamed)
+    truth = _check(ranking, contributing)
     first = ranking[: math.floor(check_real(share, "share", "ndcg", above=0.0) * len(truth))]
     gain = sum(1.0 / math.log2(place + 2) for place, channel in enumerate(first) if channel in truth)
     best = sum(1.0 / math.log2(place + 2) for place in range(len(truth)))

@@ -1,6 +1,6 @@
-"""False-alarm period against threshold by resampling nominal evidence in blocks: for every rule, for dependent data.
+"""False-alarm period against threshold by resampling normal evidence in blocks: for every rule, for dependent data.
 
-The stationary bootstrap strings together blocks of nominal evidence of random (geometric) length, so that what is
+The stationary bootstrap strings together blocks of normal evidence of random (geometric) length, so that what is
 dependent within a block stays so. The rule is run over one long resample at many thresholds; the logarithm of the
 period between two alarms is then a curve over the threshold that is read where the data reaches, and continued by a
 straight line where it does not. Nothing here knows a rule's formulas.
@@ -19,8 +19,8 @@ from tisat.alarms.rules import AlarmRule
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Array, Flags, Integers
 
-RESAMPLES = 40  # times the nominal length, within the bounds below
-SHORTEST, LONGEST = 100_000, 200_000  # instants resampled
+RESAMPLES = 40  # times the normal length, within the bounds below
+SHORTEST, LONGEST = 100_000, 200_000  # rows resampled
 FEWEST_ALARMS = 20  # below this a period is too uncertain to fit a line through (22 %)
 THRESHOLDS = 32  # tried, evenly spaced in the rank of the statistic
 
@@ -58,7 +58,7 @@ def block_length(evidence: Array) -> int:
 
 
 def flat(evidence: Array) -> Array:
-    """One number an instant: evidence ``(T, V)`` of several views is added up."""
+    """One number a row: evidence ``(T, V)`` of several views is added up."""
     return evidence if evidence.ndim == 1 else np.asarray(evidence.sum(axis=1))
 
 
@@ -72,7 +72,7 @@ def _string(n: int, starts: Integers, ends: Flags, places: Integers) -> None:
 
 
 def resample(evidence: Array, *, length: int, block: int, rng: np.random.Generator) -> Array:
-    """A stationary-bootstrap resample of ``length`` instants."""
+    """A stationary-bootstrap resample of ``length`` rows."""
     places = np.empty(length, dtype=np.int64)
     ends = rng.random(length) < 1.0 / block
     ends[0] = True
@@ -82,10 +82,10 @@ def resample(evidence: Array, *, length: int, block: int, rng: np.random.Generat
 
 @dataclass(frozen=True)
 class PeriodCurve:
-    """Log period against threshold, for one rule on resampled nominal evidence."""
+    """Log period against threshold, for one rule on resampled normal evidence."""
 
     thresholds: Array  # ascending
-    periods: Array  # instants between alarms, made non-decreasing from the right
+    periods: Array  # rows between alarms, made non-decreasing from the right
     trusted: float  # the longest period read off the curve; beyond it the line is followed
     logarithmic: bool  # the line is over ln h, for heavy tails
     intercept: float
@@ -126,7 +126,7 @@ def _count(rule: AlarmRule, sample: Array, at_rest: Array, threshold: float) -> 
 
 
 def period_curve(rule: AlarmRule, segments: Sequence[Array], *, rng: np.random.Generator) -> PeriodCurve:
-    """Resample the nominal evidence ``segments`` and run ``rule`` over it at many thresholds."""
+    """Resample the normal evidence ``segments`` and run ``rule`` over it at many thresholds."""
     evidence = np.concatenate([segment[~np.isnan(flat(segment))] for segment in segments])
     n = len(evidence)
     block = block_length(flat(evidence))

@@ -1,7 +1,7 @@
-"""What users say about false alarms, and the rate per instant it means.
+"""What users say about false alarms, and the rate per row it means.
 
-A budget is how many false alarms one is ready to bear: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per
-instant, or the period between two of them. Times need the sampling period. Nothing here knows how a threshold is found.
+A budget is how many false alarms one is ready to accept: ``"1/day"``, ``"3/week"``, ``"1/1000 rows"``, a rate per
+row, or the period between two of them. Times need the sampling period. Nothing here knows how a threshold is found.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from tisat.errors import ParameterError
 from tisat.io.durations import SECONDS, seconds_of, unit_of
 
-INSTANTS = ("instant", "row", "sample")
+UNITS = ("row", "sample", "instant")  # of a budget in rows; "instant" is what files before 0.3 have
 _RATE = re.compile(
     r"^\s*(?:every\s+|(?P<count>\d+(?:\.\d+)?)\s*(?:/|per|a|in|every)\s*)(?P<span>\d+(?:\.\d+)?)?\s*(?P<unit>[a-z]+)?\s*$"
 )
 MUST = (
-    "a budget such as '1/day', '3/week', 'daily', 'one per shift of 8h', '1/12 hours', '1/1000 instants' or '0.1%', a rate per "
-    "instant > 0 and < 1, or the time between two false alarms"
+    "a budget such as '1/day', '3/week', 'daily', 'one per shift of 8h', '1/12 hours', '1/1000 rows' or '0.1%', a rate per "
+    "row > 0 and < 1, or the time between two false alarms"
 )
 _WORDS = {
     "once": "1", "one": "1", "an": "1", "single": "1", "twice": "2", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
@@ -31,7 +31,7 @@ _WORDS = {
 _EVERY = {"hourly": "1/hour", "daily": "1/day", "weekly": "1/week", "monthly": "1/month", "yearly": "1/year", "annually": "1/year"}  # fmt: skip
 _MACHINES = re.compile(r"^(?P<one>.*\S)\s+over\s+(?P<count>\d+)\s+machines$")
 _SHARE = re.compile(
-    r"^(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent|per cent)(?:\s+of\s+(?:the\s+)?(?:instants|rows|samples))?$"
+    r"^(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent|per cent)(?:\s+of\s+(?:the\s+)?(?:rows|instants|samples))?$"
 )
 
 
@@ -63,9 +63,9 @@ def plain_words(text: str) -> str:
 def _unit(text: str | None) -> str | None:
     """The unit without its plural, or None if there is no such unit."""
     if text is None:
-        return "instant"
-    instants = next((name for name in (text, text.removesuffix("s")) if name in INSTANTS), None)
-    return instants or unit_of(text)
+        return "row"
+    time_steps = next((name for name in (text, text.removesuffix("s")) if name in UNITS), None)
+    return time_steps or unit_of(text)
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class Budget:
     Examples
     --------
     >>> budget = Budget.parse("2/day", period="1 min")
-    >>> budget.instants
+    >>> budget.time_steps
     720.0
     >>> str(budget)
     '2/day'
     """
 
     text: str  # as the user said it
-    instants: float  # the target period: instants between two false alarms
+    time_steps: float  # the target period: rows between two false alarms
     period: float | None = None  # sampling period in seconds, where known
 
     def __str__(self) -> str:
@@ -94,22 +94,22 @@ class Budget:
         Examples
         --------
         >>> Budget.parse("2/day", period="1 min").shared(10)
-        Budget(text='2/day over 10 machines', instants=7200.0, period=60.0)
+        Budget(text='2/day over 10 machines', time_steps=7200.0, period=60.0)
         """
-        return Budget(f"{self.text} over {machines} machines", self.instants * machines, self.period)
+        return Budget(f"{self.text} over {machines} machines", self.time_steps * machines, self.period)
 
-    def say(self, instants: float) -> str:
-        """Another period of so many instants, in the words of this budget.
+    def say(self, time_steps: float) -> str:
+        """Another period of so many rows, in the words of this budget.
 
         Examples
         --------
         >>> Budget.parse("1/week", period=60.0).say(2880.0)
-        '1 in 2880 instants (2 days)'
+        '1 in 2880 rows (2 days)'
         """
-        words = f"1 in {instants:.0f} instants"
-        if self.period is None or not np.isfinite(instants):
+        words = f"1 in {time_steps:.0f} rows"
+        if self.period is None or not np.isfinite(time_steps):
             return words
-        seconds = instants * self.period
+        seconds = time_steps * self.period
         for unit in ("year", "week", "day", "hour", "minute"):
             if seconds >= SECONDS[unit]:
                 amount = f"{seconds / SECONDS[unit]:.3g}"
@@ -123,7 +123,7 @@ class Budget:
         Parameters
         ----------
         value : str, float, timedelta or Budget
-            ``"3/week"``, ``"1/1000 instants"``, ``"every 2 hours"``; a rate per instant below 1; or the time between
+            ``"3/week"``, ``"1/1000 rows"``, ``"every 2 hours"``; a rate per row below 1; or the time between
             two false alarms.
         period : float, str or timedelta, optional
             The sampling period; needed where the budget speaks of time.
@@ -148,11 +148,11 @@ class Budget:
             value = float(value)  # a rate typed at a command line
         if isinstance(value, datetime.timedelta | np.timedelta64):
             seconds = seconds_of(value, name="false_alarms")
-            return cls(f"every {seconds:g} seconds", _instants(seconds, step, value), step)
+            return cls(f"every {seconds:g} seconds", _time_steps(seconds, step, value), step)
         if isinstance(value, int | float | np.integer | np.floating):
             if not 0 < value < 1:
                 raise wrong
-            return cls(said.strip() if isinstance(said, str) else f"{float(value):g}/instant", 1.0 / float(value), step)
+            return cls(said.strip() if isinstance(said, str) else f"{float(value):g}/row", 1.0 / float(value), step)
         found = _RATE.match(value.lower()) if isinstance(value, str) else None
         unit = _unit(found["unit"]) if found else None
         if found is None or unit is None or (found["unit"] is None and found["span"] is None):
@@ -160,19 +160,19 @@ class Budget:
         count, span = float(found["count"] or 1), float(found["span"] or 1)
         if count == 0 or span == 0:
             raise wrong
-        instants = span / count if unit in INSTANTS else _instants(span / count * SECONDS[unit], step, said)
-        if instants <= 1:
+        time_steps = span / count if unit in UNITS else _time_steps(span / count * SECONDS[unit], step, said)
+        if time_steps <= 1:
             raise ParameterError(
-                f"The budget must leave more than one instant between two false alarms. "
-                f"Got {said!r}, which is {1 / instants:.3g} an instant."
+                f"The budget must leave more than one row between two false alarms. "
+                f"Got {said!r}, which is {1 / time_steps:.3g} a row."
             )
-        return cls(said.strip(), instants, step)
+        return cls(said.strip(), time_steps, step)
 
 
-def _instants(seconds: float, period: float | None, value: object) -> float:
+def _time_steps(seconds: float, period: float | None, value: object) -> float:
     if period is None:
         raise ParameterError(
             f"The budget {value!r} speaks of time, and the series had no timestamps. "
-            "Give the sampling period too, for example period='1 min', or a budget such as '1/1000 instants'."
+            "Give the sampling period too, for example period='1 min', or a budget such as '1/1000 rows'."
         )
     return seconds / period

@@ -1,11 +1,11 @@
-"""A threshold from a false-alarm budget, with what it was worth on nominal data it had not seen.
+"""A threshold from a false-alarm budget, with what it was worth on normal data it had not seen.
 
-``episodes`` counts alarms of nominal data at every level and extrapolates with care (:mod:`tisat.alarms.episodes`); it is
+``episodes`` counts alarms of normal data at every level and extrapolates with care (:mod:`tisat.alarms.episodes`); it is
 what ``auto`` means for every rule whose statistic no alarm changes. The others are the paper's: four formulas that need
 independent evidence, and a bootstrap (:mod:`tisat.alarms.closed_forms`); for the paper's rule ``auto`` chooses among them.
 
-Nominal points are cut into contiguous folds. The evidence of a fold comes from a rule fitted on the others, so that no
-point meets itself or its neighbours in time; the realised period of a fold is counted at the threshold found on the
+Normal points are cut into contiguous folds. The evidence of a fold comes from a rule fitted on the others, so that no
+point meets itself or its neighbours in time; the observed period of a fold is counted at the threshold found on the
 others. This module does not know detectors, labels or series.
 """
 
@@ -42,39 +42,39 @@ NEVER = 1e300  # a threshold nothing reaches
 STRICT_PERIOD = 1.6  # Poisson(10 / 1.6) is at most 10 with 95 % probability
 
 
-def with_breaks(nominal: Scored, breaks: Sequence[int]) -> Scored:
-    """Nominal rows with an unknown row before each of ``breaks``, so that nobody sums across a join."""
-    places = np.unique([b for b in breaks if 0 < b < len(nominal)]).astype(np.int64)
+def with_breaks(normal: Scored, breaks: Sequence[int]) -> Scored:
+    """Normal rows with an unknown row before each of ``breaks``, so that nobody sums across a join."""
+    places = np.unique([b for b in breaks if 0 < b < len(normal)]).astype(np.int64)
     if len(places) == 0:
-        return nominal
-    return Scored(*(np.insert(part, places, np.nan, axis=0) for part in nominal))
+        return normal
+    return Scored(*(np.insert(part, places, np.nan, axis=0) for part in normal))
 
 
 class _Fold:
-    """One contiguous stretch of nominal data: a rule fitted on the rest, and its evidence here."""
+    """One contiguous stretch of normal data: a rule fitted on the rest, and its evidence here."""
 
-    def __init__(self, rule: AlarmRule, nominal: Scored, here: slice) -> None:
-        rest = np.ones(len(nominal), dtype=np.bool_)
+    def __init__(self, rule: AlarmRule, normal: Scored, here: slice) -> None:
+        rest = np.ones(len(normal), dtype=np.bool_)
         rest[here] = False
         self.rule = copy.deepcopy(rule)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)  # the fit on all points says it once
-            self.rule.fit(nominal.rows(rest))
-        self.evidence = self.rule.evidence(nominal.rows(here))
-        self.length = int(nominal.known[here].sum())
+            self.rule.fit(normal.rows(rest))
+        self.evidence = self.rule.evidence(normal.rows(here))
+        self.length = int(normal.known[here].sum())
 
 
-def _folds(rule: AlarmRule, nominal: Scored) -> list[_Fold]:
-    count = max(2, min(FOLDS, len(nominal) // FEWEST_IN_FOLD))
-    edges = np.linspace(0, len(nominal), count + 1).round().astype(int)
-    return [_Fold(rule, nominal, slice(a, b)) for a, b in pairwise(edges)]
+def _folds(rule: AlarmRule, normal: Scored) -> list[_Fold]:
+    count = max(2, min(FOLDS, len(normal) // FEWEST_IN_FOLD))
+    edges = np.linspace(0, len(normal), count + 1).round().astype(int)
+    return [_Fold(rule, normal, slice(a, b)) for a, b in pairwise(edges)]
 
 
-def _realised(
+def _observed(
     folds: Sequence[_Fold], method: str, target: float, *, careful: bool, rng: np.random.Generator
 ) -> tuple[int, int, float]:
-    """Alarms, instants and the share of active ones, each fold at the threshold found on the others."""
-    alarms = instants = active = 0
+    """Alarms, rows and the share of active ones, each fold at the threshold found on the others."""
+    alarms = time_steps = active = 0
     for fold in folds:
         others = [other.evidence for other in folds if other is not fold]
         aim = formulas.cautious(target, sum(map(len, others))) if careful else target
@@ -86,12 +86,12 @@ def _realised(
         trace = fold.rule.accumulate(fold.evidence, threshold=threshold)
         alarms += _kernels.count_runs(trace.active)
         active += int(trace.active.sum())
-        instants += fold.length
-    return alarms, instants, active / instants
+        time_steps += fold.length
+    return alarms, time_steps, active / time_steps
 
 
-class NominalEvidence:
-    """A rule fitted to nominal points, and the evidence of each fold by a rule fitted to the others.
+class NormalEvidence:
+    """A rule fitted to normal points, and the evidence of each fold by a rule fitted to the others.
 
     What every budget and every method starts from; make one and :meth:`calibrate` as often as needed.
 
@@ -113,13 +113,13 @@ class NominalEvidence:
         scores: npt.ArrayLike | None = None,
         breaks: Sequence[int] = (),
     ) -> None:
-        nominal = points if isinstance(points, Scored) else Scored.of(points, scores, whose="calibrate")
-        self.length = int(nominal.known.sum())
+        normal = points if isinstance(points, Scored) else Scored.of(points, scores, whose="calibrate")
+        self.length = int(normal.known.sum())
         if self.length < 8:
-            raise InputError(f"The nominal points given to calibrate must be at least 8. Got {self.length} instead.")
-        self.rule = rule.fit(nominal)
-        self.views = nominal.views.shape[1]
-        self.folds = _folds(rule, with_breaks(nominal, breaks))
+            raise InputError(f"The normal points given to calibrate must be at least 8. Got {self.length} instead.")
+        self.rule = rule.fit(normal)
+        self.views = normal.views.shape[1]
+        self.folds = _folds(rule, with_breaks(normal, breaks))
         self.segments = [fold.evidence for fold in self.folds]
         self.p_value, self.correlation = formulas.independence(self.segments)
 
@@ -143,9 +143,9 @@ class NominalEvidence:
         formulas.check_method(self.rule, method)
         rng = generator(random_state, whose="calibrate")
         draft = Calibration(
-            rule=self.rule.name, budget=str(wanted), target=wanted.instants, threshold=math.nan, method=method,
-            requested=method, realised=None, low=0.0, high=None, alarms=0, instants=self.length, active=None,
-            independence=self.p_value, correlation=self.correlation, vouched=self.length / SUPPORT, largest=0.0,
+            rule=self.rule.name, budget=str(wanted), target=wanted.time_steps, threshold=math.nan, method=method,
+            requested=method, observed=None, low=0.0, high=None, alarms=0, time_steps=self.length, active=None,
+            independence=self.p_value, correlation=self.correlation, supported=self.length / SUPPORT, largest=0.0,
             period=wanted.period, strict=strict, compression=self.rule.compression,
         )  # fmt: skip
         if method == "episodes" or (method == "auto" and not self.rule.feeds_back):
@@ -154,7 +154,7 @@ class NominalEvidence:
 
     def _by_other(self, draft: Calibration, wanted: Budget, rng: np.random.Generator) -> Calibration:
         careful = draft.requested == "auto"
-        period = wanted.instants * (STRICT_PERIOD if draft.strict else 1.0)
+        period = wanted.time_steps * (STRICT_PERIOD if draft.strict else 1.0)
         aim = formulas.cautious(period, self.length) if careful else period
         chosen = self._choose(aim) if careful else draft.requested
         threshold, notes = formulas.find(self.rule, chosen, self.segments, aim, rng)
@@ -165,12 +165,12 @@ class NominalEvidence:
         if careful:
             threshold = formulas.raise_to_data(self.rule, self.segments, threshold, aim)
         notes += self._doubts(wanted, chosen)
-        alarms, instants, active = _realised(self.folds, chosen, period, careful=careful, rng=rng)
-        low, high = period_interval(alarms, instants)
+        alarms, time_steps, active = _observed(self.folds, chosen, period, careful=careful, rng=rng)
+        low, high = period_interval(alarms, time_steps)
         reached = [self.rule.accumulate(segment, threshold=threshold).statistic for segment in self.segments]
         return replace(
-            draft, threshold=threshold, method=chosen, realised=instants / alarms if alarms else None, low=low, high=high,
-            alarms=alarms, instants=instants, active=active, largest=float(np.nanmax(np.concatenate(reached))),
+            draft, threshold=threshold, method=chosen, observed=time_steps / alarms if alarms else None, low=low, high=high,
+            alarms=alarms, time_steps=time_steps, active=active, largest=float(np.nanmax(np.concatenate(reached))),
             compression=None, notes=tuple(notes),
         )  # fmt: skip
 
@@ -189,14 +189,14 @@ class NominalEvidence:
         notes = []
         if chosen != "bootstrap" and self.dependent:
             notes.append(
-                f"Nominal evidence is not independent over time (rank correlation {self.correlation:.2f}), "
+                f"Normal evidence is not independent over time (rank correlation {self.correlation:.2f}), "
                 f"which {chosen!r} assumes; method='bootstrap' does not."
             )
-        vouched = self.length / SUPPORT
-        if wanted.instants > vouched:
+        supported = self.length / SUPPORT
+        if wanted.time_steps > supported:
             notes.append(
-                f"{self.length} nominal instants cannot vouch for {wanted.say(wanted.instants)}; the rarest budget they "
-                f"can vouch for is {wanted.say(vouched)}. The threshold is extrapolated."
+                f"{self.length} normal rows cannot support {wanted.say(wanted.time_steps)}; the rarest budget they "
+                f"can support is {wanted.say(supported)}. The threshold is extrapolated."
             )
         return notes
 
@@ -212,14 +212,14 @@ def calibrate(
     strict: bool = False,
     random_state: int = 0,
 ) -> Calibration:
-    """Fit ``rule`` to nominal points and find the threshold that keeps ``budget``.
+    """Fit ``rule`` to normal points and find the threshold that keeps ``budget``.
 
     Parameters
     ----------
     rule : AlarmRule
         Fitted here, in place, on all points.
     points : Scored, or array of shape (N, m) or (N,)
-        Nominal points in time order.
+        Normal points in time order.
     budget : Budget, str or float
     scores : array of shape (N,), optional
         As in :meth:`AlarmRule.fit`.
@@ -235,20 +235,20 @@ def calibrate(
     Warns
     -----
     CalibrationWarning
-        Where an assumption fails or the nominal data is too short for the budget.
+        Where an assumption fails or the normal data is too short for the budget.
 
     Examples
     --------
     >>> from tisat.alarms import ThresholdRule
-    >>> nominal = np.random.default_rng(0).normal(size=20_000)
-    >>> calibration = calibrate(ThresholdRule(), nominal, "1/1000 instants")
+    >>> normal = np.random.default_rng(0).normal(size=20_000)
+    >>> calibration = calibrate(ThresholdRule(), normal, "1/1000 rows")
     >>> bool(2.9 < calibration.threshold < 3.5), calibration.kept
     (True, True)
     """
     check_choice(method, "method", "calibrate", choices=METHODS)
     formulas.check_method(rule, method)
     budget = Budget.parse(budget)
-    calibration = NominalEvidence(rule, points, scores=scores, breaks=breaks).calibrate(
+    calibration = NormalEvidence(rule, points, scores=scores, breaks=breaks).calibrate(
         budget, method=method, strict=strict, random_state=random_state
     )
     for note in calibration.notes:

@@ -1,7 +1,7 @@
 """Thresholds by formula and by resampling: for rules with a bound, and for rules an alarm feeds back into.
 
 ``printed``, ``other-root``, ``exact``, ``weibull`` and ``empirical`` turn a budget into ``h = -ln(FAR) / omega_0`` and need independent
-evidence; the bootstrap resamples nominal evidence in blocks and does not. This module does not know budgets.
+evidence; the bootstrap resamples normal evidence in blocks and does not. This module does not know budgets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORMULAS = {
 
 
 def independence(segments: Sequence[Array]) -> tuple[float, float]:
-    """p-value of Ljung and Box's test on the ranks of evidence, and the rank correlation of successive instants."""
+    """p-value of Ljung and Box's test on the ranks of evidence, and the rank correlation of successive rows."""
     from scipy.stats import chi2
 
     evidence = np.concatenate([flat(segment) for segment in segments])
@@ -56,7 +56,7 @@ def by_formula(rule: PaperRule, method: str, segments: Sequence[Array], target: 
         ratio = math.exp(min(knn.log_ball, 600.0)) * knn.power_mean_  # v_m mean(d^m): 1 where the intensity is 1
         if not 0.5 < ratio < 2.0:
             notes.append(
-                f"The theorem takes nominal points of intensity 1; here v_m mean(d^m) = {ratio:.3g} instead of 1."
+                f"The theorem takes normal points of intensity 1; here v_m mean(d^m) = {ratio:.3g} instead of 1."
             )
     elif method == "exact":
         q = knn.k / knn.power_mean_ if knn.power_mean_ > 0 else math.inf
@@ -67,7 +67,7 @@ def by_formula(rule: PaperRule, method: str, segments: Sequence[Array], target: 
         decay = empirical_decay(np.concatenate(segments))
     if math.isnan(decay):
         notes.append(
-            f"Nominal evidence does not drift downwards, so {method!r} has no solution; a smaller alpha would lower it."
+            f"Normal evidence does not drift downwards, so {method!r} has no solution; a smaller alpha would lower it."
         )
         return float("nan"), notes
     if math.isinf(decay):
@@ -83,7 +83,7 @@ def by_bootstrap(rule: AlarmRule, segments: Sequence[Array], target: float, rng:
 
 
 def raise_to_data(rule: AlarmRule, segments: Sequence[Array], threshold: float, target: float) -> float:
-    """The threshold, or the lowest above it that keeps the budget on the nominal evidence itself."""
+    """The threshold, or the lowest above it that keeps the budget on the normal evidence itself."""
     allowed = int(sum(map(len, segments)) / target)
     if count_alarms(rule, segments, threshold) <= allowed:
         return threshold
@@ -100,17 +100,17 @@ def raise_to_data(rule: AlarmRule, segments: Sequence[Array], threshold: float, 
     return float(np.nextafter(levels[low], np.inf))
 
 
-def cautious(target: float, instants: int) -> float:
-    """The period to aim at so that the target is kept although so few nominal instants tell the rate only roughly.
+def cautious(target: float, time_steps: int) -> float:
+    """The period to aim at so that the target is kept although so few normal rows tell the rate only roughly.
 
-    ``instants / target`` alarms are expected in the nominal data; their rate is known to one over the square root of that.
+    ``time_steps / target`` alarms are expected in the normal data; their rate is known to one over the square root of that.
 
     Examples
     --------
     >>> round(cautious(1000.0, 100_000)), round(cautious(1000.0, 3000)), round(cautious(1000.0, 100))
     (1128, 1739, 2280)
     """
-    return target * (1.0 + CAUTION / math.sqrt(max(instants / target, 1.0)))
+    return target * (1.0 + CAUTION / math.sqrt(max(time_steps / target, 1.0)))
 
 
 def find(

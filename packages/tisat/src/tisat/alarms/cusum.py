@@ -3,16 +3,16 @@
 ``s_t = max(s_{t-1} + D_t, 0)``, ``s_0 = 0``, alarm where ``s_t >= h``. (The paper prints ``s_t`` on the right and
 ``<= h``: slips.) What ends an alarm is a policy:
 
-* ``restart``: the statistic starts again from 0 at the next instant, the alarm is on for one instant. The policy the
+* ``restart``: the statistic starts again from 0 at the next row, the alarm is on for one row. The policy the
   false-alarm bound is about. A long event raises many alarms, one each time the statistic climbs back.
 * ``recovery``: the statistic goes on, cut off at h, and the alarm lasts until it is back at 0. One alarm for one long
   event; on a level that has changed for good it never ends.
-* ``cooldown``: the statistic starts again from 0 after a pause of ``cooldown`` instants during which the alarm is on.
-  At most one alarm in ``cooldown + 1`` instants, whatever happens.
+* ``cooldown``: the statistic starts again from 0 after a pause of ``cooldown`` rows during which the alarm is on.
+  At most one alarm in ``cooldown + 1`` rows, whatever happens.
 * ``endless``: the statistic goes on as if there were no alarm, which is on while it is at or above h. After a strong event
   it takes as long to come down as the event was strong.
 
-An unknown instant (NaN) ends the alarm and empties the sum: what was before a hole in the data says nothing about what
+An unknown row (NaN) ends the alarm and empties the sum: what was before a hole in the data says nothing about what
 comes after. This module does not know where evidence comes from, nor how h is chosen.
 """
 
@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from tisat.alarms import _kernels
 from tisat.errors import InputError
-from tisat.utils.stateful import Kept
+from tisat.utils.stateful import Stateful
 from tisat.utils.types import Array, Flags
 from tisat.utils.validation import check_choice, check_integer, check_real, check_vector
 
@@ -36,26 +36,26 @@ POLICIES = {
     "cooldown": _kernels.COOLDOWN,
     "endless": _kernels.ENDLESS,
 }
-COOLDOWN = 50  # instants; half the headline delta_max, like the hold of the excess rule
+COOLDOWN = 50  # rows; half the headline delta_max, like the hold of the excess rule
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What an accumulator made of evidence, instant by instant."""
+    """What an accumulator made of evidence, row by row."""
 
     statistic: Array  # (T,), NaN where the evidence is
     active: Flags  # (T,), the alarm is on
     onset: npt.NDArray[
         np.int64
-    ]  # (T,), the last instant up to this one at which the statistic was 0 or an alarm had just ended
+    ]  # (T,), the last row up to this one at which the statistic was 0 or an alarm had just ended
 
     @classmethod
     def empty(cls, length: int) -> Trace:
-        """Room for ``length`` instants."""
+        """Room for ``length`` rows."""
         return cls(np.empty(length), np.empty(length, dtype=np.bool_), np.empty(length, dtype=np.int64))
 
 
-class _Accumulator(Kept, ABC):
+class _Accumulator(Stateful, ABC):
     """Evidence in, a trace out, in calls of any length."""
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class Cusum(_Accumulator):
     end : str
         ``restart``, ``recovery``, ``cooldown`` or ``endless``: see :mod:`tisat.alarms.cusum`.
     cooldown : int
-        Instants an alarm lasts under ``cooldown``.
+        Rows an alarm lasts under ``cooldown``.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Cusum(_Accumulator):
         self.reset()
 
     def update(self, evidence: float) -> tuple[float, bool]:
-        """The statistic and whether the alarm is on, after one more instant."""
+        """The statistic and whether the alarm is on, after one more row."""
         self._one[0] = evidence
         self.extend(self._one, self._trace)
         return float(self._trace.statistic[0]), bool(self._trace.active[0])
@@ -132,16 +132,16 @@ class Cusum(_Accumulator):
 
 
 class WindowSum(_Accumulator):
-    """The sum of the last ``length`` evidence values, held at its maximum for ``hold`` instants: a finite memory.
+    """The sum of the last ``length`` evidence values, held at its maximum for ``hold`` rows: a finite memory.
 
     Parameters
     ----------
     threshold : float
         The alarm is on while the statistic is at or above it.
     length : int
-        Instants summed; 1 gives the evidence itself, a plain threshold.
+        Rows summed; 1 gives the evidence itself, a plain threshold.
     hold : int
-        Instants over which the running maximum is taken; 1 holds nothing.
+        Rows over which the running maximum is taken; 1 holds nothing.
 
     Examples
     --------
@@ -171,17 +171,17 @@ class WindowSum(_Accumulator):
 
 
 class CompressedSum(_Accumulator):
-    """Evidence of several views: each summed over the last ``length`` instants, then added up on a logarithmic scale.
+    """Evidence of several views: each summed over the last ``length`` rows, then added up on a logarithmic scale.
 
-    The statistic is the sum over views of ``log(1 + S / unit)``, S a view's sum, held at its maximum for ``hold`` instants.
-    With one view it orders instants as :class:`WindowSum` does; it grows by 7 where the sum grows a thousandfold.
+    The statistic is the sum over views of ``log(1 + S / unit)``, S a view's sum, held at its maximum for ``hold`` rows.
+    With one view it orders rows as :class:`WindowSum` does; it grows by 7 where the sum grows a thousandfold.
 
     Parameters
     ----------
     threshold : float
         The alarm is on while the statistic is at or above it.
     length, hold : int
-        Instants.
+        Rows.
     unit : float
         A sum that counts as one unit.
 

@@ -1,6 +1,6 @@
 """How fast false alarms become rare as the threshold grows: omega_0 in ``FAR <= exp(-omega_0 h)``.
 
-omega_0 > 0 solves ``E[exp(omega_0 D)] = 1`` for independent nominal evidence D. Three ways to it, all in the unit of the
+omega_0 > 0 solves ``E[exp(omega_0 D)] = 1`` for independent normal evidence D. Three ways to it, all in the unit of the
 ``power`` evidence (d_alpha^m), in which they depend on few numbers and never leave floating point:
 
 * :func:`paper_decay`, the closed form of the paper's theorem: as printed, with the principal branch of Lambert's W, or with the
@@ -58,7 +58,7 @@ def paper_decay(*, log_ball: float, largest: float, printed: bool = False) -> tu
     log_ball : float
         ``ln(v_m d_alpha^m)``.
     largest : float
-        phi, the largest nominal evidence, in units of d_alpha^m.
+        phi, the largest normal evidence, in units of d_alpha^m.
     printed : bool
         Take the principal branch, as a reader of the paper would with the built-in function it names; else the root that
         is not trivial.

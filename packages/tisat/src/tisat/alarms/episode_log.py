@@ -4,7 +4,7 @@ A threshold never moves by itself: ten true alarms in a row would deafen it. A m
 episodes of its statistic. People label alarms: **false**, **true**, **expected** (planned work), **new normal**. From
 the record and the labels :func:`propose` makes a new calibration with its consequences in words; somebody takes it or leaves it.
 
-What counts as nominal: quiet rows, episodes below the threshold, and alarms labelled false or new normal. Alarms labelled
+What counts as normal: quiet rows, episodes below the threshold, and alarms labelled false or new normal. Alarms labelled
 true or expected do not, nor do alarms nobody labelled. This module does not know monitors or detectors.
 """
 
@@ -22,11 +22,11 @@ from tisat.alarms.budget import Budget
 from tisat.alarms.episodes import PEAKS
 from tisat.alarms.result import Calibration, expanded, from_episodes
 from tisat.errors import ArtefactError, InputError, ParameterError
-from tisat.utils.stateful import Kept
+from tisat.utils.stateful import Stateful
 from tisat.utils.validation import check_choice
 
 LABELS = ("unlabelled", "false", "true", "expected", "new normal")
-NOMINAL = ("false", "new normal")  # labels that make an alarm's rows nominal
+NORMAL = ("false", "new normal")  # labels that make an alarm's rows normal
 ROOM = 256  # episodes kept
 
 
@@ -40,7 +40,7 @@ class Episode:
     label: str  # one of LABELS
 
 
-class EpisodeRecord(Kept):
+class EpisodeRecord(Stateful):
     """The highest episodes of a statistic, row by row, in bounded memory.
 
     Every episode above ``mark`` is here; where there are more than ``room``, the lowest unlabelled one goes and the mark
@@ -73,13 +73,13 @@ class EpisodeRecord(Kept):
 
     @classmethod
     def beside(cls, calibration: Calibration, *, room: int = ROOM) -> EpisodeRecord:
-        """A record whose mark nominal data passes some twenty times: what is needed to see the tail of the levels."""
-        nominal = calibration.nominal
-        if nominal is None:
+        """A record whose mark normal data passes some twenty times: what is needed to see the tail of the levels."""
+        normal = calibration.normal
+        if normal is None:
             return cls(mark=0.5 * calibration.threshold, room=room)
-        levels = nominal.pooled
+        levels = normal.pooled
         level = float(levels[min(PEAKS, len(levels) - 1)]) if len(levels) else 0.0
-        level = min(max(level, 0.5 * nominal.floor), nominal.threshold(calibration.target))
+        level = min(max(level, 0.5 * normal.floor), normal.threshold(calibration.target))
         return cls(mark=expanded(max(level, 1e-9), calibration.compression), room=room)
 
     @property
@@ -172,7 +172,7 @@ class Proposal:
     missed: int  # of those, not raised at the new threshold
     unlabelled: int  # alarms nobody labelled: counted neither way
     seen: int  # rows of operation
-    rows: int  # of those, rows that count as nominal
+    rows: int  # of those, rows that count as normal
     new_normal: bool  # somebody said that what is normal has changed
 
     @property
@@ -190,7 +190,7 @@ class Proposal:
         if self.unlabelled:
             lines.append(f"{self.unlabelled} alarm{'s' * (self.unlabelled != 1)} without a label counted neither way.")
         lines.append(
-            f"With {self.rows} rows of operation the data can vouch for {say(self.after.vouched)}; before, for {say(self.before.vouched)}."
+            f"With {self.rows} rows of operation the data can support {say(self.after.supported)}; before, for {say(self.before.supported)}."
         )
         if self.after.extrapolated > 1.0:
             lines.append(f"The budget is still {self.after.extrapolated:.3g} times rarer than that: extrapolated.")
@@ -214,13 +214,13 @@ def propose(calibration: Calibration, record: EpisodeRecord, *, budget: object =
     budget : str, float or Budget, optional
         Another budget; the same unless given.
     """
-    if calibration.nominal is None:
+    if calibration.normal is None:
         raise ParameterError(
-            f"A proposal must start from a calibration by 'episodes', which keeps its nominal levels. Got one by {calibration.method!r}."
+            f"A proposal must start from a calibration by 'episodes', which keeps its normal levels. Got one by {calibration.method!r}."
         )
     episodes = record.episodes
     alarms = [one for one in episodes if one.peak >= calibration.threshold]
-    counted = [one for one in episodes if one.label in NOMINAL or (one.label == "unlabelled" and one not in alarms)]
+    counted = [one for one in episodes if one.label in NORMAL or (one.label == "unlabelled" and one not in alarms)]
     excluded = sum(
         (record.rows if one.stop is None else one.stop) - one.start for one in episodes if one not in counted
     )
@@ -232,10 +232,10 @@ def propose(calibration: Calibration, record: EpisodeRecord, *, budget: object =
     draft = calibration
     if budget is not None:
         wanted = Budget.parse(budget, period=calibration.period)
-        draft = replace(calibration, budget=str(wanted), target=wanted.instants)
-    nominal = calibration.nominal.joined(peaks.tolist(), rows) if rows else calibration.nominal
-    after = from_episodes(draft, nominal)
-    false = [one for one in alarms if one.label in NOMINAL]
+        draft = replace(calibration, budget=str(wanted), target=wanted.time_steps)
+    normal = calibration.normal.joined(peaks.tolist(), rows) if rows else calibration.normal
+    after = from_episodes(draft, normal)
+    false = [one for one in alarms if one.label in NORMAL]
     true = [one for one in alarms if one.label == "true"]
     return Proposal(
         before=calibration,

@@ -1,6 +1,6 @@
-"""How often a statistic rises above a level in nominal data, how often it will, and what that is worth.
+"""How often a statistic rises above a level in normal data, how often it will, and what that is worth.
 
-An **episode** at a level is a run of instants at or above it: one alarm. From the statistic of nominal data follows a table
+An **episode** at a level is a run of rows at or above it: one alarm. From the statistic of normal data follows a table
 of levels, ``levels[k]``: the highest at which there were more than k episodes. It is all that is needed to find the threshold
 for any budget, and it is small: :class:`Episodes` keeps it with every calibration, so that another budget needs no
 training data.
@@ -25,12 +25,12 @@ from tisat.utils.compiled import compiled
 from tisat.utils.types import Array, Integers
 
 SUPPORT = 3.0  # no alarm in 3 periods rules out, at 95 %, that the period is shorter (the rule of three)
-MARGIN = 0.7  # alarms fewer than the budget allows that the nominal data may show
+MARGIN = 0.7  # alarms fewer than the budget allows that the normal data may show
 PEAKS = 20  # highest levels the scale of the tail is estimated from, and the weight of the common scale
 FEWEST_PEAKS = 3  # below which the common scale alone is used
 SLOPE = 0.01  # least growth of the threshold with ln(period), so that no two budgets share one
 STRICT, HALF = 1.2, 2.0  # strict: the threshold of half the budget, and at least so many times that of the whole
-KEPT = 200  # levels kept of each stretch of nominal data
+KEPT = 200  # levels kept of each stretch of normal data
 
 
 @compiled()
@@ -75,26 +75,26 @@ def episode_levels(statistic: Array, *, most: int = KEPT) -> Array:
 
 @dataclass(frozen=True)
 class Episodes:
-    """Levels of nominal data, stretch by stretch, on a logarithmic scale: the data any budget is calibrated from.
+    """Levels of normal data, stretch by stretch, on a logarithmic scale: the data any budget is calibrated from.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> nominal = Episodes.of([rng.exponential(size=3000) for _ in range(5)], common=1.0, floor=0.0)
-    >>> [round(nominal.threshold(period), 1) for period in (100, 1000, 10_000, 100_000)]
+    >>> normal = Episodes.of([rng.exponential(size=3000) for _ in range(5)], common=1.0, floor=0.0)
+    >>> [round(normal.threshold(period), 1) for period in (100, 1000, 10_000, 100_000)]
     [4.6, 6.9, 8.9, 10.9]
-    >>> nominal.vouched
+    >>> normal.supported
     5000.0
     """
 
     levels: tuple[tuple[float, ...], ...]  # of each stretch, descending
-    lengths: tuple[int, ...]  # instants of each stretch
+    lengths: tuple[int, ...]  # rows of each stretch
     common: float  # the scale of the tail that many entities have in common
-    floor: float  # no threshold is below: where nominal data is silent, the first wiggle is no alarm
+    floor: float  # no threshold is below: where normal data is silent, the first wiggle is no alarm
 
     @classmethod
     def of(cls, statistics: Sequence[Array], *, common: float, floor: float, most: int = KEPT) -> Episodes:
-        """From the statistic of each stretch of nominal data."""
+        """From the statistic of each stretch of normal data."""
         return cls(
             tuple(tuple(episode_levels(one, most=most).tolist()) for one in statistics),
             tuple(int((~np.isnan(one)).sum()) for one in statistics),
@@ -104,12 +104,12 @@ class Episodes:
 
     @property
     def length(self) -> int:
-        """n, nominal instants."""
+        """n, normal rows."""
         return sum(self.lengths)
 
     @property
-    def vouched(self) -> float:
-        """The longest period so many instants can vouch for."""
+    def supported(self) -> float:
+        """The longest period so many rows can support."""
         return self.length / SUPPORT
 
     @property
@@ -134,9 +134,9 @@ class Episodes:
         return float((np.sum(above - base) + PEAKS * self.common) / (len(above) + PEAKS))
 
     def threshold(self, period: float, *, strict: bool = False) -> float:
-        """The threshold for one false alarm in ``period`` instants.
+        """The threshold for one false alarm in ``period`` rows.
 
-        ``strict``: that of half the budget, and at least a fifth higher: kept nearly always where tomorrow is like the nominal
+        ``strict``: that of half the budget, and at least a fifth higher: kept nearly always where tomorrow is like the normal
         data, not only on average (``docs/budgets.md`` says how often).
         """
         h = self._level(period)
@@ -144,9 +144,9 @@ class Episodes:
 
     def _level(self, period: float) -> float:
         """The threshold that is kept on average."""
-        near = min(period, self.vouched)
+        near = min(period, self.supported)
         levels = np.maximum(np.append(self.pooled, 0.0), 0.0)
-        rank = self.length / max(near, 1.0) - MARGIN  # alarms the nominal data may show, a real number
+        rank = self.length / max(near, 1.0) - MARGIN  # alarms the normal data may show, a real number
         place = min(max(rank, 0.0), len(levels) - 1.0)
         low = int(place)
         high = min(low + 1, len(levels) - 1)
@@ -154,7 +154,7 @@ class Episodes:
         return max(h, self.floor) + SLOPE * math.log(near) + self.scale * math.log(period / near)
 
     def count(self, threshold: float) -> int:
-        """Episodes at ``threshold`` in the nominal data, as many as are kept."""
+        """Episodes at ``threshold`` in the normal data, as many as are kept."""
         return int((self.pooled >= threshold).sum())
 
     def without(self, stretch: int) -> Episodes:
@@ -164,7 +164,7 @@ class Episodes:
             tuple(self.levels[i] for i in rest), tuple(self.lengths[i] for i in rest), self.common, self.floor
         )
 
-    def realised(self, period: float, *, strict: bool = False) -> int:
+    def observed(self, period: float, *, strict: bool = False) -> int:
         """Alarms counted in each stretch at the threshold found on the others, added up."""
         if len(self.levels) < 2:
             return self.count(self.threshold(period, strict=strict))
@@ -175,7 +175,7 @@ class Episodes:
         return total
 
     def joined(self, levels: Sequence[float], length: int) -> Episodes:
-        """With one more stretch of nominal data."""
+        """With one more stretch of normal data."""
         kept = tuple(sorted((float(level) for level in levels), reverse=True)[:KEPT])
         return Episodes((*self.levels, kept), (*self.lengths, int(length)), self.common, self.floor)
 
@@ -196,7 +196,7 @@ class Episodes:
             lengths = tuple(int(length) for length in document["lengths"])
             common, floor = float(document["common"]), float(document["floor"])
         except (KeyError, TypeError, ValueError) as error:
-            raise ArtefactError(f"The nominal episodes of a calibration cannot be read: {error}.") from None
+            raise ArtefactError(f"The normal episodes of a calibration cannot be read: {error}.") from None
         sound = (
             math.isfinite(common + floor)
             and common > 0
@@ -204,6 +204,6 @@ class Episodes:
         )
         if not sound or len(levels) != len(lengths) or not levels or min(lengths) < 0 or sum(lengths) < 1:
             raise ArtefactError(
-                "The nominal episodes of a calibration must be finite levels, descending, with the length of each stretch."
+                "The normal episodes of a calibration must be finite levels, descending, with the length of each stretch."
             )
         return cls(levels, lengths, common, floor)

@@ -1,13 +1,13 @@
-"""Evidence: how far a point lies from the nominal points, less how far nominal points lie from each other.
+"""Evidence: how far a point lies from the normal points, less how far normal points lie from each other.
 
-Nominal points are split at random into X_N1 and X_N2. ``d_t`` is the distance of a point to its k-th nearest neighbour
+Normal points are split at random into X_N1 and X_N2. ``d_t`` is the distance of a point to its k-th nearest neighbour
 in X_N2, ``d_alpha`` the (1 - alpha) quantile of the distances of X_N1. Three forms of the evidence D_t:
 
 * ``power``, the paper's: ``d_t^m - d_alpha^m``, here in units of ``d_alpha^m`` because with m = 38 or 55 neither power
   fits a float; dividing by a constant changes neither the alarms nor, with the threshold in the same unit, the bound;
 * ``weibull``: ``(d_t / scale)^shape + ln alpha`` with shape and scale fitted to the distances of X_N1. If distances in
   m dimensions are Weibull of shape m, as the theory has it, the two agree; on real residuals the shape is about 2;
-* ``log``: ``ln d_t - ln d_alpha``, in which a single wild instant weighs little.
+* ``log``: ``ln d_t - ln d_alpha``, in which a single wild row weighs little.
 
 This module does not accumulate anything over time and does not know thresholds.
 """
@@ -29,7 +29,7 @@ from tisat.utils.types import Array, Integers
 
 FORMS = ("power", "weibull", "log")
 LARGEST_EXPONENT = 600.0  # e^600 = 10^260: sums of evidence stay finite
-MAX_POINTS = 10_000  # nominal points searched: twice as many change d_alpha by a few percent and double the update
+MAX_POINTS = 10_000  # normal points searched: twice as many change d_alpha by a few percent and double the update
 
 
 def fit_weibull(distances: Array) -> tuple[float, float]:
@@ -66,7 +66,7 @@ def fit_weibull(distances: Array) -> tuple[float, float]:
 
 
 class KNNEvidence(Parametrized):
-    """Distance to nominal points, less its nominal level.
+    """Distance to normal points, less its normal level.
 
     Examples
     --------
@@ -78,29 +78,29 @@ class KNNEvidence(Parametrized):
 
     form: str = choice("power", of=FORMS, doc="How distances become evidence: see the module.")
     k: int = integer(1, at_least=1, doc="Which neighbour.")
-    alpha: float = real(0.05, above=0.0, below=1.0, doc="The share of nominal distances above d_alpha.")
+    alpha: float = real(0.05, above=0.0, below=1.0, doc="The share of normal distances above d_alpha.")
     method: str = choice("auto", of=("auto", *METHODS), doc="How neighbours are found: see tisat.alarms.Neighbours.")
     max_points: int = integer(
-        MAX_POINTS, at_least=1, doc="Nominal points searched, drawn at random where there are more."
+        MAX_POINTS, at_least=1, doc="Normal points searched, drawn at random where there are more."
     )
     random_state: int = integer(0, at_least=0, doc="Seed of the split.")
 
     # Learned by fit
     m_: int = learned()  # dimension of the points
     d_alpha_: float = learned()  # (1 - alpha) quantile of the X_N1 distances
-    shape_: float = learned()  # of the Weibull law of the distances
+    shape_: float = learned()  # of the Weibull contract of the distances
     scale_: float = learned()
     power_mean_: float = learned()  # mean of (d / d_alpha)^m over X_N1: 1 / (lambda v_m) in the unit of the evidence
     largest_: float = learned()  # phi: the largest evidence of X_N1
 
     def fit(self, points: Array) -> Self:
-        """Learn the nominal distances from nominal points ``(N, m)``."""
+        """Learn the normal distances from normal points ``(N, m)``."""
         self._check_parameters()
         known = np.asarray(points, dtype=np.float64)
         known = known[~np.isnan(known).any(axis=1)]
         if len(known) < 2 * self.k + 2:
             raise InputError(
-                f"The nominal points of KNNEvidence must be at least {2 * self.k + 2} with k = {self.k}. "
+                f"The normal points of KNNEvidence must be at least {2 * self.k + 2} with k = {self.k}. "
                 f"Got {len(known)} instead."
             )
         self.m_ = known.shape[1]
@@ -118,7 +118,7 @@ class KNNEvidence(Parametrized):
         if self.d_alpha_ == 0.0:
             self.d_alpha_ = float(positive.min()) if len(positive) else 1.0
             warnings.warn(
-                f"More than {1 - self.alpha:.0%} of the nominal points repeat an earlier one exactly, so d_alpha would be 0; "
+                f"More than {1 - self.alpha:.0%} of the normal points repeat an earlier one exactly, so d_alpha would be 0; "
                 f"{self.d_alpha_:.3g} is used instead. Evidence means little here.",
                 CalibrationWarning,
                 stacklevel=3,
@@ -150,7 +150,7 @@ class KNNEvidence(Parametrized):
         return self.search(points)[0]
 
     def search(self, points: Array) -> tuple[Array, Integers]:
-        """Evidence ``(T,)`` and which nominal point it was measured from; -1 where the point is NaN."""
+        """Evidence ``(T,)`` and which normal point it was measured from; -1 where the point is NaN."""
         distances, where = self._neighbours.search(points)
         return self._of(distances), where
 

@@ -35,7 +35,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The reasons of one instant.
+    """The reasons of one row.
 
     Examples
     --------
@@ -48,25 +48,27 @@ class Explanation:
     channels: Array  # (C,) shares of the evidence; they add up to 1
     seen: Array  # (C,) values, in the user's units
     expected: Array  # (C,) what the detector expected, or the usual value; NaN where it does not know
-    spread: Array  # (C,) how far a nominal value usually is from it
+    spread: Array  # (C,) how far a normal value usually is from it
     how: str  # where the shares come from: contribution, leaving channels out, distance from the usual value
 
     def ranking(self) -> Integers:
-        """Channels, the most blamed first; ties in their order."""
+        """Channels, the most contributing first; ties in their order."""
         return np.argsort(-self.channels, kind="stable").astype(np.int64)
 
     def reasons(self, names: Sequence[str], channels: Array | None = None, *, most: int = 5) -> tuple[Reason, ...]:
         """The channels that matter most, each with what was seen and expected; by other shares where given."""
-        blamed = self.channels if channels is None else channels
-        order = np.argsort(-blamed, kind="stable")
-        chosen = [c for place, c in enumerate(order[:most]) if place == 0 or blamed[c] >= SMALLEST_SHARE]
+        contributing = self.channels if channels is None else channels
+        order = np.argsort(-contributing, kind="stable")
+        chosen = [c for place, c in enumerate(order[:most]) if place == 0 or contributing[c] >= SMALLEST_SHARE]
         return tuple(
-            Reason(names[c], float(blamed[c]), _known(self.seen[c]), _known(self.expected[c]), _known(self.spread[c]))
+            Reason(
+                names[c], float(contributing[c]), _known(self.seen[c]), _known(self.expected[c]), _known(self.spread[c])
+            )
             for c in chosen
         )
 
     def sentences(self, names: Sequence[str], *, most: int = 3) -> list[str]:
-        """One sentence for each of the most blamed channels."""
+        """One sentence for each of the most contributing channels."""
         return [f"{one} ({100 * one.share:.0f} % of the evidence)" for one in self.reasons(names, most=most)]
 
 

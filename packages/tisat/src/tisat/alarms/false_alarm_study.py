@@ -1,6 +1,6 @@
 """Figure 3: the false-alarm period a rule really has, against the threshold, beside what each method promises.
 
-A rule is fitted and every method calibrated on nominal points; alarms are then counted on further nominal points that
+A rule is fitted and every method calibrated on normal points; alarms are then counted on further normal points that
 none of them saw. The ideal data is evidence drawn from the theorem's own model, where its promise must hold. This module
 counts; it does not draw, and it does not know detectors.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from tisat.alarms import _kernels
 from tisat.alarms.budget import Budget
-from tisat.alarms.calibration import Calibration, NominalEvidence, period_interval
+from tisat.alarms.calibration import Calibration, NormalEvidence, period_interval
 from tisat.alarms.rules import AlarmRule, PaperRule, make_rule
 from tisat.errors import CalibrationWarning
 from tisat.utils.types import Array
@@ -40,24 +40,24 @@ class Promise:
     form: str  # of the evidence; empty where the rule has none
     method: str  # asked for
     used: str  # what auto chose
-    target: float  # instants between two false alarms
+    target: float  # rows between two false alarms
     threshold: float
     alarms: int  # counted on the held-out points
-    instants: int
-    low: float  # interval of the realised period
+    time_steps: int
+    low: float  # interval of the observed period
     high: float | None
     folds: float | None  # the period the calibration itself reported, from its folds; None: no alarm
     restarts: int | None = None  # alarms counted one by one, where each restarts the sum; above, those in a row are one
 
     @property
-    def realised(self) -> float:
-        """Instants between two false alarms on the held-out points; infinite without any."""
-        return self.instants / self.alarms if self.alarms else math.inf
+    def observed(self) -> float:
+        """Rows between two false alarms on the held-out points; infinite without any."""
+        return self.time_steps / self.alarms if self.alarms else math.inf
 
     @property
     def kept(self) -> bool:
         """No more alarms than the budget allows."""
-        return self.alarms <= self.instants / self.target
+        return self.alarms <= self.time_steps / self.target
 
 
 def count_alarms(rule: AlarmRule, evidence: Array, threshold: float) -> int:
@@ -66,12 +66,12 @@ def count_alarms(rule: AlarmRule, evidence: Array, threshold: float) -> int:
 
 
 def count_restarts(rule: AlarmRule, evidence: Array, threshold: float) -> int:
-    """Alarms as the theorem counts them: every instant at or above the threshold, after each of which the sum starts again."""
+    """Alarms as the theorem counts them: every row at or above the threshold, after each of which the sum starts again."""
     return int(rule.accumulate(evidence, threshold=threshold).active.sum())
 
 
 def promises(
-    nominal: Array,
+    normal: Array,
     held_out: Array,
     *,
     targets: Sequence[float],
@@ -81,19 +81,19 @@ def promises(
     entity: str = "",
     **options: Any,
 ) -> list[Promise]:
-    """Calibrate on ``nominal`` points by each method for each target period, and count on ``held_out`` points.
+    """Calibrate on ``normal`` points by each method for each target period, and count on ``held_out`` points.
 
-    ``scores`` are those of the nominal and of the held-out points.
+    ``scores`` are those of the normal and of the held-out points.
     """
     made = make_rule(rule, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        known = NominalEvidence(made, nominal, scores=scores[0])
+        known = NormalEvidence(made, normal, scores=scores[0])
         evidence = made.evidence(held_out, scores=scores[1])
         return [
             _promise(
                 made,
-                known.calibrate(Budget(f"1/{target:g} instants", target), method=method),
+                known.calibrate(Budget(f"1/{target:g} rows", target), method=method),
                 evidence,
                 entity=entity,
                 form=options.get("form", ""),
@@ -105,11 +105,11 @@ def promises(
 
 def _promise(rule: AlarmRule, calibration: Calibration, evidence: Array, *, entity: str, form: str) -> Promise:
     alarms = count_alarms(rule, evidence, calibration.threshold)
-    instants = int((~np.isnan(evidence)).sum())
-    low, high = period_interval(alarms, instants)
+    time_steps = int((~np.isnan(evidence)).sum())
+    low, high = period_interval(alarms, time_steps)
     return Promise(
         entity, rule.name, form, calibration.requested, calibration.method, calibration.target, calibration.threshold,
-        alarms, instants, low, high, calibration.realised,
+        alarms, time_steps, low, high, calibration.observed,
     )  # fmt: skip
 
 

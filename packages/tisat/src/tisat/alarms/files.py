@@ -117,7 +117,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 
 def read_active(path: str | Path, *, length: int, series: str | None = None) -> Flags:
-    """Where the alarms of a table were on, over ``length`` instants: from ``raised`` up to ``cleared`` (empty: to the end).
+    """Where the alarms of a table were on, over ``length`` rows: from ``raised`` up to ``cleared`` (empty: to the end).
 
     ``series`` takes only those of one machine. Suppressed alarms are left out: nobody was called.
     """
@@ -139,11 +139,11 @@ def read_active(path: str | Path, *, length: int, series: str | None = None) -> 
             cleared = length if row.get("cleared") in (None, "") else int(row["cleared"])
         except (KeyError, TypeError, ValueError):
             raise DataFileError(
-                f"The table of alarms {str(file)!r} must have instants in 'raised' and 'cleared'. Row {number} has not."
+                f"The table of alarms {str(file)!r} must have rows in 'raised' and 'cleared'. Row {number} has not."
             ) from None
         if not 0 <= raised < cleared <= length:
             raise DataFileError(
-                f"The alarms of {str(file)!r} must lie within the {length} instants of the series. "
+                f"The alarms of {str(file)!r} must lie within the {length} rows of the series. "
                 f"Got [{raised}, {cleared}) at row {number} instead."
             )
         active[raised:cleared] = True

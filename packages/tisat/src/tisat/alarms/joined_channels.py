@@ -1,8 +1,8 @@
 """What joins an alarm that is on already: a fault of another channel is not hidden by the one before it.
 
 An alarm goes on as long as its statistic is high, and a second fault that begins meanwhile raises nothing. It is named
-instead: where the statistic climbs by half the threshold within :data:`BACK` instants, the detector is asked for its
-reasons, and channels with a large share that the alarm has not blamed with one yet are added to it. The alarm stays one alarm, and
+instead: where the statistic climbs by half the threshold within :data:`BACK` rows, the detector is asked for its
+reasons, and channels with a large share that the alarm has not contributing with one yet are added to it. The alarm stays one alarm, and
 the budget counts it once. A fault that comes back on a channel the alarm blames already adds nothing.
 """
 
@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.alarms.explanation import Explanation, Reason
-from tisat.utils.stateful import Kept
+from tisat.utils.stateful import Stateful
 
-BACK = 20  # instants a climb may take, and between two looks
+BACK = 20  # rows a climb may take, and between two looks
 CLIMB = 0.5  # of the threshold
 LARGE = 0.3  # share of the evidence from which a channel is worth naming
 
@@ -27,7 +27,7 @@ LARGE = 0.3  # share of the evidence from which a channel is worth naming
 class Further:
     """Channels that joined an alarm while it was on."""
 
-    at: int  # instant
+    at: int  # row
     time: str | float | None  # its timestamp, where there is one
     kind: str  # what it looks like
     reasons: tuple[Reason, ...]
@@ -47,7 +47,7 @@ class Further:
         return "; ".join(map(str, self.reasons))
 
 
-class Climb(Kept):
+class Climb(Stateful):
     """Says where the statistic of an alarm that is on climbs again.
 
     Examples

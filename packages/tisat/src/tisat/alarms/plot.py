@@ -1,4 +1,4 @@
-"""Alarms as a picture: the blamed channels, the statistic with its threshold, alarms, onsets and labelled events.
+"""Alarms as a picture: the contributing channels, the statistic with its threshold, alarms, onsets and labelled events.
 
 It draws what it is given with matplotlib; it computes nothing.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tisat.series import Series
 
 
-def blamed(alarms: Alarms, series: Series, count: int) -> list[int]:
+def contributing(alarms: Alarms, series: Series, count: int) -> list[int]:
     """The channels with the largest share over all alarms; the first ones where alarms name none."""
     total = dict.fromkeys(series.channels, 0.0)
     for alarm in alarms:
@@ -31,12 +31,12 @@ def blamed(alarms: Alarms, series: Series, count: int) -> list[int]:
 def draw(
     alarms: Alarms, series: Series | None = None, *, channels: int = 3, title: str = "", expected: Any = None
 ) -> Any:
-    """A matplotlib figure; ``series`` adds its blamed channels, its time axis and, where labelled, its events.
+    """A matplotlib figure; ``series`` adds its contributing channels, its time axis and, where labelled, its events.
 
     ``expected``, a pair of arrays (T, C), adds what was expected of each channel and two usual spreads around it.
     """
     figure_module = require("matplotlib.figure", whose="A picture of alarms")
-    shown = [] if series is None else blamed(alarms, series, channels)
+    shown = [] if series is None else contributing(alarms, series, channels)
     figure = figure_module.Figure(figsize=(9.0, 1.3 * len(shown) + 2.3), layout="constrained")
     heights = [1.0] * len(shown) + [1.6]
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]

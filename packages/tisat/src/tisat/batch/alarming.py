@@ -19,7 +19,7 @@ from tisat.watch import Watch
 
 
 @dataclass(frozen=True)
-class Judged:
+class MachineAlarms:
     """What happened to one machine."""
 
     machine: str
@@ -30,7 +30,7 @@ class Judged:
     trouble: str = ""  # why it could not be judged
     quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
 
-    def suppress(self, rules: Sequence[Suppression]) -> Judged:
+    def suppress(self, rules: Sequence[Suppression]) -> MachineAlarms:
         """The same with suppressed alarms set apart."""
         marked = [replace(one, suppressed=suppressed_by(one, rules)) for one in self.alarms]
         loud, quiet = (tuple(one for one in marked if bool(one.suppressed) == which) for which in (False, True))
@@ -59,7 +59,7 @@ def _watch(file: Path, asked: tuple[tuple[str, Any], ...]) -> Watch:
 
 
 @dataclass(frozen=True)
-class JudgeEach:
+class AlarmEach:
     """The alarms of a machine, by one model for all or by its own in a folder.
 
     Parameters
@@ -79,7 +79,7 @@ class JudgeEach:
     asked: Mapping[str, Any] = field(default_factory=dict)
     how: How = field(default_factory=dict)
 
-    def __call__(self, machine: Machine) -> Judged:
+    def __call__(self, machine: Machine) -> MachineAlarms:
         """Its alarms; a machine that cannot be judged is an outcome too."""
         try:
             with warnings.catch_warnings():
@@ -90,11 +90,11 @@ class JudgeEach:
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
         silent = tuple(one.channel for one in found.silences if one.until is None)
-        return Judged(machine.name, tuple(found), found.tally.rows, found.tally.judged, silent)
+        return MachineAlarms(machine.name, tuple(found), found.tally.rows, found.tally.judged, silent)
 
-    def lost(self, machine: Machine, why: str) -> Judged:
+    def lost(self, machine: Machine, why: str) -> MachineAlarms:
         """A machine that was not judged."""
-        return Judged(machine.name, trouble=why)
+        return MachineAlarms(machine.name, trouble=why)
 
 
 @dataclass(frozen=True)
@@ -135,14 +135,14 @@ class ScoreEach(RowJob):
             _write_scores(out, series, scores, _named(detector, found) if self.points else {})
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
-        level = detector.nominal_level()
+        level = detector.normal_level()
         return {
             "machine": machine.name,
             "trouble": "",
             "scores": str(out),
             "rows": len(series),
             "scored": int(np.isfinite(scores).sum()),
-            "nominal_level": level,
+            "normal_level": level,
             "over": int((np.nan_to_num(scores, nan=-np.inf) > level).sum()),
             "notes": list(read.notes),
         }

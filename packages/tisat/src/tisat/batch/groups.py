@@ -1,6 +1,6 @@
-"""Which machines share a model: by a table, by a part of their names, or by what their nominal rows look like.
+"""Which machines share a model: by a table, by a part of their names, or by what their normal rows look like.
 
-A shared model is learned from several machines of a group; each machine still has its own nominal points, and with them its
+A shared model is learned from several machines of a group; each machine still has its own normal points, and with them its
 own threshold (:meth:`tisat.detectors.base.Detector.adapted_to`). This module does not know detectors.
 """
 
@@ -29,7 +29,7 @@ ROWS = 5000  # of each machine that are looked at
 
 @dataclass(frozen=True)
 class Described:
-    """What the nominal rows of a machine look like."""
+    """What the normal rows of a machine look like."""
 
     machine: str
     channels: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from tisat.cli.output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
     from tisat.alarms import Alarm, Alarms
-    from tisat.batch import Judged
+    from tisat.batch import MachineAlarms
     from tisat.gap_filling import Silence
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -54,7 +54,7 @@ def alarm(
     Of many machines (several files, a folder, --entity) the ones that need attention first.
     """
     from tisat.alarms.suppression import Suppression
-    from tisat.batch import JudgeEach, find_machines
+    from tisat.batch import AlarmEach, find_machines
     from tisat.batch.machines import model_file
     from tisat.errors import CalibrationWarning, ParameterError
 
@@ -68,7 +68,7 @@ def alarm(
         for name, given in (("--picture", picture), ("--html", html)):
             if given is not None:
                 raise ParameterError(f"{name} draws one machine. Got {len(machines)}; give one file.")
-        judged = list(where.each(JudgeEach(str(model), vars(taken), asked.given, how or {}), machines))
+        judged = list(where.each(AlarmEach(str(model), vars(taken), asked.given, how or {}), machines))
         _fleet([one.suppress(rules) for one in judged] if rules else judged, out=out, json=json)
         return
     series = machines[0].read(told)
@@ -120,7 +120,7 @@ def _quiet(found: Alarms) -> str:
     return f", {count} of them suppressed" if count else ""
 
 
-def _fleet(found: list[Judged], *, out: Path | None, json: bool) -> None:
+def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool) -> None:
     """Many machines: what needs attention first."""
     from tisat.alarms.files import write_table
     from tisat.errors import SeriesError
@@ -150,7 +150,7 @@ def _fleet(found: list[Judged], *, out: Path | None, json: bool) -> None:
         raise SeriesError(f"Not one machine could be judged. The first: {found[0].machine}: {found[0].trouble}")
 
 
-def _suppressed(found: Sequence[Judged]) -> str:
+def _suppressed(found: Sequence[MachineAlarms]) -> str:
     count = sum(len(one.quiet) for one in found)
     return (
         f"; {count} alarm{'s' * (count != 1)} suppressed: --out has {'them' if count != 1 else 'it'} too"
@@ -159,7 +159,7 @@ def _suppressed(found: Sequence[Judged]) -> str:
     )
 
 
-def _summary(one: Judged) -> list[Any]:
+def _summary(one: MachineAlarms) -> list[Any]:
     last = one.alarms[-1] if one.alarms else None
     strongest = max(one.alarms, key=lambda alarm: alarm.peak / alarm.threshold, default=None)
     silent = f"silent: {', '.join(one.silent)}" if one.silent else ""
@@ -174,11 +174,11 @@ def _summary(one: Judged) -> list[Any]:
     ]
 
 
-def _moment(instant: int | None, stamp: str | float | None, otherwise: str) -> str:
+def _moment(time_step: int | None, stamp: str | float | None, otherwise: str) -> str:
     from tisat.alarms.alarms import say_time
 
     if stamp is None:
-        return otherwise if instant is None else str(instant)
+        return otherwise if time_step is None else str(time_step)
     return say_time(stamp)
 
 
@@ -191,10 +191,10 @@ def _moments(one: Silence) -> list[str]:
 
 
 def _row(one: Alarm, shown: int) -> list[str]:
-    blamed = ", ".join(
+    contributing = ", ".join(
         f"{channel} {share:.0%}" for channel, share in list(one.channels.items())[:shown] if share >= LEAST
     )
-    reasons = [str(reason) for reason in one.reasons[:shown]] or ([blamed] if blamed else [])
+    reasons = [str(reason) for reason in one.reasons[:shown]] or ([contributing] if contributing else [])
     raised = _moment(one.raised, one.raised_time, "")
     since = _short(_moment(one.onset, one.onset_time, ""), raised)
     until = "still on" if one.cleared is None else _short(_moment(one.cleared, one.cleared_time, ""), raised)

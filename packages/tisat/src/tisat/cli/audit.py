@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli.options import DeltaMax, instants_or_duration
+from tisat.cli.options import DeltaMax, rows_or_duration
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.errors import DataFileError
 
@@ -24,9 +24,12 @@ def _print(audit: Audit, comparison: Comparison) -> None:
     evaluation = audit.evaluation
     typer.echo("\n".join(f"* {sentence}" for sentence in audit.verdict) + "\n")
     print_table(
-        f"{evaluation.n_series} series, {evaluation.n_instants:,} instants, {evaluation.n_events} events, delta_max {evaluation.curve.delta_max}",
-        ("score", "pooled", "per-series mean", "floor", "corrected", "best fool"),
-        [(row.name, row.pooled, row.per_series_mean, row.floor, row.corrected, row.fool) for row in evaluation.rows],
+        f"{evaluation.n_series} series, {evaluation.n_rows:,} rows, {evaluation.n_events} events, delta_max {evaluation.curve.delta_max}",
+        ("score", "pooled", "per-series mean", "baseline score", "corrected", "best trivial baseline"),
+        [
+            (row.name, row.pooled, row.per_series_mean, row.baseline_score, row.corrected, row.baseline)
+            for row in evaluation.rows
+        ],
         note="oracle: the threshold was chosen with the labels",
     )
     typer.echo("\nBefore you quote one of them:")
@@ -42,19 +45,22 @@ def _print(audit: Audit, comparison: Comparison) -> None:
     )
     print_table(
         "SPD by delta_max",
-        ("delta_max", "pooled", "per-series mean", "floor", "corrected", "best fool"),
-        [(str(p.delta_max), p.pooled, p.per_series_mean, p.floor, p.corrected, p.fool) for p in audit.sweep],
+        ("delta_max", "pooled", "per-series mean", "baseline score", "corrected", "best trivial baseline"),
+        [
+            (str(p.delta_max), p.pooled, p.per_series_mean, p.baseline_score, p.corrected, p.baseline)
+            for p in audit.sweep
+        ],
     )
     print_table(
-        "Floors: SPD of fools on these labels",
-        ("fool", "pooled", "per-series mean"),
-        [(name, float(score), score.per_series_mean) for name, score in evaluation.curve.floors.named.items()],
+        "Baseline scores: SPD of trivial baselines on these labels",
+        ("baseline", "pooled", "per-series mean"),
+        [(name, float(score), score.per_series_mean) for name, score in evaluation.curve.baselines.named.items()],
     )
     missed = [(event.series, event.start, event.stop, event.time) for event in audit.missed]
-    false = [(alarm.series, alarm.instant, alarm.time) for alarm in audit.false_alarms]
+    false = [(alarm.series, alarm.time_step, alarm.time) for alarm in audit.false_alarms]
     typer.echo(f"\nAt threshold {audit.threshold:.6g} ({audit.threshold_source}):")
     _print_list("events missed", ("series", "start", "stop", "time"), missed)
-    _print_list("false alarms", ("series", "instant", "time"), false)
+    _print_list("false alarms", ("series", "time_step", "time"), false)
 
 
 def _print_list(what: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
@@ -89,10 +95,10 @@ def audit_verb(
     latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs) here.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write every figure in full precision here.")] = None,
     resamples: Annotated[int, typer.Option(help="Draws of the events for the intervals.", min=100, max=100_000)] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the random fools and of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random trivial baselines and of the draws.")] = 0,
     json: JsonFlag = False,
 ) -> None:
-    """What scores are worth on these labels: SPD, the old scores, the floors, and a verdict in words.
+    """What scores are worth on these labels: SPD, the old scores, the baseline scores, and a result in words.
 
     Two or more sets of scores stand side by side, with intervals over events and a paired test: tisat audit labels.csv ours.csv theirs.csv
     """
@@ -105,7 +111,7 @@ def audit_verb(
         for name, path in _named(scores).items()
     }
     first = next(iter(found.values()))
-    delay = instants_or_duration(delta_max)
+    delay = rows_or_duration(delta_max)
     by_series = {name: dict(zip(one.names, one.scores, strict=True)) for name, one in found.items()}
     if len(found) > 1 and len(first.names) > 1:  # one order of series for all
         by_series = {name: {key: each[key] for key in first.names} for name, each in by_series.items()}

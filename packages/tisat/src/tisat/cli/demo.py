@@ -19,7 +19,7 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated plant.")] = 3,
     json: JsonFlag = False,
 ) -> None:
-    """Generate a plant, learn, set an alarm budget, raise alarms, evaluate beside the floors, write a report."""
+    """Generate a plant, learn, set an alarm budget, raise alarms, evaluate beside the baseline scores, write a report."""
     from tisat.persistence.model_file import write_bytes
     from tisat.plotting import demo_page as flow
 
@@ -39,7 +39,7 @@ def demo(
         f"What the scores are worth (delta_max = {flow.DELTA_MAX})",
         flow.SCORE_COLUMNS,
         flow.score_rows(done),
-        note="1 is perfect; floors are what fools get on the same labels; oracle: the threshold was chosen on them.",
+        note="1 is perfect; baseline scores are what trivial baselines get on the same labels; oracle: the threshold was chosen on them.",
     )
     typer.echo(
         f"Written: {out / 'report.html'}, {out / 'alarms.csv'}, {out / 'model.tisat'} ({done.seconds:.0f} s)", err=True

@@ -1,4 +1,4 @@
-"""``tisat evaluate``: alarms against labelled events, beside what fools get."""
+"""``tisat evaluate``: alarms against labelled events, beside what trivial baselines get."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tisat.cli.machines import read_machines
-from tisat.cli.options import DeltaMax, How, instants_or_duration, reads_files
+from tisat.cli.options import DeltaMax, How, reads_files, rows_or_duration
 from tisat.cli.output import JsonFlag, print_json, print_table
 
 
@@ -22,7 +22,7 @@ def evaluate(
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
-    """Count alarms against labelled events: detected, delays, false alarms, beside what fools get. For scores: audit."""
+    """Count alarms against labelled events: detected, delays, false alarms, beside what trivial baselines get. For scores: audit."""
     from tisat.alarms.files import read_active
     from tisat.errors import SeriesError
     from tisat.metrics import evaluate_alarms
@@ -40,13 +40,16 @@ def evaluate(
     series = next(iter(machines.values()))
     assert series.labels is not None
     active = read_active(alarms, length=len(series))
-    found = evaluate_alarms(
-        series.labels, active, delta_max=instants_or_duration(delta_max), timestamps=series.timestamps
-    )
+    found = evaluate_alarms(series.labels, active, delta_max=rows_or_duration(delta_max), timestamps=series.timestamps)
     if json:
         rows = [vars(row) for row in found.rows]
         print_json(
-            {"events": found.counts.n_events, "delta_max": delta_max, "beats_fools": found.beats_fools, "rows": rows}
+            {
+                "events": found.counts.n_events,
+                "delta_max": delta_max,
+                "beats_baselines": found.beats_baselines,
+                "rows": rows,
+            }
         )
         return
     print_table(
@@ -66,7 +69,7 @@ def _evaluate_fleet(machines: dict[str, Any], alarms: Path, delta_max: str, *, j
     for name, series in machines.items():
         active = read_active(alarms, length=len(series), series=name)
         one = evaluate_alarms(
-            series.labels, active, delta_max=instants_or_duration(delta_max), timestamps=series.timestamps
+            series.labels, active, delta_max=rows_or_duration(delta_max), timestamps=series.timestamps
         )
         mine = one.rows[0]
         rows.append(

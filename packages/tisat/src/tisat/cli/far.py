@@ -58,8 +58,8 @@ def far(
             [
                 {
                     "file": one.name, "rule": one.rule, "method": one.method, "detector": one.detector, "words": one.words,
-                    "vouched": one.whole.vouched, "extrapolated": one.whole.extrapolated, "threshold": one.whole.threshold,
-                    "ladder": [{**vars(step), "realised": step.realised, "verdict": step.verdict} for step in one.ladder],
+                    "supported": one.whole.supported, "extrapolated": one.whole.extrapolated, "threshold": one.whole.threshold,
+                    "ladder": [{**vars(step), "observed": step.observed, "verdict": step.verdict} for step in one.ladder],
                 }
                 for one in studies
             ]

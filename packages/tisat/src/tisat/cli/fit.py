@@ -1,4 +1,4 @@
-"""``tisat fit``: learn what is nominal from a file, and keep it in one."""
+"""``tisat fit``: learn what is normal from a file, and keep it in one."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def read_settings(settings: list[str]) -> dict[str, Any]:
 def fit(
     out: Annotated[Path, typer.Option(help="Write the fitted detector here.")],
     files: Annotated[
-        list[str] | None, typer.Argument(help="Files of nominal rows, folders or patterns.", metavar="FILE...")
+        list[str] | None, typer.Argument(help="Files of normal rows, folders or patterns.", metavar="FILE...")
     ] = None,
     train: Annotated[
         list[str] | None,
-        typer.Option(help="A file of nominal rows, a folder or a pattern; give it again for more.", metavar="FILE"),
+        typer.Option(help="A file of normal rows, a folder or a pattern; give it again for more.", metavar="FILE"),
     ] = None,
     detector: Annotated[
         str | None, typer.Option(help="A name of `tisat detectors`; the default one sees most kinds of faults.")
@@ -75,7 +75,7 @@ def fit(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="False alarms you can bear: 1/day (the default), 3/week, '1/1000 instants', 0.001."),
+        typer.Option(help="False alarms you accept: 1/day (the default), 3/week, '1/1000 rows', 0.001."),
     ] = None,
     fleet_budget: FleetBudget = None,
     each_one: Annotated[
@@ -99,7 +99,7 @@ def fit(
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
-    """Learn what is nominal, find the threshold for a budget, and keep both in one file."""
+    """Learn what is normal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.columns import meant
@@ -125,9 +125,7 @@ def fit(
     how = how or {}
     train = [*(files or []), *(train or [])]
     if not train:
-        raise InputError(
-            "tisat fit must be given files of nominal rows. Got none: tisat fit good.csv --out model.tisat"
-        )
+        raise InputError("tisat fit must be given files of normal rows. Got none: tisat fit good.csv --out model.tisat")
     if each_one:
         from tisat.batch import FitEach, find_machines
 
@@ -169,8 +167,8 @@ def fit(
         "detector": repr(fitted),
         "rows": fitted.trained_on_["rows"],
         "channels": fitted.n_channels_,
-        "nominal_points": len(fitted.nominal_),
-        "nominal_source": fitted.nominal_source_,
+        "normal_points": len(fitted.normal_),
+        "normal_source": fitted.normal_source_,
         "bytes": out.stat().st_size,
         "budget": calibration.budget,
         "calibration": calibration.to_json(),

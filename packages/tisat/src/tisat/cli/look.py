@@ -70,9 +70,7 @@ def _clock(one: Look) -> str:
 def _remarks(one: Look) -> list[str]:
     found = []
     if one.first is None:
-        found.append(
-            "There is no time column; --time says which it is. Without one, budgets count rows: 1/1000 instants."
-        )
+        found.append("There is no time column; --time says which it is. Without one, budgets count rows: 1/1000 rows.")
     if one.gaps:
         rows = f"{one.rows_missing} rows are missing" if one.rows_missing else "rows are missing"
         found.append(
@@ -101,7 +99,7 @@ def _machine(one: Look) -> list[Any]:
 @reads_files
 def suggest(
     file: Annotated[
-        str, typer.Argument(help="A file of nominal rows; of a folder the first is looked at.", metavar="FILE")
+        str, typer.Argument(help="A file of normal rows; of a folder the first is looked at.", metavar="FILE")
     ],
     json: JsonFlag = False,
     how: How | None = None,

@@ -26,7 +26,7 @@ EngineName = Annotated[
 Address = Annotated[str | None, typer.Option(help="The Ray cluster; one on this machine where not given.")]
 Jobs = Annotated[int, typer.Option(help="Processes that work side by side; 0: one for each core.", min=0)]
 FleetBudget = Annotated[
-    str | None, typer.Option("--fleet-budget", help="False alarms you can bear from all machines together: 1/day.")
+    str | None, typer.Option("--fleet-budget", help="False alarms you accept from all machines together: 1/day.")
 ]
 SUFFIX = ".tisat"
 

@@ -24,7 +24,7 @@ def update(
     model: Model,
     train: Annotated[
         list[str],
-        typer.Option(help="Files, folders or patterns of nominal rows, the old ones too; give it again for more."),
+        typer.Option(help="Files, folders or patterns of normal rows, the old ones too; give it again for more."),
     ],
     out: Out,
     where: Where = Where(),
@@ -73,10 +73,10 @@ def _update_each(model: Path, train: list[str], out: Path, how: How, where: Wher
 def recalibrate(
     model: Model,
     out: Out,
-    budget: Annotated[str, typer.Option(help="False alarms you can bear from now on: 1/day, 3/week, daily, 0.1%.")],
+    budget: Annotated[str, typer.Option(help="False alarms you accept from now on: 1/day, 3/week, daily, 0.1%.")],
     json: JsonFlag = False,
 ) -> None:
-    """Find the threshold for another budget, from what the model keeps of its nominal data."""
+    """Find the threshold for another budget, from what the model keeps of its normal data."""
     from tisat.watch import Watch
 
     kept = Watch.load(model)
@@ -176,8 +176,6 @@ def _labels(path: Path, machine: str) -> list[tuple[int, str]]:
         try:
             raised = int(row["raised"])
         except (KeyError, TypeError, ValueError):
-            raise DataFileError(
-                f"The table {str(path)!r} must have instants in 'raised'. Row {number} has not."
-            ) from None
+            raise DataFileError(f"The table {str(path)!r} must have rows in 'raised'. Row {number} has not.") from None
         found.append((raised, (row.get("label") or "").strip().lower() or "unlabelled"))
     return found

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tisat.watch import Watch
 
 How: TypeAlias = Mapping[str, Any]  # how files are read: options of Series.read
-DeltaMax = Annotated[str, typer.Option(help="Longest tolerable delay: instants, or a duration such as 10min.")]
+DeltaMax = Annotated[str, typer.Option(help="Longest tolerable delay: rows, or a duration such as 10min.")]
 Model = Annotated[
     Path,
     typer.Option(
@@ -24,9 +24,7 @@ Model = Annotated[
 ]
 Budget = Annotated[
     str | None,
-    typer.Option(
-        help="False alarms you can bear: 1/day, 3/week, '1/1000 instants', 0.001; the model's own unless given."
-    ),
+    typer.Option(help="False alarms you accept: 1/day, 3/week, '1/1000 rows', 0.001; the model's own unless given."),
 ]
 Rule = Annotated[str | None, typer.Option(help="Alarm rule: excess, threshold or paper; the model's own unless given.")]
 Method = Annotated[
@@ -60,12 +58,12 @@ AnyPeriod = Annotated[
 IgnoreExtra = Annotated[bool, typer.Option("--ignore-extra", help="Leave out columns the model does not know.")]
 
 
-def instants_or_duration(text: str) -> int | str:
-    """``"100"`` is 100 instants; ``"10min"`` stays a duration.
+def rows_or_duration(text: str) -> int | str:
+    """``"100"`` is 100 rows; ``"10min"`` stays a duration.
 
     Examples
     --------
-    >>> instants_or_duration("100"), instants_or_duration("10min")
+    >>> rows_or_duration("100"), rows_or_duration("10min")
     (100, '10min')
     """
     return int(text) if text.strip().lstrip("+-").isdigit() else text

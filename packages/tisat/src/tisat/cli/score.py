@@ -55,7 +55,7 @@ def score(
         for one in found:
             if not one["trouble"]:
                 typer.echo(
-                    f"{one['rows']:,} rows, {one['scored']:,} scored, {one['over']:,} over the nominal level {one['nominal_level']:.4g} "
-                    f"(99 in 100 nominal rows are below); written to {one['scores']}"
+                    f"{one['rows']:,} rows, {one['scored']:,} scored, {one['over']:,} over the normal level {one['normal_level']:.4g} "
+                    f"(99 in 100 normal rows are below); written to {one['scores']}"
                 )
     refuse_failed(found, "scored")

@@ -30,9 +30,9 @@ def describe(model: Path) -> dict[str, Any]:
         "parameters": {name: getattr(detector, name) for name in detector.get_params(deep=False)},
         "channels": detector.channels_,
         "trained_on": detector.trained_on_,
-        "nominal_points": len(detector.nominal_),
-        "nominal_source": detector.nominal_source_,
-        "nominal_level": detector.nominal_level(),
+        "normal_points": len(detector.normal_),
+        "normal_source": detector.normal_source_,
+        "normal_level": detector.normal_level(),
         "context": detector._context(),
     }
     if weights:
@@ -63,8 +63,8 @@ def show(
         ("trained on", f"{trained['rows']:,} rows of {', '.join(map(repr, trained['series']))}{span}"),
         ("rows used", f"{trained['rows_used']:,}; {trained['missing_values']:,} values were missing"),
         ("fitted at", f"{trained['fitted_at']} by tisat {trained['tisat']}"),
-        ("nominal points", f"{described['nominal_points']:,} from the {described['nominal_source']}"),
-        ("nominal level", f"{described['nominal_level']:.4g} (99 in 100 nominal scores are below)"),
+        ("normal points", f"{described['normal_points']:,} from the {described['normal_source']}"),
+        ("normal level", f"{described['normal_level']:.4g} (99 in 100 normal scores are below)"),
         ("looks back", "over all earlier rows" if described["context"] is None else f"{described['context']} rows"),
         ("file", f"{described['bytes']:,} bytes"),
     ]

@@ -1,4 +1,4 @@
-"""``tisat watch``: rows on standard input, verdicts on standard output, for as long as rows come."""
+"""``tisat watch``: rows on standard input, results on standard output, for as long as rows come."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def watch(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write verdicts to this file instead of standard output; with --state each line is then judged exactly once, whatever happens."
+            help="Write results to this file instead of standard output; with --state each line is then judged exactly once, whatever happens."
         ),
     ] = None,
     live: Annotated[
@@ -46,9 +46,9 @@ def watch(
     name: Annotated[str | None, typer.Option(help="The entity, as alarms call it.")] = None,
     how: How | None = None,
 ) -> None:
-    """Judge rows as they come: csv or JSON lines in, one verdict per row as JSON lines out.
+    """Judge rows as they come: csv or JSON lines in, one result per row as JSON lines out.
 
-    `tail -n +1 -F telemetry.csv | tisat watch --model m.tisat --state m.state --output verdicts.jsonl`
+    `tail -n +1 -F telemetry.csv | tisat watch --model m.tisat --state m.state --output results.jsonl`
     """
     from tisat.errors import CalibrationWarning, InputError, SeriesError
     from tisat.io.files import Reading

@@ -14,7 +14,7 @@ import numpy as np
 from tisat.series import Series
 from tisat.utils.types import Array
 
-DAY = 1440  # instants: one a minute
+DAY = 1440  # rows: one a minute
 WEEK = 7 * DAY
 
 
@@ -23,19 +23,19 @@ class Fault:
     """One labelled event: what happened, when, and to which channels."""
 
     kind: str  # one of KINDS, or of PUMP_FAULTS
-    start: int  # first affected instant
-    stop: int  # first instant after it
-    channels: tuple[int, ...]  # the channels to blame
+    start: int  # first affected row
+    stop: int  # first row after it
+    channels: tuple[int, ...]  # the channels to attribution
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A generated plant: nominal training data, test data with faults, and what the faults were.
+    """A generated plant: normal training data, test data with faults, and what the faults were.
 
     Attributes
     ----------
     train : Series
-        Nominal.
+        Normal.
     test : Series
         Continues the same plant, with faults; labelled.
     faults : tuple of Fault
@@ -94,7 +94,7 @@ def _contextual(rows: Array, whole: Array, start: int, size: float, rng: np.rand
     return 0.3 * rows + 0.7 * goal
 
 
-KINDS: dict[str, tuple[Maker, tuple[int, int]]] = {  # kind -> how it is made, shortest and longest length in instants
+KINDS: dict[str, tuple[Maker, tuple[int, int]]] = {  # kind -> how it is made, shortest and longest length in rows
     "spike": (_spike, (3, 8)),
     "level shift": (_level_shift, (60, 240)),
     "slow drift": (_drift, (200, 400)),

@@ -40,7 +40,7 @@ def make_pump(
 ) -> Plant:
     """A pump as an engineer exports it: five channels, a row a minute, white noise around a daily sine.
 
-    A nominal week and two days with three gross faults: vibration doubled for an hour, the bearing 12 C warmer over 200
+    A normal week and two days with three gross faults: vibration doubled for an hour, the bearing 12 C warmer over 200
     minutes, flow halved for an hour. Whatever a detector is, these should be found.
 
     Parameters
@@ -57,7 +57,7 @@ def make_pump(
     --------
     >>> pump = make_pump(valve=True)
     >>> pump.test
-    Series('pump', 2880 instants x 6 channels, 3 events)
+    Series('pump', 2880 rows x 6 channels, 3 events)
     >>> [(fault.kind, fault.start, fault.stop) for fault in pump.faults][0]
     ('vibration doubled', 700, 760)
     """
@@ -67,7 +67,7 @@ def make_pump(
     if len(wanted) < len(faults) or any(start + span > n_test for _, start, span in wanted):
         raise ParameterError(
             f"The 'faults' parameter of make_pump must be among {', '.join(PUMP_FAULTS)}, within n_test. "
-            f"Got {tuple(faults)!r} in {n_test} instants instead."
+            f"Got {tuple(faults)!r} in {n_test} rows instead."
         )
     rng = generator(random_state, whose="make_pump")
     minute = np.arange(n_train + n_test)

@@ -14,14 +14,14 @@ from tisat.utils.validation import check_integer, check_real
 
 
 def windows(series: object, *, length: int, step: int = 1) -> AnyFloats:
-    """All windows of ``length`` consecutive instants, as a read-only view that shares the series' memory.
+    """All windows of ``length`` consecutive rows, as a read-only view that shares the series' memory.
 
     Parameters
     ----------
     series : Series, array, dataframe or path
     length : int >= 1
     step : int >= 1
-        Instants from one window's start to the next.
+        Rows from one window's start to the next.
 
     Returns
     -------
@@ -36,9 +36,7 @@ def windows(series: object, *, length: int, step: int = 1) -> AnyFloats:
     length = check_integer(length, "length", "windows", minimum=1)
     step = check_integer(step, "step", "windows", minimum=1)
     if length > len(given):
-        raise SeriesError(
-            f"The series given to windows must have at least {length} instants. Got {len(given)} instead."
-        )
+        raise SeriesError(f"The series given to windows must have at least {length} rows. Got {len(given)} instead.")
     view = np.lib.stride_tricks.sliding_window_view(given.values, length, axis=0)  # (n, C, length)
     return view[::step].transpose(0, 2, 1)
 
@@ -50,7 +48,7 @@ def split_tail(series: object, *, share: float | None = None, rows: int | None =
     ----------
     series : Series, array, dataframe or path
     share : float in (0, 1), optional
-        The tail's share of the instants; 0.2 where neither is given.
+        The tail's share of the rows; 0.2 where neither is given.
     rows : int >= 1, optional
         The tail's length instead.
 

@@ -31,15 +31,15 @@ from tisat.utils.random import Seed, generator
 from tisat.utils.types import Array
 from tisat.utils.validation import check_integer, check_real
 
-SHORTEST_STRETCH = 30  # instants a fault needs around it
-SET_POINT_EVERY = 900  # instants between an operator's moves, on average
+SHORTEST_STRETCH = 30  # rows a fault needs around it
+SET_POINT_EVERY = 900  # rows between an operator's moves, on average
 
 
-# ---------------------------------------------------------------------------------------------- the nominal plant
+# ---------------------------------------------------------------------------------------------- the normal plant
 
 
 def _smooth(noise: Array, memory: float) -> Array:
-    """A first-order low-pass of ``noise`` with a time constant of ``memory`` instants, at unit spread."""
+    """A first-order low-pass of ``noise`` with a time constant of ``memory`` rows, at unit spread."""
     keep = np.exp(-1.0 / memory)
     shaped: Array = lfilter([np.sqrt(1 - keep**2)], [1.0, -keep], noise, axis=0)
     return shaped
@@ -74,7 +74,7 @@ def _respond(load: Array, rng: np.random.Generator) -> tuple[Array, float]:
     return curved + jitter, noise
 
 
-def _nominal(length: int, channels: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _normal(length: int, channels: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Values ``(T, C)`` of a healthy plant, and each channel's noise level ``(C,)``."""
     load = _load(length, rng)
     values = np.empty((length, channels))
@@ -93,12 +93,12 @@ def _nominal(length: int, channels: int, rng: np.random.Generator) -> tuple[Arra
 
 
 def _place(n: int, length: int, lengths: Sequence[int], rng: np.random.Generator) -> list[int]:
-    """Starts of ``n`` events spread over the series, at least half a slot of nominal rows apart."""
+    """Starts of ``n`` events spread over the series, at least half a slot of normal rows apart."""
     slot = length // (n + 1)
     if slot < 2 * max(lengths):
         raise ParameterError(
             f"The 'n_test' parameter of make_plant must leave room for its faults: at least {2 * (n + 1) * max(lengths)} "
-            f"instants. Got {length} instead."
+            f"rows. Got {length} instead."
         )
     return [int((i + 0.75) * slot + rng.integers(slot // 4)) for i in range(n)]
 
@@ -113,26 +113,26 @@ def make_plant(
     size: float = 6.0,
     random_state: Seed = 0,
 ) -> Plant:
-    """A plant with nominal training data and labelled faults in its test data.
+    """A plant with normal training data and labelled faults in its test data.
 
     Parameters
     ----------
     n_train, n_test : int
-        Instants, one a minute; the test follows the training data.
+        Rows, one a minute; the test follows the training data.
     n_channels : int
     n_faults : int
         How many events; their kinds are taken from ``kinds`` in turn.
     kinds : sequence of str
         Among ``KINDS``: spike, level shift, slow drift, stuck sensor, broken correlation, changed frequency, contextual.
     size : float
-        How large a fault is, in units of the channel's nominal minute-to-minute spread (a spike is 4 times that).
+        How large a fault is, in units of the channel's normal minute-to-minute spread (a spike is 4 times that).
     random_state : int, Generator or None
 
     Examples
     --------
     >>> plant = make_plant(random_state=3)
     >>> plant.test
-    Series('plant', 8000 instants x 8 channels, 7 events)
+    Series('plant', 8000 rows x 8 channels, 7 events)
     >>> plant.faults[0].kind, plant.faults[0].channels
     ('spike', (0,))
     """
@@ -148,7 +148,7 @@ def make_plant(
             f"The 'kinds' parameter of {whose} must be among {', '.join(KINDS)}. Got {kinds!r} instead."
         )
     rng = generator(random_state, whose=whose)
-    values, noise = _nominal(n_train + n_test, n_channels, rng)
+    values, noise = _normal(n_train + n_test, n_channels, rng)
     healthy, test = values[n_train:], values[n_train:].copy()
 
     chosen = [kinds[i % len(kinds)] for i in range(n_faults)]
@@ -185,7 +185,7 @@ def inject_faults(
     size: tuple[float, float] = (1.0, 6.0),
     random_state: Seed = 0,
 ) -> tuple[Series, tuple[Fault, ...]]:
-    """A nominal series with faults in it, and labels: a test set where there are no labels.
+    """A normal series with faults in it, and labels: a test set where there are no labels.
 
     Choices can be made on it without looking at any test split. It says how a detector does on *these* kinds of fault, not
     on those that will come.
@@ -193,7 +193,7 @@ def inject_faults(
     Parameters
     ----------
     series : Series
-        Nominal, without missing values; its labels, if any, are not read.
+        Normal, without missing values; its labels, if any, are not read.
     n_faults : int
         One in each of as many equal stretches, never in the first quarter of a stretch, at most a third of it long.
     kinds : sequence of str
@@ -208,7 +208,7 @@ def inject_faults(
     >>> wave = Series(np.sin(np.arange(2000) / 9)[:, None])
     >>> faulty, faults = inject_faults(wave, n_faults=2, kinds=["level shift"])
     >>> faulty, [fault.kind for fault in faults]
-    (Series(2000 instants x 1 channel, 2 events), ['level shift', 'level shift'])
+    (Series(2000 rows x 1 channel, 2 events), ['level shift', 'level shift'])
     """
     whose = "inject_faults"
     check_integer(n_faults, "n_faults", whose, minimum=1)
@@ -223,8 +223,8 @@ def inject_faults(
     stretch = length // n_faults
     if stretch < SHORTEST_STRETCH or np.isnan(healthy).any():
         raise ParameterError(
-            f"The series given to {whose} must have {SHORTEST_STRETCH} instants a fault and no missing values. "
-            f"Got {length} instants for {n_faults} faults, {int(np.isnan(healthy).sum())} values missing."
+            f"The series given to {whose} must have {SHORTEST_STRETCH} rows a fault and no missing values. "
+            f"Got {length} rows for {n_faults} faults, {int(np.isnan(healthy).sum())} values missing."
         )
     rng = generator(random_state, whose=whose)
     spread = healthy.std(axis=0)

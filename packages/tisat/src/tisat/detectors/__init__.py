@@ -1,7 +1,7 @@
 """Series -> scores. One file for each detector; :mod:`tisat.registry` is the only list.
 
-Every detector is fitted on nominal data and gives, for each instant, a score: higher = more anomalous, NaN while it
-warms up, never depending on later instants. ``from tisat.detectors import RandomGuess`` imports only that one.
+Every detector is fitted on normal data and gives, for each row, a score: higher = more anomalous, NaN while it
+warms up, never depending on later rows. ``from tisat.detectors import RandomGuess`` imports only that one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Forecast errors as points: observed minus forecast, per channel in units of its nominal spread.
+"""Forecast errors as points: observed minus forecast, per channel in units of its normal spread.
 
 The spread of a channel is the standard deviation of its forecast errors on the training rows, floored at one hundredth
 of the channel's training range so that a channel that never moved cannot dominate (spec, section 5; the effect is
@@ -22,20 +22,20 @@ SPREAD_FLOOR = 0.01  # of the training range
 RARE, RARE_NORMAL = 0.999, 3.29  # a quantile of absolute errors, and where it lies for normal ones, in deviations
 
 
-def nominal_spread(residuals: Array, parts: Sequence[Array]) -> Array:
+def normal_spread(residuals: Array, parts: Sequence[Array]) -> Array:
     """Per-channel spread ``(C,)`` of residuals ``(n, C)``, floored by the training range of ``parts``."""
     return np.asarray(np.maximum(residuals.std(axis=0), SPREAD_FLOOR * channel_ranges(parts)[1]))
 
 
 def residual_spread(residuals: Array, parts: Sequence[Array]) -> Array:
-    """:func:`nominal_spread` of forecast errors, at least as wide as their rare large ones say.
+    """:func:`normal_spread` of forecast errors, at least as wide as their rare large ones say.
 
     A channel that rests and then jumps (a valve, a counter, a mode) has a standard deviation that tells of neither; each jump
     would be many spreads high and drown the other channels. Its ``RARE`` quantile, put where a normal error's would
     lie, makes a jump that happens once in a thousand rows an ordinary large error.
     """
     rare = np.quantile(np.abs(residuals), RARE, axis=0) / RARE_NORMAL
-    return np.asarray(np.maximum(nominal_spread(residuals, parts), rare))
+    return np.asarray(np.maximum(normal_spread(residuals, parts), rare))
 
 
 class StandardisedDetector(Detector):
@@ -47,7 +47,7 @@ class StandardisedDetector(Detector):
     def _learn_scale(self, parts: Sequence[Array]) -> None:
         rows = np.concatenate(parts)
         self.center_ = rows.mean(axis=0)
-        self.scale_ = nominal_spread(rows, parts)
+        self.scale_ = normal_spread(rows, parts)
 
     def _standardise(self, rows: Array) -> Array:
         return np.asarray((rows - self.center_) / self.scale_)

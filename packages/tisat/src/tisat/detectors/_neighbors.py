@@ -1,4 +1,4 @@
-"""Detectors that compare a window with stored nominal ones; the search is :mod:`tisat.utils.neighbors`.
+"""Detectors that compare a window with stored normal ones; the search is :mod:`tisat.utils.neighbors`.
 
 The number of stored windows is what cost is made of, and ``max_windows`` bounds it.
 """
@@ -26,10 +26,10 @@ from tisat.utils.validation import check_integer
 
 
 class NeighborDetector(StandardWindowDetector):
-    """A windowed detector that compares each window with stored nominal ones.
+    """A windowed detector that compares each window with stored normal ones.
 
     A subclass writes ``_score_neighbors``. Scores of the training
-    rows themselves (``nominal_`` without a held-out tail) leave out every stored window that shares a row with the one
+    rows themselves (``normal_`` without a held-out tail) leave out every stored window that shares a row with the one
     being scored; otherwise each would find itself.
     """
 
@@ -42,7 +42,7 @@ class NeighborDetector(StandardWindowDetector):
         5_000,
         at_least=2,
         none="all of them, the exact method",
-        doc="Stored nominal windows, spread evenly over training.",
+        doc="Stored normal windows, spread evenly over training.",
     )
 
     stored_: Array = learned("S, window * C")  # (N, d) standardised flat windows
@@ -73,7 +73,7 @@ class NeighborDetector(StandardWindowDetector):
     def _score_windows(self, flat: Array) -> Array:
         return self._score_neighbors(*nearest(flat, self.stored_, k=self.n_neighbors))
 
-    def _nominal_points(self, parts: Sequence[Array]) -> list[Array]:
+    def _normal_points(self, parts: Sequence[Array]) -> list[Array]:
         scored = []
         long = [part for part in parts if len(part) >= self.window]
         for numbers, part in zip(numbered(long, window=self.window), long, strict=True):

@@ -58,7 +58,7 @@ class NeuralDetector(TrainedDetector[Network]):
 
     @abstractmethod
     def _window_points(self, network: Network, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        """Points ``(b, m)`` of the last instants of scaled windows ``(b, rows, C)``."""
+        """Points ``(b, m)`` of the last rows of scaled windows ``(b, rows, C)``."""
 
     # ------------------------------------------------------------------ what users call
 
@@ -71,7 +71,7 @@ class NeuralDetector(TrainedDetector[Network]):
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn what is nominal; see :meth:`tisat.detectors.base.Detector.fit` for the series.
+        """Learn what is normal; see :meth:`tisat.detectors.base.Detector.fit` for the series.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class NeuralDetector(TrainedDetector[Network]):
         return self.fit(scaled, holdout=0.0)
 
     def adapted_to(self, series: object) -> Self:
-        """The same network for one entity: scaling, spread and nominal points are learned from its rows, weights are not."""
+        """The same network for one entity: scaling, spread and normal points are learned from its rows, weights are not."""
         one = self.check_series(series)
         low, span = channel_ranges([one.values])
         mine = copy.copy(self)
@@ -116,7 +116,7 @@ class NeuralDetector(TrainedDetector[Network]):
         parts = [values for _, values in usable_parts(one)]
         mine._look_at(parts)
         mine._adapt(parts)
-        mine._keep_nominal(parts, [], None)
+        mine._keep_normal(parts, [], None)
         return mine
 
     def _adapt(self, parts: Sequence[Array]) -> None:

@@ -5,12 +5,12 @@ network forecasts from that, and the anchor is added back. Levels in operation o
 anchored forecaster does not mind. Deviations are clipped at ``DEVIATION`` training ranges: further out the network has
 seen nothing, and the residual is large either way.
 
-The **point** of an instant is observed minus forecast, per channel and per lead time in units of its spread on the
+The **point** of a row is observed minus forecast, per channel and per lead time in units of its spread on the
 training rows (floored, see :mod:`~tisat.detectors._forecast`). Which **leads** a pass forecasts, one parameter says or the other:
 
 * ``lookahead`` G > 1: every row is forecast twice, one row ahead and G rows ahead, and its point is the size of the larger error. The
   first sees what is sudden; the second still sees a change that the newest rows have made ordinary.
-* ``horizon`` H > 1: one pass serves H instants, blocks of H rows from the start of each part, each forecast from the window
+* ``horizon`` H > 1: one pass serves H rows, blocks of H rows from the start of each part, each forecast from the window
   before the block. Cheap; each row has one forecast.
 
 Scores stay causal either way.
@@ -38,7 +38,7 @@ from tisat.detectors.base import Array, Stream, WindowStream
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.threads import threads_for
 from tisat.utils.parameters import choice, integer, learned
-from tisat.utils.stateful import Kept
+from tisat.utils.stateful import Stateful
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 
@@ -50,7 +50,7 @@ AGGREGATIONS: dict[str, Callable[[Array], Array]] = {
 DEVIATION = 10.0  # training ranges from the anchor
 
 
-class BlockStream(Kept):
+class BlockStream(Stateful):
     """The stream of a forecaster with horizon > 1: forecasts for a block of rows are made as it begins."""
 
     _kept = ("buffer", "forecast", "seen")

@@ -24,8 +24,8 @@ class NotFittedHereError(NotFittedError, SklearnNotFittedError):
     """:class:`tisat.errors.NotFittedError`, for those who catch scikit-learn's."""
 
 
-class OutlierManners:
-    """The names of scikit-learn, over ``fit``, ``decision_function``, ``predict`` and ``nominal_level``."""
+class SklearnOutlier:
+    """The names of scikit-learn, over ``fit``, ``decision_function``, ``predict`` and ``normal_level``."""
 
     channels_: tuple[str, ...]
     n_channels_: int
@@ -41,8 +41,8 @@ class OutlierManners:
 
     @property
     def threshold_(self: Any) -> float:
-        """What :meth:`predict` compares scores with: the 0.99 quantile of the nominal ones. Alarms have their own, from a budget."""
-        level: float = self.nominal_level()
+        """What :meth:`predict` compares scores with: the 0.99 quantile of the normal ones. Alarms have their own, from a budget."""
+        level: float = self.normal_level()
         return level
 
     @property
@@ -60,11 +60,11 @@ class OutlierManners:
         return np.array(self.channels_, dtype=object)
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "nominal_"):
+        if not hasattr(self, "normal_"):
             raise NotFittedHereError(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "nominal_")
+        return hasattr(self, "normal_")
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of scikit-learn's, next in line

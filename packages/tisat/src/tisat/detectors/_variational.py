@@ -1,8 +1,8 @@
 """What the variational detectors share: log-densities as points, and a divergence that must not be negative.
 
 A log-density has no natural zero: it changes sign with the unit of the data, so a score made of it could not be compared
-with a nominal level. Measured from the highest density the decoder can give (its smallest standard deviation, hit
-exactly) it is never negative, and ranks instants as before. This module knows no network.
+with a normal level. Measured from the highest density the decoder can give (its smallest standard deviation, hit
+exactly) it is never negative, and ranks rows as before. This module knows no network.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tisat.utils.parameters import integer, presets, real
 def deviance_residuals(log_density: torch.Tensor, *, floor: float) -> torch.Tensor:
     """Points whose squares are twice how far each log-density lies below the highest a deviation >= ``floor`` allows.
 
-    The mean of squares over the channels is then an increasing function of the negative log-likelihood of the instant.
+    The mean of squares over the channels is then an increasing function of the negative log-likelihood of the row.
     """
     highest = -math.log(floor) - 0.5 * math.log(2 * math.pi)
     return torch.sqrt(2 * (highest - log_density).clamp(min=0.0))
@@ -59,7 +59,7 @@ class VariationalDetector(NeuralDetector[Network]):
     def _halves(
         self, network: Network, batch: torch.Tensor, generator: torch.Generator
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log p(x | z) and the divergence, ``(b,)`` each, per instant."""
+        """Log p(x | z) and the divergence, ``(b,)`` each, per row."""
 
     def _loss(self, network: Network, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         likelihood, divergence = self._halves(network, batch, generator)

@@ -1,6 +1,6 @@
-"""Points -> windows -> points, with one rule for the warm-up: the window of instant t ends at t.
+"""Points -> windows -> points, with one rule for the warm-up: the window of row t ends at t.
 
-The first ``window - 1`` instants have no window and so no score. Windows are views of the series; only one block of
+The first ``window - 1`` rows have no window and so no score. Windows are views of the series; only one block of
 them is ever copied, so memory does not grow with the length of the series. Nothing here learns.
 """
 
@@ -80,7 +80,7 @@ def overlapping(kept: Array | Integers, numbers: Integers, *, window: int) -> tu
 
 
 class WindowedDetector(Detector):
-    """A detector that sees, at instant t, the window of rows that ends at t.
+    """A detector that sees, at row t, the window of rows that ends at t.
 
     A subclass writes ``_fit`` and ``_window_points``.
     """
@@ -89,7 +89,7 @@ class WindowedDetector(Detector):
 
     @abstractmethod
     def _window_points(self, windows: Array) -> Array:
-        """Points ``(n, m)`` of windows ``(n, window, C)``: of their last instants."""
+        """Points ``(n, m)`` of windows ``(n, window, C)``: of their last rows."""
 
     def _context(self) -> int:
         return self.window - 1
@@ -111,8 +111,8 @@ class StandardWindowDetector(StandardisedDetector, WindowedDetector):
     """A windowed detector that works on standardised channels and flattened windows.
 
     Each channel is centred at its training mean and divided by its training standard deviation, floored as in
-    :func:`tisat.detectors._forecast.nominal_spread`. A subclass writes ``_fit_windows`` and ``_score_windows`` on rows
-    ``(n, window * C)``, oldest instant first.
+    :func:`tisat.detectors._forecast.normal_spread`. A subclass writes ``_fit_windows`` and ``_score_windows`` on rows
+    ``(n, window * C)``, oldest row first.
     """
 
     @abstractmethod

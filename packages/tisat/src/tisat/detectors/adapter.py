@@ -64,7 +64,7 @@ class Adapter(StandardWindowDetector):
     >>> train = np.random.default_rng(0).standard_normal((500, 2))
     >>> detector = Adapter("sklearn:GaussianMixture", params={"n_components": 2}).fit(train)
     >>> scores = detector.decision_function([[0.0, 0.0], [6.0, 6.0]])
-    >>> bool(scores[0] < detector.nominal_level() < scores[1])
+    >>> bool(scores[0] < detector.normal_level() < scores[1])
     True
 
     Notes

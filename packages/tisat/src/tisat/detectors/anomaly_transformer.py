@@ -1,10 +1,10 @@
-"""Anomaly Transformer: reconstruction error, weighted by how little an instant's attention differs from mere nearness.
+"""Anomaly Transformer: reconstruction error, weighted by how little a row's attention differs from mere nearness.
 
 Xu, Wu, Wang, Long, "Anomaly Transformer: Time Series Anomaly Detection with Association Discrepancy", ICLR 2022. The network
 is in :mod:`tisat.detectors.networks.anomaly_transformer`. Equation and section numbers are the paper's.
 
 The published score (eq. (6)) is a softmax over the rows of a window, computed for all rows of windows laid end to end: a
-row's score depends on later rows, and on where the window was laid. Here the window of instant t ends at t and only its
+row's score depends on later rows, and on where the window was laid. Here the window of row t ends at t and only its
 last row is scored; the published form is :meth:`AnomalyTransformer.published_scores`. This module knows no thresholds; the
 authors' program takes its threshold from the test scores.
 """

@@ -22,7 +22,7 @@ from tisat.utils.compiled import compiled
 from tisat.utils.extras import require
 from tisat.utils.parameters import choice, integer, learned
 from tisat.utils.progress import progress
-from tisat.utils.stateful import Kept
+from tisat.utils.stateful import Stateful
 
 CRITERIA = ("aicc", "aic", "bic")
 LARGEST_ROOT = 0.99  # of the moving-average recursion: beyond 1 errors would feed on themselves
@@ -102,7 +102,7 @@ def _errors(
     return errors
 
 
-class _RecursionStream(Kept):
+class _RecursionStream(Stateful):
     """The last few rows and errors: the whole memory of an ARIMA model."""
 
     _kept = ("past", "errors", "seen")

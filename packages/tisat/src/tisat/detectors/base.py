@@ -3,14 +3,14 @@
 A subclass writes three things and inherits the rest:
 
 * ``_fit(parts)``: learn from clean arrays ``(T_i, C)``;
-* ``_points(part)``: for every instant of one clean array its **point** ``(T, m)``: a residual vector, or the score
+* ``_points(part)``: for every row of one clean array its **point** ``(T, m)``: a residual vector, or the score
   itself with m = 1; rows of NaN while warming up; the point at t depends on rows ``<= t`` only;
 * ``_context()``: how many rows before t the point at t depends on (None: all of them, and then ``_stream`` too).
 
 ``aggregate(points)`` turns points into scores: the mean of squares where point c is channel c (``points_are_channels``),
 the point itself otherwise.
 
-What is missing. Each channel is carried forward for at most ``MAX_GAP`` instants. A row that still lacks a value is
+What is missing. Each channel is carried forward for at most ``MAX_GAP`` rows. A row that still lacks a value is
 unusable, and so is the span of a jump in time longer than ``MAX_GAP`` sampling periods. A series is cut there into
 **parts**; windows never reach across a cut, warm-up starts again after it, and unusable rows score NaN. Shorter jumps in
 time are read as if the rows were adjacent. Nothing is ever replaced by 0.
@@ -35,7 +35,7 @@ from sklearn.base import BaseEstimator
 
 from tisat import __version__
 from tisat.detectors._ranges import bounds, usual
-from tisat.detectors._sklearn import OutlierManners
+from tisat.detectors._sklearn import SklearnOutlier
 from tisat.detectors.crossfit import Piece, blocks, join, score_pieces, split_tail, spread_stretches
 from tisat.detectors.explaining import Explaining
 from tisat.detectors.streaming import WindowStream as WindowStream
@@ -52,13 +52,13 @@ from tisat.utils.validation import check_real
 from tisat.watch.protocols import Stream as Stream
 from tisat.watch.shortcuts import InOneStep
 
-HOLDOUT = 0.2  # the tail of nominal data that a model which is dear to fit is calibrated on
+HOLDOUT = 0.2  # the tail of normal data that a model which is expensive to fit is calibrated on
 FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
-NOMINAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
+NORMAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
 
 
-class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, ABC):
-    """Base of all detectors: ``fit`` on nominal data, then scores, alarms, a monitor, one file on disk."""
+class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, ABC):
+    """Base of all detectors: ``fit`` on normal data, then scores, alarms, a monitor, one file on disk."""
 
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
     learns_unseen: ClassVar[bool] = False  # True: what it makes of points depends on rows the model has not seen
@@ -67,18 +67,18 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
     fault_kind: ClassVar[str] = "unusual"  # what an alarm of this detector is about, in one or two words
     rounding: ClassVar[float] = 1e-9  # relative; how far batch, prefix and stream may differ (float32 nets: more)
     exact_together: ClassVar[bool] = False  # True: an answer about many windows is, to the bit, the answers about each
-    law_exemptions: ClassVar[Mapping[str, str]] = {}  # law name -> the reason this class is exempt
+    contract_exemptions: ClassVar[Mapping[str, str]] = {}  # contract name -> the reason this class is exempt
 
     # Learned by fit
     channels_: tuple[str, ...] = learned()  # names of the channels, in order
     n_channels_: int = learned()  # C
     n_points_: int = learned()  # m
-    nominal_: Array = learned("N, m")  # points of nominal data, in time order, for calibration
-    nominal_breaks_: Integers = learned(
+    normal_: Array = learned("N, m")  # points of normal data, in time order, for calibration
+    normal_breaks_: Integers = learned(
         "B", kind="i", low=0, high="N + 1"
-    )  # rows of nominal_ that do not follow from the one before
-    usual_squares_: Array = learned("m")  # mean square of each coordinate of the nominal points
-    nominal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
+    )  # rows of normal_ that do not follow from the one before
+    usual_squares_: Array = learned("m")  # mean square of each coordinate of the normal points
+    normal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
     usual_: Array = learned("2, C")  # median and spread of each channel in training, in the user's units
     trained_on_: dict[str, Any] = learned()  # what fit saw, for people
     bounds_: Array = learned("2, C")  # values beyond these are cut off: REACH training ranges away
@@ -115,13 +115,13 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         """Fewest clean rows ``_fit`` can learn from."""
         return (self._context() or 0) + 2
 
-    def _nominal_points(self, parts: Sequence[Array]) -> list[Array]:
+    def _normal_points(self, parts: Sequence[Array]) -> list[Array]:
         """Points of the training parts themselves; override where a training row would find itself."""
         return [self._points(part) for part in parts]
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
-        """Parameters that make the laws quick for this class."""
+        """Parameters that make the contract tests quick for this class."""
         return {}
 
     # ------------------------------------------------------------------ from points to scores
@@ -148,7 +148,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
     def views(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view, from points ``(T, m)``: the score alone where there is one view.
 
-        A detector with several views may measure their scores from their nominal level: 0 is the level and -1 the median
+        A detector with several views may measure their scores from their normal level: 0 is the level and -1 the median
         of the rows it was fitted on. Where there are several views, rules take scores below 0 for such a measure.
         """
         return self.aggregate(points)[:, None]
@@ -156,19 +156,19 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
     # ------------------------------------------------------------------ what users call
 
     def fit(self, series: object, y: object = None, *, holdout: float | None = None) -> Self:
-        """Learn what is nominal.
+        """Learn what is normal.
 
         Parameters
         ----------
         series : Series, array, dataframe, file path, or a list of them
-            Nominal data. Labels, if it carries any, are not looked at.
+            Normal data. Labels, if it carries any, are not looked at.
         y : ignored
             There for scikit-learn's sake.
         holdout : float, optional
             The tail of each series kept from the model, so that alarm budgets are calibrated on rows it has not seen.
             0 gives every row to the model and calibrates on the training rows. None: the model gets every row, and each
             block of rows is scored by one fitted on the others (cross-fitting), where fitting is cheap; a tail of 0.2
-            where it is not. ``nominal_source_`` says which.
+            where it is not. ``normal_source_`` says which.
         """
         return self._fit_series(series, holdout=holdout, learn=self._fit)
 
@@ -183,8 +183,8 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         self.n_channels_ = len(self.channels_)
         clean = [[values for _, values in usable_parts(one)] for one in many]
         parts = [values for one in clean for values in one]
-        nominal = self._cross_fitted(parts) if holdout is None and self.crossfit > 1 else None
-        share = 0.0 if nominal is not None else HOLDOUT if holdout is None else holdout
+        normal = self._cross_fitted(parts) if holdout is None and self.crossfit > 1 else None
+        share = 0.0 if normal is not None else HOLDOUT if holdout is None else holdout
         tails: list[Piece] = []
         if share > 0:
             cut = [split_tail(one, share, context=self._context() or 0) for one in clean]
@@ -198,7 +198,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
             )
         self._look_at(parts)
         learn(parts)
-        self._keep_nominal(parts, tails, nominal)
+        self._keep_normal(parts, tails, normal)
         self.trained_on_ = {
             "series": [one.name for one in many],
             "rows": int(sum(map(len, many))),
@@ -214,7 +214,7 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         return self
 
     def adapted_to(self, series: object) -> Self:
-        """The same model for one machine of many: its nominal points are from this series, what the model learned is not.
+        """The same model for one machine of many: its normal points are from this series, what the model learned is not.
 
         For a model that was fitted on several machines alike; budgets are then kept for each by its own rows.
         """
@@ -223,8 +223,8 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         parts = [values for _, values in usable_parts(one)]
         mine._look_at(parts)
         points = [found[~np.isnan(found).any(axis=1)] for found in map(self._points, parts)]
-        mine._keep_nominal(parts, [], points)
-        mine.nominal_source_ = "own rows, shared model"
+        mine._keep_normal(parts, [], points)
+        mine.normal_source_ = "own rows, shared model"
         mine.trained_on_ = {
             **self.trained_on_,
             "shared_by": self.trained_on_["series"],
@@ -258,20 +258,20 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
         """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
         return np.asarray(np.maximum(np.minimum(rows, self.bounds_[1]), self.bounds_[0]))
 
-    def predict(self, series: object, *, quantile: float = NOMINAL_QUANTILE) -> npt.NDArray[np.int8]:
-        """1 where the score exceeds this quantile of the nominal scores, else 0; warm-up is 0.
+    def predict(self, series: object, *, quantile: float = NORMAL_QUANTILE) -> npt.NDArray[np.int8]:
+        """1 where the score exceeds this quantile of the normal scores, else 0; warm-up is 0.
 
         For alarms that keep a false-alarm budget use :meth:`monitor` or :meth:`alarms`; this is the plain threshold.
         """
-        level = self.nominal_level(quantile=quantile)
+        level = self.normal_level(quantile=quantile)
         scores = self.decision_function(series)
         return (np.nan_to_num(scores, nan=-np.inf) > level).astype(np.int8)
 
-    def nominal_level(self, *, quantile: float = NOMINAL_QUANTILE) -> float:
-        """A quantile of the nominal scores: the unit in which scores of several entities are pooled."""
+    def normal_level(self, *, quantile: float = NORMAL_QUANTILE) -> float:
+        """A quantile of the normal scores: the unit in which scores of several entities are pooled."""
         self._check_fitted()
         share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
-        return float(np.quantile(self.aggregate(self.nominal_), share))
+        return float(np.quantile(self.aggregate(self.normal_), share))
 
     # ------------------------------------------------------------------ what a watch asks for
 
@@ -314,21 +314,21 @@ class Detector(Explaining, InOneStep, OneFile, OutlierManners, BaseEstimator, AB
                 return None
         return stretches if sum(map(len, stretches)) >= FEWEST_CROSS_FITTED else None
 
-    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
+    def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
         self.n_points_ = self._points(parts[0][: (self._context() or 0) + 1]).shape[1]
-        self.nominal_source_ = "held-out tail" if cross_fitted is None else "cross-fitted"
+        self.normal_source_ = "held-out tail" if cross_fitted is None else "cross-fitted"
         stretches = score_pieces(self._points, tails) if cross_fitted is None else cross_fitted
         if sum(map(len, stretches)) < 2:
-            self.nominal_source_ = "training rows"
-            stretches = [one[~np.isnan(one).any(axis=1)] for one in self._nominal_points(parts)]
-        self.nominal_, self.nominal_breaks_ = join(stretches, self.n_points_)
-        if len(self.nominal_) == 0:
+            self.normal_source_ = "training rows"
+            stretches = [one[~np.isnan(one).any(axis=1)] for one in self._normal_points(parts)]
+        self.normal_, self.normal_breaks_ = join(stretches, self.n_points_)
+        if len(self.normal_) == 0:
             raise SeriesError(
                 f"The series given to {type(self).__name__}.fit must be longer than its warm-up. "
                 f"Got {sum(map(len, parts))} usable rows in {len(parts)} parts, none of which got a score."
             )
-        known = ~np.isnan(self.nominal_)
-        squares = np.where(known, self.nominal_, 0.0) ** 2
+        known = ~np.isnan(self.normal_)
+        squares = np.where(known, self.normal_, 0.0) ** 2
         self.usual_squares_ = squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
 
     def _look_at(self, parts: Sequence[Array]) -> None:

@@ -1,4 +1,4 @@
-"""BeatGAN: a convolutional autoencoder whose reconstructions must also fool a discriminator; the score is their error.
+"""BeatGAN: a convolutional autoencoder whose reconstructions must also deceive a discriminator; the score is their error.
 
 Zhou et al., "BeatGAN: Anomalous Rhythm Detection using Adversarially Generated Time Series", IJCAI 2019. Its parts, all in
 section 3: the generator is an encoder and a decoder of strided convolutions; the discriminator, of the encoder's shape, is
@@ -83,7 +83,7 @@ class BeatGAN(NeuralDetector[Game]):
         0, at_least=0, doc="Copies of every training window, warped in time, added to each batch."
     )
     warp_share: float = real(
-        0.05, at_least=0.0, at_most=0.5, doc="Largest share of a window's instants that are hurried, and delayed."
+        0.05, at_least=0.0, at_most=0.5, doc="Largest share of a window's rows that are hurried, and delayed."
     )
     epochs: int = integer(compact=12, paper=100)
     learning_rate: float = real(compact=1e-3, paper=1e-4)
@@ -102,7 +102,7 @@ class BeatGAN(NeuralDetector[Game]):
         if self.warped_copies and self.warp_share * self.window < 1:
             raise ParameterError(
                 f"The 'warp_share' parameter of BeatGAN must be at least 1/window ({1 / self.window:.3g}) where there are "
-                f"warped_copies: a smaller share moves no instant of a window of {self.window}. Got {self.warp_share} instead."
+                f"warped_copies: a smaller share moves no row of a window of {self.window}. Got {self.warp_share} instead."
             )
 
     def _network(self, n_channels: int) -> Game:

@@ -1,6 +1,6 @@
-"""Several detectors as one: each is a view, measured in units of its own nominal level, and the alarm names the one that is loudest.
+"""Several detectors as one: each is a view, measured in units of its own normal level, and the alarm names the one that is loudest.
 
-A member's score of 0 is its nominal level and -1 its nominal median, whatever its own units are; so members can be added without one drowning the
+A member's score of 0 is its normal level and -1 its normal median, whatever its own units are; so members can be added without one drowning the
 others. Members are fitted on the same rows. Alarm rules see every member (``views``), so that one that is loud alone is heard.
 """
 
@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from tisat import registry
 from tisat.alarms.explanation import Explanation
-from tisat.detectors.base import NOMINAL_QUANTILE, Array, Detector, Stream
+from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector, Stream
 from tisat.errors import ArtefactError, ParameterError, SeriesError
 from tisat.series import Series
 from tisat.utils.parameters import FROM_PRESET, choice, learned, value
 
 DEFAULT = ("prism", "mahalanobis")
-LEAST_LEVEL = 1e-12  # a member whose nominal scores do not differ has no unit of its own: 1 is taken
-KEPT = 50  # nominal points a member keeps for itself; the combination keeps all of its own
+LEAST_LEVEL = 1e-12  # a member whose normal scores do not differ has no unit of its own: 1 is taken
+KEPT = 50  # normal points a member keeps for itself; the combination keeps all of its own
 MOST = 20
 
 
@@ -47,7 +47,7 @@ class _CombinedStream:
 
 
 class Combine(Detector):
-    """Several detectors in one: each is a view in units of its nominal level.
+    """Several detectors in one: each is a view in units of its normal level.
 
     Examples
     --------
@@ -61,9 +61,9 @@ class Combine(Detector):
 
     Notes
     -----
-    ``how="sum"`` adds ``log(1 + height)`` of the members, the height being 1 at the nominal level, as prism does with its views; ``"max"`` takes the loudest
+    ``how="sum"`` adds ``log(1 + height)`` of the members, the height being 1 at the normal level, as prism does with its views; ``"max"`` takes the loudest
     member, ``"mean"`` the mean height. Members that look at the same thing add little; members that disagree add false alarms: compare on data of
-    your own before you trust it. It is no better than its best member by law. Aggarwal, Sathe: Theoretical foundations and algorithms for outlier ensembles, SIGKDD Explorations 2015.
+    your own before you trust it. It is no better than its best member by contract. Aggarwal, Sathe: Theoretical foundations and algorithms for outlier ensembles, SIGKDD Explorations 2015.
     """
 
     crossfit: ClassVar[int] = 5
@@ -76,7 +76,7 @@ class Combine(Detector):
     )
     how: str = choice("sum", of=("sum", "mean", "max"), doc="How the members' heights become one score.")
 
-    levels_: Array = learned("V, 2")  # nominal median and level of each member's score
+    levels_: Array = learned("V, 2")  # normal median and level of each member's score
     members_: tuple[Detector, ...] = learned()  # fitted
 
     # ------------------------------------------------------------------ members
@@ -120,16 +120,16 @@ class Combine(Detector):
     # ------------------------------------------------------------------ what every detector writes
 
     def _fit(self, parts: Sequence[Array]) -> None:
-        nominal = [Series(part, channels=self.channels_) for part in parts]
-        members = [member.fit(nominal, holdout=0.0) for member in self._build()]
-        self.levels_ = np.array([_level(member.aggregate(member.nominal_)) for member in members])
+        normal = [Series(part, channels=self.channels_) for part in parts]
+        members = [member.fit(normal, holdout=0.0) for member in self._build()]
+        self.levels_ = np.array([_level(member.aggregate(member.normal_)) for member in members])
         for member in members:
-            member.nominal_, member.nominal_breaks_ = member.nominal_[:KEPT], np.zeros(1, dtype=np.int64)
+            member.normal_, member.normal_breaks_ = member.normal_[:KEPT], np.zeros(1, dtype=np.int64)
         self.members_ = tuple(members)
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
         if any(member.crossfit < 2 for member in self._build()):
-            return None  # a member is dear to fit: a tail is held out instead
+            return None  # a member is expensive to fit: a tail is held out instead
         return super()._cross_fitted(parts)
 
     def _points(self, part: Array) -> Array:
@@ -153,8 +153,8 @@ class Combine(Detector):
     def _stream(self) -> Stream:
         return _CombinedStream(self.members_)
 
-    def _nominal_points(self, parts: Sequence[Array]) -> list[Array]:
-        each = [member._nominal_points(parts) for member in self.members_]
+    def _normal_points(self, parts: Sequence[Array]) -> list[Array]:
+        each = [member._normal_points(parts) for member in self.members_]
         return [np.concatenate(points, axis=1) for points in zip(*each, strict=True)]
 
     # ------------------------------------------------------------------ from points to scores
@@ -168,7 +168,7 @@ class Combine(Detector):
         return np.split(points, np.cumsum([member.n_points_ for member in self.members_])[:-1], axis=-1)
 
     def views(self, points: Array) -> Array:
-        """The scores ``(T, V)`` of each member: 0 at its nominal level, -1 at its nominal median; NaN until all have warmed up."""
+        """The scores ``(T, V)`` of each member: 0 at its normal level, -1 at its normal median; NaN until all have warmed up."""
         parts = self._split(points)
         scores = np.stack([member.aggregate(part) for member, part in zip(self.members_, parts, strict=True)], axis=1)
         scores = (scores - self.levels_[:, 1]) / (self.levels_[:, 1] - self.levels_[:, 0])
@@ -232,11 +232,11 @@ class Combine(Detector):
 
 
 def _level(scores: Array) -> tuple[float, float]:
-    """Nominal median and level, never the same."""
+    """Normal median and level, never the same."""
     known = scores[~np.isnan(scores)]
     if not len(known):
         raise SeriesError("The rows given to Combine.fit must be enough for each member to score some. They are not.")
-    median, level = float(np.median(known)), float(np.quantile(known, NOMINAL_QUANTILE))
+    median, level = float(np.median(known)), float(np.quantile(known, NORMAL_QUANTILE))
     level = max(level, float(known.mean()))
     return (median, level) if level - median > LEAST_LEVEL * max(abs(median), 1.0) else (median, median + 1.0)
 

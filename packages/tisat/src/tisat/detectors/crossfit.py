@@ -1,4 +1,4 @@
-"""What is kept of nominal data to calibrate alarms on: points of rows that the model which scored them had not seen.
+"""What is kept of normal data to calibrate alarms on: points of rows that the model which scored them had not seen.
 
 Where fitting is cheap, by **cross-fitting**: the rows are cut into contiguous blocks, and each is scored by a model fitted
 on the others, so that every row is scored once by a model that has not seen it, and the model in use has seen them all.
@@ -19,7 +19,7 @@ Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first
 
 MANY_PARTS = 8  # parts from which on a fleet is taken for one
 LEAST_STRETCH = 2000  # rows of one machine that are scored together: shorter ones know nothing of slow alarms
-MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # nominal points kept with a model: so many, or more where they are small
+MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # normal points kept with a model: so many, or more where they are small
 
 
 def split_tail(parts: Sequence[Array], share: float, *, context: int) -> tuple[list[Array], list[Piece]]:

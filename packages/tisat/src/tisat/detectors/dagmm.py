@@ -27,7 +27,7 @@ class DAGMM(NeuralDetector[CompressionAndEstimation]):
     Notes
     -----
     The score is E(z) of eq. (6) above a bound that no energy under the same mixture is below: a density has no unit, so the
-    energy itself may be negative; the score never is. The window ends at the instant it scores. Differences from the paper: windows; a floor under ``|x|`` in the relative distance, because a scaled window can
+    energy itself may be negative; the score never is. The window ends at the row it scores. Differences from the paper: windows; a floor under ``|x|`` in the relative distance, because a scaled window can
     be all zeros; the mixture that scores is fitted to the whole training set after training.
 
     Examples
@@ -37,7 +37,7 @@ class DAGMM(NeuralDetector[CompressionAndEstimation]):
     >>> detector = DAGMM(window=2, hidden=(10,), epochs=20, batch_size=32).fit(train)
     >>> far = train.copy()
     >>> far[300] += 5.0
-    >>> bool(detector.decision_function(far)[300] > detector.nominal_level())
+    >>> bool(detector.decision_function(far)[300] > detector.normal_level())
     True
     """
 

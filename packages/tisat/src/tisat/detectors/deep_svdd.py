@@ -1,4 +1,4 @@
-"""Deep-SVDD: a network that sends nominal windows close to one point; the score is the distance from it.
+"""Deep-SVDD: a network that sends normal windows close to one point; the score is the distance from it.
 
 Ruff et al., "Deep One-Class Classification", ICML 2018. What keeps the map from collapsing to a constant is theirs and is
 all here: no bias anywhere (proposition 2), no bounded activation (proposition 3), a centre that is fixed before training
@@ -24,16 +24,16 @@ from tisat.utils.validation import check_integer
 
 OBJECTIVES = ("one-class", "soft-boundary")
 CENTRE_AWAY = 0.1  # smallest |c_i|: the authors' released code; the paper only says that c must not be 0
-SAME = 1e-4  # strangers spread less than this share of |c|² when the map is a constant
+SAME = 1e-4  # new users spread less than this share of |c|² when the map is a constant
 
 
 class DeepSVDD(NeuralDetector[Encoder]):
-    """Squared distance of a window's representation from a centre that nominal windows were drawn to.
+    """Squared distance of a window's representation from a centre that normal windows were drawn to.
 
     Notes
     -----
     Scores: eq. (5), and with the soft boundary ``d² - R²``, so that 0 is the sphere. The window ends at the
-    instant it scores. Differences from the paper: convolutions along time; the radius is solved exactly, over all training
+    row it scores. Differences from the paper: convolutions along time; the radius is solved exactly, over all training
     windows, instead of by line search; early stopping on a tail of the training rows in the compact preset.
 
     Examples
@@ -162,11 +162,11 @@ class DeepSVDD(NeuralDetector[Encoder]):
     def _after_training(self, network: Encoder, batches: Batches) -> None:
         if self.objective == "soft-boundary":
             self._solve_radius(network, batches)
-        strangers = torch.rand(64, self.window, self.n_channels_, device=self._device)
-        spread = float(network(strangers).var(dim=0).sum())
+        unknown = torch.rand(64, self.window, self.n_channels_, device=self._device)
+        spread = float(network(unknown).var(dim=0).sum())
         if spread < SAME * float((network.centre**2).sum()):
             warnings.warn(
-                "Training of DeepSVDD collapsed: windows of noise have the representation of nominal ones, so its scores "
+                "Training of DeepSVDD collapsed: windows of noise have the representation of normal ones, so its scores "
                 "say nothing. Train for fewer epochs or with a lower learning_rate.",
                 stacklevel=2,
             )

@@ -23,7 +23,7 @@ class DeepAnT(NeuralForecaster[ConvolutionalForecaster]):
     We differ from the paper: by default windows are anchored and errors scaled per channel, as for every forecaster of the
     package; ``preset="paper"`` does neither. Convolutions are padded so that a window of any length has an output. The
     paper's loss is the mean absolute error, and so is ours; its score is the Euclidean norm of the error, ours its mean
-    square, which ranks instants alike.
+    square, which ranks rows alike.
 
     Examples
     --------

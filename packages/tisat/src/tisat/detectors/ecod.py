@@ -2,7 +2,7 @@
 
 There is nothing to tune. Tail probabilities come from training rows alone, so a score never depends on the other rows
 of a batch (PyOD's ECOD ranks the rows of a batch among themselves and cannot be used causally as it is). It looks at one
-channel and one instant at a time and does not know relations of any sort.
+channel and one row at a time and does not know relations of any sort.
 """
 
 from __future__ import annotations

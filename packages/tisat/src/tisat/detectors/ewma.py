@@ -15,10 +15,10 @@ from scipy.signal import lfilter
 from tisat.detectors._forecast import ForecastDetector
 from tisat.detectors.base import Array
 from tisat.utils.parameters import real
-from tisat.utils.stateful import Kept
+from tisat.utils.stateful import Stateful
 
 
-class _LevelStream(Kept):
+class _LevelStream(Stateful):
     """One level a channel: the whole memory of an exponentially weighted mean."""
 
     _kept = ("level",)
@@ -60,7 +60,7 @@ class Ewma(ForecastDetector):
         above=0.0,
         at_most=1.0,
         doc="Weight of the newest row in the level. 1 is the last-value forecaster; the mean age of what is remembered is "
-        "1 / smoothing instants.",
+        "1 / smoothing rows.",
     )
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:

@@ -3,7 +3,7 @@
 Li, Zhao, Han, Su, Jiao, Wen, Pei, "Multivariate Time Series Anomaly Detection and Interpretation using Hierarchical
 Inter-Metric and Temporal Embedding", KDD 2021. The network is in :mod:`tisat.detectors.networks.interfusion`.
 
-An anomalous row spoils the embedding that should have told it from a nominal one. So before a window is scored its last row
+An anomalous row spoils the embedding that should have told it from a normal one. So before a window is scored its last row
 is taken out and imputed by MCMC, and the row as it was is compared with what the embedding of the
 imputed window expects. This module knows no thresholds.
 """
@@ -44,7 +44,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
 
     window: int = integer(compact=40, paper=100, at_least=8)
     hidden: int = integer(compact=32, paper=500, at_least=1, doc="Units of the GRU.")
-    latent: int = integer(3, at_least=2, doc="Latent variables of an instant in z1.")
+    latent: int = integer(3, at_least=2, doc="Latent variables of a row in z1.")
     n_flows: int = integer(compact=4, paper=20, at_least=1, doc="RealNVP layers of the posterior of z1.")
     coupling: int = integer(compact=32, paper=100, at_least=1, doc="Units of the network inside each RealNVP layer.")
     n_steps: int = integer(
@@ -113,7 +113,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
     def _halves(
         self, network: InterFusionNetwork, batch: torch.Tensor, generator: torch.Generator
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log p(x | z) and the divergence, ``(b,)`` each, per instant."""
+        """Log p(x | z) and the divergence, ``(b,)`` each, per row."""
         noise = network.noise((len(batch),), batch.shape[1], generator=generator)
         likelihood, divergence = network.evidence_bound(batch, noise)
         return likelihood / batch.shape[1], divergence / batch.shape[1]

@@ -1,4 +1,4 @@
-"""IsolationForest: how few random cuts set a window apart from the nominal ones.
+"""IsolationForest: how few random cuts set a window apart from the normal ones.
 
 scikit-learn grows the trees. Their nodes are kept as plain arrays and walked by a compiled loop, so that a fitted
 forest can be saved without pickle and scores faster; the scores are scikit-learn's to the last bit. It looks at one

@@ -1,6 +1,6 @@
-"""LastValue: nothing changes from one instant to the next; the forecast of a row is the row before it.
+"""LastValue: nothing changes from one row to the next; the forecast of a row is the row before it.
 
-It sees jumps and bursts at the instant they begin and knows nothing else: no history, no other channel.
+It sees jumps and bursts at the row they begin and knows nothing else: no history, no other channel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tisat.detectors.base import Array
 
 
 class LastValue(ForecastDetector):
-    """The last-value ("naive") forecaster: points are first differences in units of their nominal spread.
+    """The last-value ("naive") forecaster: points are first differences in units of their normal spread.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""LOF: how much thinner the nominal windows are around this one than around its neighbours.
+"""LOF: how much thinner the normal windows are around this one than around its neighbours.
 
-The local outlier factor in its novelty form: densities are learned from nominal windows only, and a new window never
+The local outlier factor in its novelty form: densities are learned from normal windows only, and a new window never
 becomes a neighbour. It adapts to regimes of different density; where training holds many identical windows their density
 is without bound and so is the factor beside them.
 """
@@ -17,7 +17,7 @@ from tisat.utils.types import Integers
 
 
 class LOF(NeighborDetector):
-    """Local outlier factor on standardised windows; 1 is nominal.
+    """Local outlier factor on standardised windows; 1 is normal.
 
     Examples
     --------

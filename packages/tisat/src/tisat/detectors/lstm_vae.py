@@ -2,7 +2,7 @@
 
 Park, Hoshi, Kemp, "A Multimodal Anomaly Detector for Robot-Assisted Feeding Using an LSTM-Based Variational Autoencoder",
 IEEE RA-L 2018 (arXiv 1711.00614); several other papers share the name. Its parts, by section III: an LSTM encoder that
-gives a mean and a variance of the latent state at every instant; a prior whose centre moves with the progress of the
+gives a mean and a variance of the latent state at every row; a prior whose centre moves with the progress of the
 execution; an LSTM decoder that gives a mean and a variance of the row; noise on the input, none on the target; the
 negative log-likelihood as score; and a threshold that depends on the latent state, learned by support vector regression.
 

@@ -1,8 +1,8 @@
-"""Mahalanobis: how far a window lies from the nominal mean, in units of the nominal covariance.
+"""Mahalanobis: how far a window lies from the normal mean, in units of the normal covariance.
 
-Directions in which nominal windows hardly move count most, so it sees broken relations between channels and between
-neighbouring instants at once. It assumes one cloud: where nominal data have several regimes, the space between them
-looks nominal too.
+Directions in which normal windows hardly move count most, so it sees broken relations between channels and between
+neighbouring rows at once. It assumes one cloud: where normal data have several regimes, the space between them
+looks normal too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Mahalanobis(StandardWindowDetector):
     >>> train = common + 0.1 * rng.standard_normal((500, 3))  # three channels that move together
     >>> detector = Mahalanobis(window=1).fit(train)
     >>> scores = detector.decision_function([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0]])
-    >>> bool(scores[0] < detector.nominal_level() < scores[1])
+    >>> bool(scores[0] < detector.normal_level() < scores[1])
     True
 
     References
@@ -45,7 +45,7 @@ class Mahalanobis(StandardWindowDetector):
     ridge: float = real(
         1e-3,
         above=0.0,
-        doc="Added to the diagonal of the covariance, as a share of its mean diagonal: directions in which nominal windows never "
+        doc="Added to the diagonal of the covariance, as a share of its mean diagonal: directions in which normal windows never "
         "moved get a finite weight.",
     )
 
@@ -72,7 +72,7 @@ class Mahalanobis(StandardWindowDetector):
             here = flat[rows][:, ~gone] - self.mean_[~gone]
             if here.shape[1]:
                 squares = (here @ self._whitening_of(gone)) ** 2
-                points[rows, 0] = (squares.sum(axis=1) + gone.sum()) / len(gone)  # a nominal value adds 1 on average
+                points[rows, 0] = (squares.sum(axis=1) + gone.sum()) / len(gone)  # a normal value adds 1 on average
         return points
 
     def _whitening_of(self, gone: Flags) -> Array:

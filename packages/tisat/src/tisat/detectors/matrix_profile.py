@@ -1,4 +1,4 @@
-"""MatrixProfile: how unlike every nominal shape the last window of each channel is.
+"""MatrixProfile: how unlike every normal shape the last window of each channel is.
 
 The distance is between z-normalised windows: level and size do not count, shape does. The reference is the training
 series (the matrix profile of the join of the new series with it), so memory is bounded and a fault that repeats stays a
@@ -63,7 +63,7 @@ class MatrixProfile(Detector):
     where all windows are kept.
     """
 
-    window: int = integer(50, at_least=4, doc="Instants of a shape.")
+    window: int = integer(50, at_least=4, doc="Rows of a shape.")
     max_windows: int = integer(
         20_000,
         at_least=2,
@@ -89,7 +89,7 @@ class MatrixProfile(Detector):
                 points[self.window - 1 :, c][rows] = distances[:, 0]
         return points
 
-    def _nominal_points(self, parts: Sequence[Array]) -> list[Array]:
+    def _normal_points(self, parts: Sequence[Array]) -> list[Array]:
         """Each training window against those that share no row with it."""
         long = [part for part in parts if len(part) > self.window]
         scored = []

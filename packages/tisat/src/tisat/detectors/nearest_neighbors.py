@@ -1,6 +1,6 @@
-"""NearestNeighbors: how far a window is from the nearest nominal window.
+"""NearestNeighbors: how far a window is from the nearest normal window.
 
-It sees shapes and levels that did not occur in training, whatever they are, and takes any number of nominal regimes. It
+It sees shapes and levels that did not occur in training, whatever they are, and takes any number of normal regimes. It
 does not know which channels matter: in many dimensions a small change in one drowns in the noise of the others.
 """
 
@@ -13,14 +13,14 @@ from tisat.utils.types import Integers
 
 
 class NearestNeighbors(NeighborDetector):
-    """Distance to the k-th nearest nominal window, on standardised channels.
+    """Distance to the k-th nearest normal window, on standardised channels.
 
     Examples
     --------
     >>> import numpy as np
     >>> wave = np.sin(np.arange(600.0) / 5)[:, None]
     >>> detector = NearestNeighbors(window=8).fit(wave)
-    >>> level = detector.nominal_level()
+    >>> level = detector.normal_level()
     >>> bool(detector.decision_function(wave)[-1] <= level < detector.decision_function(-0.5 * wave)[-1])
     True
 

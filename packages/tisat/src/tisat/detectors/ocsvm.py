@@ -1,4 +1,4 @@
-"""OCSVM: how far a window lies outside the smooth boundary a support vector machine draws around nominal windows.
+"""OCSVM: how far a window lies outside the smooth boundary a support vector machine draws around normal windows.
 
 libsvm, through scikit-learn, finds the boundary; its support vectors and weights are kept as arrays. Training is
 quadratic in the number of windows, so it sees at most ``max_windows`` of them, spread evenly. It does not know time
@@ -29,7 +29,7 @@ class OCSVM(StandardWindowDetector):
     >>> train = np.random.default_rng(0).standard_normal((500, 2))
     >>> detector = OCSVM(window=1).fit(train)
     >>> scores = detector.decision_function([[0.0, 0.0], [6.0, 6.0]])
-    >>> bool(scores[0] < detector.nominal_level() < scores[1])
+    >>> bool(scores[0] < detector.normal_level() < scores[1])
     True
 
     References

@@ -1,4 +1,4 @@
-"""OmniAnomaly: a recurrent variational autoencoder; the score is how improbable it finds the last instant.
+"""OmniAnomaly: a recurrent variational autoencoder; the score is how improbable it finds the last row.
 
 Su, Zhao, Niu, Liu, Sun, Pei, "Robust Anomaly Detection for Multivariate Time Series through Stochastic Recurrent Neural
 Network", KDD 2019. The parts that make it itself are in :mod:`tisat.detectors.networks.omni_anomaly`: GRUs on both sides, latent variables
@@ -24,7 +24,7 @@ class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
     Notes
     -----
     Score: ``-log p(x_t | z)`` of the last row of the window that ends at t, one term a channel, measured from
-    the highest density that epsilon allows so that it is never negative; the ranking of instants is the paper's.
+    the highest density that epsilon allows so that it is never negative; the ranking of rows is the paper's.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
 
     window: int = integer(compact=40, paper=100, doc="Rows the network sees: T + 1 in the paper.")
     hidden: int = integer(compact=32, paper=500, at_least=1, doc="Units of the GRUs.")
-    latent: int = integer(3, at_least=1, doc="Latent variables of an instant.")
+    latent: int = integer(3, at_least=1, doc="Latent variables of a row.")
     n_flows: int = integer(compact=8, paper=20, at_least=1, doc="Planar flows of the posterior.")
     floor: float = real(
         compact=1e-2,
@@ -67,7 +67,7 @@ class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
     def _halves(
         self, network: OmniAnomalyNetwork, batch: torch.Tensor, generator: torch.Generator
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log p(x | z) and the divergence, ``(b,)`` each, per instant."""
+        """Log p(x | z) and the divergence, ``(b,)`` each, per row."""
         shape = (*batch.shape[:2], self.latent)
         noise = torch.randn(shape, generator=generator, device=batch.device)
         likelihood, divergence = network.evidence_bound(batch, noise)

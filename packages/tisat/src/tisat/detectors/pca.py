@@ -1,7 +1,7 @@
-"""PCA: what the leading principal components of nominal windows cannot reproduce.
+"""PCA: what the leading principal components of normal windows cannot reproduce.
 
-A window is projected on the few directions that carry most of the nominal variance; the error of that reconstruction is
-the point, one number for each channel. It sees broken relations between channels and neighbouring instants; it does not see a
+A window is projected on the few directions that carry most of the normal variance; the error of that reconstruction is
+the point, one number for each channel. It sees broken relations between channels and neighbouring rows; it does not see a
 deviation along the directions it keeps, however large.
 """
 
@@ -47,7 +47,7 @@ class PCA(StandardWindowDetector):
         0.9,
         above=0.0,
         below=1.0,
-        doc="Share of the nominal variance the kept components carry; at least one is kept and at least one left.",
+        doc="Share of the normal variance the kept components carry; at least one is kept and at least one left.",
     )
 
     points_are_channels: ClassVar[bool] = True

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import sklearn.pipeline
 
-from tisat.detectors.base import NOMINAL_QUANTILE, Array, Detector
+from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector
 from tisat.errors import ParameterError, SeriesError
 from tisat.io.columns import are_names
 from tisat.series import Series, as_many, as_series
@@ -40,12 +40,12 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
     >>> rows = np.random.default_rng(0).normal(size=(1500, 2))
     >>> pipeline = Pipeline([("scale", RobustScaler()), ("detector", Mahalanobis(window=1))]).fit(rows)
     >>> rows[700:710] = 30.0
-    >>> max(pipeline.alarms(rows, false_alarms="1/500 instants"), key=lambda alarm: alarm.peak).raised
+    >>> max(pipeline.alarms(rows, false_alarms="1/500 rows"), key=lambda alarm: alarm.peak).raised
     700
     """
 
     def fit(self, series: object, y: object = None, **params: Any) -> Self:
-        """Fit every step on nominal data: a series, an array, a table, a file, or a list of them.
+        """Fit every step on normal data: a series, an array, a table, a file, or a list of them.
 
         ``params`` are those of the detector's ``fit``, as scikit-learn writes them: ``detector__holdout=0.1``.
         """
@@ -94,8 +94,8 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
         """Minus :meth:`decision_function`: scikit-learn's sign."""
         return -self.decision_function(series)
 
-    def predict(self, series: object, *, quantile: float = NOMINAL_QUANTILE) -> npt.NDArray[np.int8]:
-        """1 where the score exceeds this quantile of the nominal scores, else 0."""
+    def predict(self, series: object, *, quantile: float = NORMAL_QUANTILE) -> npt.NDArray[np.int8]:
+        """1 where the score exceeds this quantile of the normal scores, else 0."""
         return self.detector.predict(self.prepare(series), quantile=quantile)
 
     def _watched(self, series: object) -> tuple[Detector, Series]:

@@ -1,6 +1,6 @@
-"""RandomGuess: the coin. Every table shows it, and every detector has to beat it.
+"""RandomGuess: the random baseline. Every table shows it, and every detector has to beat it.
 
-It draws an independent uniform score for each instant and looks at nothing; thresholded at 1 - p it alarms with
+It draws an independent uniform score for each row and looks at nothing; thresholded at 1 - p it alarms with
 probability p, which is the Random Guess of the paper (section III). It knows only how many rows there are.
 """
 
@@ -17,7 +17,7 @@ from tisat.detectors.crossfit import Piece
 from tisat.utils.parameters import integer
 
 
-class _CoinStream:
+class _RandomBaselineStream:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self.reset()
@@ -42,7 +42,7 @@ class _CoinStream:
 
 
 class RandomGuess(Detector):
-    """Independent uniform scores: what a coin gets.
+    """Independent uniform scores: what a random baseline gets.
 
     Examples
     --------
@@ -56,7 +56,9 @@ class RandomGuess(Detector):
 
     random_state: int = integer(0, at_least=0, doc="The same seed gives the same scores.")
 
-    law_exemptions: ClassVar[Mapping[str, str]] = {"a_gross_fault_scores_higher": "a coin does not look"}
+    contract_exemptions: ClassVar[Mapping[str, str]] = {
+        "a_gross_fault_scores_higher": "a random baseline does not look"
+    }
 
     def _fit(self, parts: Sequence[Array]) -> None:
         """Nothing."""
@@ -64,13 +66,13 @@ class RandomGuess(Detector):
     def _points(self, part: Array) -> Array:
         return np.random.default_rng(self.random_state).random((len(part), 1))
 
-    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
-        super()._keep_nominal(parts, tails, cross_fitted)
-        # Other draws than those of the scored series: else every score is found again among the nominal ones.
-        self.nominal_ = np.random.default_rng([self.random_state, 1]).random(self.nominal_.shape)
+    def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
+        super()._keep_normal(parts, tails, cross_fitted)
+        # Other draws than those of the scored series: else every score is found again among the normal ones.
+        self.normal_ = np.random.default_rng([self.random_state, 1]).random(self.normal_.shape)
 
     def _context(self) -> None:
         return None
 
-    def _stream(self) -> _CoinStream:
-        return _CoinStream(self.random_state)
+    def _stream(self) -> _RandomBaselineStream:
+        return _RandomBaselineStream(self.random_state)

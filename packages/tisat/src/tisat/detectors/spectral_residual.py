@@ -1,7 +1,7 @@
 """SpectralResidual: what stands out of the spectrum of the recent past, channel by channel.
 
 Microsoft's saliency map: the amplitude spectrum of a window is divided by its own local average, transformed back, and
-the newest instant is compared with the instants before it. Nothing about level or shape is learned from training, only
+the newest row is compared with the rows before it. Nothing about level or shape is learned from training, only
 the spread of the scores. It sees what is sudden; what lasts becomes its background.
 """
 
@@ -27,8 +27,8 @@ CONTRAST_CEILING = 1e6  # where the background is empty any saliency is without 
 class SpectralResidual(WindowedDetector):
     """Spectral residual saliency on sliding windows, causal.
 
-    Point c is the contrast of channel c: its saliency at the newest instant over the mean saliency just before, minus 1,
-    never below 0, divided by its nominal spread.
+    Point c is the contrast of channel c: its saliency at the newest row over the mean saliency just before, minus 1,
+    never below 0, divided by its normal spread.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class SpectralResidual(WindowedDetector):
     >>> detector = SpectralResidual(window=64).fit(wave)
     >>> test = wave.copy()
     >>> test[500] += 2.0
-    >>> bool(detector.decision_function(test)[500] > 3 * detector.nominal_level())
+    >>> bool(detector.decision_function(test)[500] > 3 * detector.normal_level())
     True
 
     References
@@ -49,9 +49,7 @@ class SpectralResidual(WindowedDetector):
     crossfit: ClassVar[int] = 5
     fault_kind: ClassVar[str] = "spike"
 
-    window: int = integer(
-        128, at_least=SCORE_WINDOW + 3, doc="Instants each spectrum is taken of, the newest included."
-    )
+    window: int = integer(128, at_least=SCORE_WINDOW + 3, doc="Rows each spectrum is taken of, the newest included.")
 
     points_are_channels: ClassVar[bool] = True
     spread_: Array = learned("C")  # (C,) spread of the contrast on training rows, at least 1e-3
@@ -72,7 +70,7 @@ class SpectralResidual(WindowedDetector):
 
 
 def _contrast(windows: Array) -> Array:
-    """Contrast ``(n, C)`` of the newest instants of windows ``(n, window, C)``."""
+    """Contrast ``(n, C)`` of the newest rows of windows ``(n, window, C)``."""
     x = windows - windows.mean(axis=1, keepdims=True)
     size = np.abs(x).max(axis=1, keepdims=True)
     flat = size[:, 0] <= 1e-12 * np.maximum(np.abs(windows).max(axis=1), 1e-300)  # (n, C) nothing moved in the window

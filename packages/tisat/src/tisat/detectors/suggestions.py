@@ -20,7 +20,7 @@ from tisat.utils.html import table
 from tisat.utils.types import Array
 
 FEW_ROWS, MANY_ROWS = 500, 20_000
-TIED = 0.7  # correlation of two channels, instant by instant
+TIED = 0.7  # correlation of two channels, row by row
 SMOOTH = 0.5  # share of a channel's variance that is gone in its steps
 RHYTHM = 0.5  # autocorrelation at the best lag, of what is left without the short memory
 LOOKED_AT = 20_000  # rows
@@ -160,7 +160,7 @@ def _facts(one: _Traits) -> list[str]:
 
 
 def suggest(data: object) -> Suggestions:
-    """Look at nominal data and say which detectors are worth a try, and why.
+    """Look at normal data and say which detectors are worth a try, and why.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def suggest(data: object) -> Suggestions:
             Suggestion("prism", f"the default: it looks in six ways at once, gives reasons in your units{gaps}")
         )
     if channels > 1 and traits.tied >= TIED and found.rows >= FEW_ROWS:
-        listed.append(Suggestion("mahalanobis", f"{traits.pair[0]} and {traits.pair[1]} are tied ({traits.tied:.2f}): it sees when ties break, instant by instant"))  # fmt: skip
+        listed.append(Suggestion("mahalanobis", f"{traits.pair[0]} and {traits.pair[1]} are tied ({traits.tied:.2f}): it sees when ties break, row by row"))  # fmt: skip
     if traits.smooth >= SMOOTH and found.rows >= FEW_ROWS:
         listed.append(Suggestion("linear-last", f"steps are small beside levels ({traits.smooth:.0%} of the variance is slow): a forecast of the next row is sharp", "blind to slow drifts and stuck sensors"))  # fmt: skip
     if channels == 1 and traits.rhythm >= RHYTHM and found.rows >= 4 * traits.lag:

@@ -1,4 +1,4 @@
-"""THOC: nominal rows, seen at several time scales at once, gather around learned directions; the score is the angle off them.
+"""THOC: normal rows, seen at several time scales at once, gather around learned directions; the score is the angle off them.
 
 Shen, Li, Kwok, "Timeseries Anomaly Detection using Temporal Hierarchical One-Class Network", NeurIPS 2020. The network is
 in :mod:`tisat.detectors.networks.thoc`: dilated RNN, hierarchical soft clustering, orthogonal centres, forecasts as self-supervision.

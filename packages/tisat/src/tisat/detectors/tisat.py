@@ -30,7 +30,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
     """Forecast error of a sparse-attention transformer (Time Series Anomaly Transformer).
 
     The last ``window`` rows, measured from their anchor in units of the training range, are encoded by two stacks of
-    ProbSparse attention; a decoder forecasts the next ``horizon`` rows in one pass. The point of an instant is the vector
+    ProbSparse attention; a decoder forecasts the next ``horizon`` rows in one pass. The point of a row is the vector
     of forecast errors, each channel in units of its spread on the training rows; the score is the mean of squares. Training
     minimises the squared error in the same units where there is a linear skip, and plainly, as in the paper, where there is none.
 

@@ -25,7 +25,7 @@ class VectorAutoregression(StandardisedDetector, ForecastDetector):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> leader = rng.standard_normal(500)
-    >>> pair = np.column_stack([leader, np.roll(leader, 3)])  # channel 1 repeats channel 0 three instants later
+    >>> pair = np.column_stack([leader, np.roll(leader, 3)])  # channel 1 repeats channel 0 three rows later
     >>> detector = VectorAutoregression(order=5).fit(pair[3:])
     >>> bool(np.abs(detector.points(pair[3:])[5:, 1]).max() < 4), float(detector.spread_[1].round(2))
     (True, 0.07)

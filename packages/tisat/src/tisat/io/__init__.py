@@ -1,4 +1,4 @@
-"""How numbers, times and columns are read: one room, used by files, frames, arrays, csv lines and JSON lines alike.
+"""How numbers, times and columns are read: one package, used by files, frames, arrays, csv lines and JSON lines alike.
 
 * :mod:`~tisat.io.missing_values`: what a cell may say: a number, or one word for "missing";
 * :mod:`~tisat.io.durations`: ``"10 min"``, a timedelta, seconds;

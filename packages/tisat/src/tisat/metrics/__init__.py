@@ -1,6 +1,6 @@
 """Alarms and events in, evaluation out: each event rewarded once, each false alarm penalised once.
 
-Start with :func:`spd_score`, and read it beside :func:`floors`. Every function takes one series or a list of series; results
+Start with :func:`spd_score`, and read it beside :func:`baselines`. Every function takes one series or a list of series; results
 name what is ``pooled`` and what is a ``per_series_mean``. Numpy in, plain values out; no detector is known here.
 """
 
@@ -17,7 +17,7 @@ from tisat.metrics.alarm_counts import (
 from tisat.metrics.alarm_evaluation import AlarmEvaluation, evaluate_alarms
 from tisat.metrics.auc import auc_pr, auc_roc
 from tisat.metrics.audit import Audit, audit
-from tisat.metrics.baselines import Floors, chance_corrected, floors
+from tisat.metrics.baselines import Baselines, baselines, chance_corrected
 from tisat.metrics.curve import SPDCurve, spd_curve, spd_curve_of_active, spd_curve_of_raises
 from tisat.metrics.evaluation import Evaluation, evaluate
 from tisat.metrics.event_f1 import best_event_f1
@@ -36,8 +36,8 @@ __all__ = [
     "AlarmCounts",
     "AlarmEvaluation",
     "Audit",
+    "Baselines",
     "Evaluation",
-    "Floors",
     "PrecisionRecall",
     "SPDCurve",
     "Score",
@@ -48,6 +48,7 @@ __all__ = [
     "auc_roc",
     "audit",
     "average_detection_delay",
+    "baselines",
     "best_adjusted_f1",
     "best_event_f1",
     "best_instance_f1",
@@ -60,7 +61,6 @@ __all__ = [
     "detection_delay",
     "evaluate",
     "evaluate_alarms",
-    "floors",
     "instance_precision_recall",
     "nab_score",
     "pa_k_auc",

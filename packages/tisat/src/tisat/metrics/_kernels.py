@@ -47,9 +47,9 @@ def _window_records(scores: Array, starts: Integers, stops: Integers) -> tuple[A
 
 
 def _false_alarms(scores: Array, outside: Flags, values: Array, stride: int, steps: Integers) -> None:
-    # values ascend; the level of an instant is how many of them it reaches, so it is active at values[j] iff j < level.
+    # values ascend; the level of a row is how many of them it reaches, so it is active at values[j] iff j < level.
     # A run starts at t at the levels from level[t - 1] up to level[t]. It is raised again at t iff it has lasted: with
-    # lasting[t] = min(level[t - stride .. t]), the runs of lasting are the long runs less their first stride instants, and
+    # lasting[t] = min(level[t - stride .. t]), the runs of lasting are the long runs less their first stride rows, and
     # their own raises are the raises wanted. They nest as levels fall, so a stack closes each once; it holds the open
     # runs from the lowest level up: the levels [low, low of the next entry) all began at start.
     n = scores.size
@@ -136,7 +136,7 @@ def _false_alarms(scores: Array, outside: Flags, values: Array, stride: int, ste
 
 
 def _false_alarms_irregular(scores: Array, outside: Flags, values: Array, following: Integers, steps: Integers) -> None:
-    # As above, but the instant that re-raises t is following[t] > t (n: none). Raises of a run [u, v) are those on the path
+    # As above, but the row that re-raises t is following[t] > t (n: none). Raises of a run [u, v) are those on the path
     # from u before v; skip pointers (Myers 1983) find where the path leaves the run in a logarithmic number of steps.
     n = scores.size
     n_levels = values.size
@@ -203,7 +203,7 @@ def _expected_raises(following: Integers, outside: Flags, probabilities: Array) 
 
 
 def _missed_weights(order: Integers, groups: Integers, length: int, n_groups: int) -> Array:
-    # Instants of one event are switched on in the order given; after each group, the weight of those still off. Two Fenwick
+    # Rows of one event are switched on in the order given; after each group, the weight of those still off. Two Fenwick
     # trees keep the number and the places of the off ones; next_off leads from a place to the first off one at or behind it.
     count = np.zeros(length + 1, np.float64)
     place = np.zeros(length + 1, np.float64)
@@ -306,7 +306,7 @@ def _compiled_missed_weights() -> Callable[..., Any]:
 
 
 def missed_weights(order: Integers, groups: Integers, length: int, n_groups: int) -> Array:
-    """The weight of the instants of an event that are off, after each group of instants was switched on; see :mod:`tisat.metrics.pate`.
+    """The weight of the rows of an event that are off, after each group of rows was switched on; see :mod:`tisat.metrics.pate`.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def window_records(scores: Array, starts: Integers, stops: Integers) -> tuple[Ar
     Returns
     -------
     values, positions, owners : arrays of one length
-        The score, its instant and the number of its window, window by window in order of time.
+        The score, its row and the number of its window, window by window in order of time.
     """
     result = _compiled_window_records()(
         np.ascontiguousarray(scores), np.ascontiguousarray(starts), np.ascontiguousarray(stops)
@@ -333,7 +333,7 @@ def window_records(scores: Array, starts: Integers, stops: Integers) -> tuple[Ar
 
 
 def false_alarms(scores: Array, outside: Flags, values: Array, reraise: int | Integers) -> Integers:
-    """How many alarms are raised at ``outside`` instants, at each of the ascending thresholds ``values``.
+    """How many alarms are raised at ``outside`` rows, at each of the ascending thresholds ``values``.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def false_alarms(scores: Array, outside: Flags, values: Array, reraise: int | In
     outside : bool array of shape (T,)
     values : ascending array of shape (K,)
     reraise : int or int array of shape (T,)
-        The number of instants after which a lasting alarm is raised again, or for each instant the one that follows it in a chain of raises.
+        The number of rows after which a lasting alarm is raised again, or for each row the one that follows it in a chain of raises.
 
     Returns
     -------
@@ -359,6 +359,6 @@ def false_alarms(scores: Array, outside: Flags, values: Array, reraise: int | In
 
 
 def expected_raises(following: Integers, outside: Flags, probabilities: Array) -> Array:
-    """The expected number of raises at ``outside`` instants of independent alarms, at each probability; any chain of raises."""
+    """The expected number of raises at ``outside`` rows of independent alarms, at each probability; any chain of raises."""
     arrays = (np.ascontiguousarray(following), np.ascontiguousarray(outside), np.ascontiguousarray(probabilities))
     return cast("Array", _compiled_expected_raises()(*arrays))

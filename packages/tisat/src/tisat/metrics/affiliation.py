@@ -1,7 +1,7 @@
 """Affiliation precision and recall: how near alarms and events are, against alarms at random in the same zone.
 
 Paper: Huet, Navarro, Rossi, "Local Evaluation of Time Series Anomaly Detection Algorithms", KDD 2022. The series is cut into zones, one an
-event, halfway between events; inside each, distances become probabilities of being farther by chance. Instants are intervals of
+event, halfway between events; inside each, distances become probabilities of being farther by chance. Rows are intervals of
 length 1 and the integrals are exact. It does not know whether an alarm came before or after the onset: the distance is symmetric.
 """
 
@@ -84,9 +84,9 @@ def _zones(y: Flags, active: Flags) -> tuple[Array, Array]:
 
 
 def affiliation_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
-    """Affiliation precision, recall and F1 of the instants with ``score >= threshold``.
+    """Affiliation precision, recall and F1 of the rows with ``score >= threshold``.
 
-    Its floor is high: alarms at random have precision of about one half in every zone, and recall near 1 when there are many; F1 of a coin or
+    Its floor is high: alarms at random have precision of about one half in every zone, and recall near 1 when there are many; F1 of a random baseline or
     of an alarm that is always on is about 0.67 to 0.7. Below that an alarm is worse than chance.
 
     Parameters

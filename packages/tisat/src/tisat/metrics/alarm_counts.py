@@ -1,6 +1,6 @@
 """Alarms counted against events: each event rewarded once, each false alarm penalised once, and the delays.
 
-An alarm is *raised* at the first instant of every run of active instants and raised again every ``delta_max`` while the
+An alarm is *raised* at the first row of every run of active rows and raised again every ``delta_max`` while the
 run lasts. This is the one place that says what a detection, a delay and a false alarm are; every sequence metric
 is built on it. It does not know thresholds or areas.
 """
@@ -30,18 +30,18 @@ class AlarmCounts:
     Attributes
     ----------
     delays : array of shape (n_events,)
-        From the onset to the first active instant of the window, in instants (or seconds where ``delta_max`` is a duration);
+        From the onset to the first active row of the window, in rows (or seconds where ``delta_max`` is a duration);
         a missed event has ``delta_max``.
     detected : bool array of shape (n_events,)
     false_alarms : list of int arrays
-        For each series the instants at which a false alarm was raised.
+        For each series the rows at which a false alarm was raised.
     """
 
     delays: Array  # (n_events,)
     detected: Flags  # (n_events,)
     false_alarms: list[Integers]  # one array a series
-    delta_max: float  # instants or seconds
-    n_outside: int  # instants at which an alarm would be false
+    delta_max: float  # rows or seconds
+    n_outside: int  # rows at which an alarm would be false
     days_outside: float  # the same as time; NaN without timestamps
     per_series: tuple[AlarmCounts, ...] = ()  # empty where there is only one series
 
@@ -93,7 +93,7 @@ class AlarmCounts:
 
     @property
     def false_alarms_per_1000(self) -> float:
-        """False alarms per 1000 instants at which one could be raised. Always on: about 1000 / delta_max."""
+        """False alarms per 1000 rows at which one could be raised. Always on: about 1000 / delta_max."""
         return 1000 * self.n_false_alarms / self.n_outside if self.n_outside else float("nan")
 
     @property
@@ -102,7 +102,7 @@ class AlarmCounts:
         return self.n_false_alarms / self.days_outside if self.days_outside else float("nan")
 
     def __str__(self) -> str:
-        rate = f"{self.false_alarms_per_1000:.3g} per 1000 instants"
+        rate = f"{self.false_alarms_per_1000:.3g} per 1000 rows"
         if np.isfinite(self.days_outside):
             rate = f"{self.false_alarms_per_day:.3g} per day"
         missed = self.n_events - self.true_alarms
@@ -118,7 +118,7 @@ class AlarmCounts:
 
 
 def raise_times(active: object, windows: Windows) -> Integers:
-    """The instants at which alarms are raised: the start of every active run, and again every ``delta_max`` within it.
+    """The rows at which alarms are raised: the start of every active run, and again every ``delta_max`` within it.
 
     Examples
     --------
@@ -135,17 +135,17 @@ def raise_times(active: object, windows: Windows) -> Integers:
     times: list[int] = []
     following = windows.following
     for start, stop in runs.tolist():
-        instant = start
-        while instant < stop:
-            times.append(instant)
-            instant = int(following[instant])
+        time_step = start
+        while time_step < stop:
+            times.append(time_step)
+            time_step = int(following[time_step])
     return np.array(times, dtype=np.int64)
 
 
-def _count_one(instants: Integers, raised: Integers, windows: Windows) -> AlarmCounts:
-    """Counts from the sorted active instants and the raises of one series."""
-    first = np.searchsorted(instants, windows.events[:, 0])
-    candidates = np.append(instants, len(windows))[first]
+def _count_one(time_steps: Integers, raised: Integers, windows: Windows) -> AlarmCounts:
+    """Counts from the sorted active rows and the raises of one series."""
+    first = np.searchsorted(time_steps, windows.events[:, 0])
+    candidates = np.append(time_steps, len(windows))[first]
     detected = candidates < windows.stops
     delays = np.full(len(windows.events), windows.delta_max, dtype=np.int64)
     delays[detected] = windows.delay(np.flatnonzero(detected), candidates[detected])
@@ -191,20 +191,20 @@ def count_raised(raised: Any, windows: Sequence[Windows], *, whose: str) -> Alar
         raised = [raised]
     if len(raised) != len(windows):
         raise InputError(
-            f"The 'raised' argument of {whose} must hold one list of instants for each of the {len(windows)} series. Got {len(raised)} instead."
+            f"The 'raised' argument of {whose} must hold one list of rows for each of the {len(windows)} series. Got {len(raised)} instead."
         )
     counts = []
     for times, window in zip(raised, windows, strict=True):
-        instants = np.unique(np.asarray(times, dtype=np.float64))
-        whole = instants.astype(np.int64)
+        time_steps = np.unique(np.asarray(times, dtype=np.float64))
+        whole = time_steps.astype(np.int64)
         if (
             np.ndim(times) != 1
-            or not np.array_equal(whole, instants)
+            or not np.array_equal(whole, time_steps)
             or (whole < 0).any()
             or (whole >= len(window)).any()
         ):
             raise InputError(
-                f"The 'raised' argument of {whose} must hold instants from 0 to {len(window) - 1}. Got {times!r} instead."
+                f"The 'raised' argument of {whose} must hold rows from 0 to {len(window) - 1}. Got {times!r} instead."
             )
         counts.append(_count_one(whole, whole, window))
     return _pool(counts)
@@ -230,21 +230,21 @@ def count_alarms(y_true: object, active: object, *, delta_max: Delay, timestamps
     Examples
     --------
     >>> print(count_alarms([0, 0, 1, 1, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0, 0, 1], delta_max=2))
-    1 of 1 events detected, mean delay 1 of 2, 2 false alarms (400 per 1000 instants), precision 0.333
+    1 of 1 events detected, mean delay 1 of 2, 2 false alarms (400 per 1000 rows), precision 0.333
     """
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="count_alarms")
     return count_active(active, windows, whose="count_alarms")
 
 
 def count_raises(y_true: object, raised: object, *, delta_max: Delay, timestamps: object = None) -> AlarmCounts:
-    """Alarms given as the instants at which they were raised, counted against labelled events.
+    """Alarms given as the rows at which they were raised, counted against labelled events.
 
-    Each instant is one alarm, exactly as given: nothing is raised again. For a process that resets after every alarm.
+    Each row is one alarm, exactly as given: nothing is raised again. For a process that resets after every alarm.
 
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list of them
-    raised : sequence of instants, or a list of such sequences
+    raised : sequence of rows, or a list of such sequences
     delta_max, timestamps
         As in :func:`count_alarms`.
 
@@ -285,7 +285,7 @@ def detection_delay(
 ) -> Array:
     """The delay of each event, in order of time and series by series; a missed event has ``delta_max``.
 
-    Instants, or seconds where ``delta_max`` is a duration.
+    Rows, or seconds where ``delta_max`` is a duration.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def alarm_precision(
 ) -> Score:
     """Detected events / (detected events + false alarms); NaN where no alarm counts either way.
 
-    Its floor is what an alarm that is always on gets: S / (S + nominal instants / delta_max), about.
+    Its floor is what an alarm that is always on gets: S / (S + normal rows / delta_max), about.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Alarms at one threshold beside the fools at theirs: the question a user of alarms asks.
+"""Alarms at one threshold beside the trivial baselines at theirs: the question a user of alarms asks.
 
 SPD looks at every threshold; someone who has set a budget has one. :func:`evaluate_alarms` counts those alarms, and
 beside them an alarm that is always on, one that blinks, and *the same alarms at random times*: the whole record rotated
@@ -23,10 +23,10 @@ from tisat.utils.validation import check_integer
 
 @dataclass(frozen=True)
 class AlarmRow:
-    """One line of the table: these alarms, or a fool's."""
+    """One line of the table: these alarms, or a trivial baseline's."""
 
     name: str
-    detected: float  # events; a mean for the fool who is drawn
+    detected: float  # events; a mean for the trivial baseline who is drawn
     false_alarms: float
     precision: float
     event_f1: float
@@ -35,14 +35,14 @@ class AlarmRow:
 
 @dataclass(frozen=True, repr=False)
 class AlarmEvaluation(Printed):
-    """Alarms and fools on the same labels. Prints as a table."""
+    """Alarms and trivial baselines on the same labels. Prints as a table."""
 
     counts: AlarmCounts  # of the alarms themselves
-    rows: tuple[AlarmRow, ...]  # these alarms first, then the fools
+    rows: tuple[AlarmRow, ...]  # these alarms first, then the trivial baselines
 
     @property
-    def beats_fools(self) -> bool:
-        """Whether every fool has a lower event F1."""
+    def beats_baselines(self) -> bool:
+        """Whether every trivial baseline has a lower event F1."""
         return self.rows[0].event_f1 > max(row.event_f1 for row in self.rows[1:])
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ def evaluate_alarms(
     n_simulations: int = 100,
     random_state: Seed = 0,
 ) -> AlarmEvaluation:
-    """Count alarms against labelled events, beside what fools get on the same labels.
+    """Count alarms against labelled events, beside what trivial baselines get on the same labels.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def evaluate_alarms(
     >>> on[[301, 500, 702]] = 1
     >>> evaluation = evaluate_alarms(y, on, delta_max=10)
     >>> print(evaluation.counts)
-    2 of 2 events detected, mean delay 1.5 of 10, 1 false alarm (1.02 per 1000 instants), precision 0.667
-    >>> evaluation.beats_fools
+    2 of 2 events detected, mean delay 1.5 of 10, 1 false alarm (1.02 per 1000 rows), precision 0.667
+    >>> evaluation.beats_baselines
     True
     """
     whose = "evaluate_alarms"
@@ -111,8 +111,8 @@ def evaluate_alarms(
     always = [np.ones(len(window), dtype=np.bool_) for window in windows]
     rows = (
         _row("these alarms", [counts]),
-        _row("fool: the same, rotated", rotated),
-        _row("fool: always on", [count_active(always, windows, whose=whose)]),
-        _row("fool: on/off", [count_active([on_off(window) for window in windows], windows, whose=whose)]),
+        _row("trivial baseline: the same, rotated", rotated),
+        _row("trivial baseline: always on", [count_active(always, windows, whose=whose)]),
+        _row("trivial baseline: on/off", [count_active([on_off(window) for window in windows], windows, whose=whose)]),
     )
     return AlarmEvaluation(counts, rows)

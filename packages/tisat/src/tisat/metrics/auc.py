@@ -1,6 +1,6 @@
-"""The areas every classifier is given: under the ROC curve and under precision and recall, instant by instant.
+"""The areas every classifier is given: under the ROC curve and under precision and recall, row by row.
 
-scikit-learn computes them. They take each instant for a case of its own, so that one long event weighs more than ten short ones, and neither
+scikit-learn computes them. They take each row for a case of its own, so that one long event weighs more than ten short ones, and neither
 early nor late has a meaning. They are here because readers ask for them.
 """
 
@@ -42,9 +42,9 @@ def _pr(y: Flags, s: Array) -> float:
 
 
 def auc_roc(y_true: object, y_score: object) -> Score:
-    """AUC-ROC on instants: how often an anomalous instant scores above a nominal one. A coin gets 0.5, whatever the labels.
+    """AUC-ROC on rows: how often an anomalous row scores above a normal one. A random baseline gets 0.5, whatever the labels.
 
-    Beware: where 1 % of the instants are anomalous, 0.95 can still mean that nine alarms in ten are false; and an alarm at the end of an event counts as much as one at its onset.
+    Beware: where 1 % of the rows are anomalous, 0.95 can still mean that nine alarms in ten are false; and an alarm at the end of an event counts as much as one at its onset.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def auc_roc(y_true: object, y_score: object) -> Score:
 
 
 def auc_pr(y_true: object, y_score: object) -> Score:
-    """AUC-PR on instants (average precision). A coin gets the share of anomalous instants, so figures of two data sets cannot be compared.
+    """AUC-PR on rows (average precision). A random baseline gets the share of anomalous rows, so figures of two data sets cannot be compared.
 
     Beware: it is driven by the longest events, and says nothing about delay.
 

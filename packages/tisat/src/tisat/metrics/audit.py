@@ -1,6 +1,6 @@
 """What a set of scores is worth: the evaluation, how it moves with ``delta_max``, and every event missed and alarm raised in vain.
 
-The verdicts are sentences, so that nobody has to know what a point adjustment is to learn that a coin does as well. It does not
+The results are sentences, so that nobody has to know what a point adjustment is to learn that a random baseline does as well. It does not
 read files and draws nothing: that is done by the command line and by :mod:`tisat.plotting`.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from tisat.errors import InputError
 from tisat.metrics.alarm_counts import count_active
-from tisat.metrics.baselines import chance_corrected, floors
+from tisat.metrics.baselines import baselines, chance_corrected
 from tisat.metrics.evaluation import CLOSE, Evaluation, evaluate
 from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.instance import PrecisionRecall
@@ -25,24 +25,24 @@ from tisat.utils.html import Printed
 from tisat.utils.random import Seed
 from tisat.utils.validation import check_integer
 
-SWEEP = (10, 50, 100, 500, 1000)  # instants; the benchmark's protocol
+SWEEP = (10, 50, 100, 500, 1000)  # rows; the benchmark's protocol
 FACTORS = (0.1, 0.5, 1, 5, 10)  # of a duration
 
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """SPD and its floor at one ``delta_max``."""
+    """SPD and its baseline score at one ``delta_max``."""
 
     delta_max: Delay
     pooled: float
     per_series_mean: float
-    floor: float
-    fool: str
+    baseline_score: float
+    baseline: str
 
     @property
     def corrected(self) -> float:
         """The chance-corrected pooled SPD."""
-        return chance_corrected(self.pooled, self.floor)
+        return chance_corrected(self.pooled, self.baseline_score)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class EventOutcome:
     start: int
     stop: int
     detected: bool
-    delay: float  # instants or seconds; delta_max where missed
+    delay: float  # rows or seconds; delta_max where missed
     time: str  # of the onset; empty without timestamps
 
 
@@ -62,7 +62,7 @@ class FalseAlarm:
     """One alarm raised outside labels and windows."""
 
     series: str
-    instant: int
+    time_step: int
     time: str  # empty without timestamps
 
 
@@ -73,9 +73,9 @@ class Audit(Printed):
     evaluation: Evaluation
     threshold: float
     threshold_source: str  # "given", or "oracle": the best event F1, chosen with the labels
-    coin: PrecisionRecall  # adjusted scores of an alarm with probability 0.01
-    best_coin_probability: float
-    best_coin: PrecisionRecall  # of the probability that suits these labels best
+    random_baseline: PrecisionRecall  # adjusted scores of an alarm with probability 0.01
+    best_random_baseline_probability: float
+    best_random_baseline: PrecisionRecall  # of the probability that suits these labels best
     sweep: tuple[SweepPoint, ...]
     events: tuple[EventOutcome, ...]
     false_alarms: tuple[FalseAlarm, ...]
@@ -86,7 +86,7 @@ class Audit(Printed):
         return f"{sentences}\n\n{self.evaluation}"
 
     def plot(self, ax: Any = None) -> Any:
-        """The SPD curve beside its fools, on matplotlib axes."""
+        """The SPD curve beside its trivial baselines, on matplotlib axes."""
         return self.evaluation.plot(ax)
 
     @property
@@ -98,11 +98,13 @@ class Audit(Printed):
     def verdict(self) -> tuple[str, ...]:
         """What the numbers mean, the popular one first."""
         row = self.evaluation["adjusted F1 (oracle)"]
-        coin = f"{self.best_coin.f1:.2f} (alarm with probability {self.best_coin_probability:.3g})"
-        if row.pooled <= max(self.best_coin.f1, row.floor) + CLOSE:
-            first = f"PA-F1 {row.pooled:.2f} is what a coin gets: {coin}."
+        random_baseline = (
+            f"{self.best_random_baseline.f1:.2f} (alarm with probability {self.best_random_baseline_probability:.3g})"
+        )
+        if row.pooled <= max(self.best_random_baseline.f1, row.baseline_score) + CLOSE:
+            first = f"PA-F1 {row.pooled:.2f} is what a random baseline gets: {random_baseline}."
         else:
-            first = f"PA-F1 {row.pooled:.2f} is above a coin's {coin}, but that score cannot tell a good detector from a lucky one."
+            first = f"PA-F1 {row.pooled:.2f} is above a random baseline's {random_baseline}, but that score cannot tell a good detector from a lucky one."
         others = [sentence for sentence in self.evaluation.verdict if not sentence.startswith("adjusted F1")]
         counts = self.evaluation.counts
         last = [] if counts is None else [f"At threshold {self.threshold:.6g} ({self.threshold_source}): {counts}."]
@@ -115,17 +117,17 @@ class Audit(Printed):
         evaluation = self.evaluation
         return {
             "n_series": evaluation.n_series,
-            "n_instants": evaluation.n_instants,
+            "n_rows": evaluation.n_rows,
             "n_events": evaluation.n_events,
             "delta_max": str(evaluation.curve.delta_max),
             "verdict": list(self.verdict),
             "scores": [{**vars(row), "corrected": row.corrected, "beware": row.warning} for row in evaluation.rows],
-            "floors": {
+            "baselines": {
                 name: {"pooled": float(score), "per_series_mean": score.per_series_mean}
-                for name, score in evaluation.curve.floors.named.items()
+                for name, score in evaluation.curve.baselines.named.items()
             },
-            "coin": _coin(0.01, self.coin),
-            "best_coin": _coin(self.best_coin_probability, self.best_coin),
+            "random_baseline": _random_baseline(0.01, self.random_baseline),
+            "best_random_baseline": _random_baseline(self.best_random_baseline_probability, self.best_random_baseline),
             "sweep": [
                 {**vars(point), "delta_max": str(point.delta_max), "corrected": point.corrected} for point in self.sweep
             ],
@@ -138,7 +140,7 @@ class Audit(Printed):
         }
 
 
-def _coin(p: float, result: PrecisionRecall) -> dict[str, float]:
+def _random_baseline(p: float, result: PrecisionRecall) -> dict[str, float]:
     return {"p": p, "precision": result.precision, "recall": result.recall, "f1": result.f1}
 
 
@@ -156,10 +158,10 @@ def _shown(delta_max: Delay) -> Delay:
     return delta_max
 
 
-def _time(stamps: object, instant: int) -> str:
+def _time(stamps: object, time_step: int) -> str:
     if stamps is None:
         return ""
-    value = np.asarray(stamps)[instant]
+    value = np.asarray(stamps)[time_step]
     return np.datetime_as_string(value, unit="s") if isinstance(value, np.datetime64) else str(value)
 
 
@@ -174,7 +176,7 @@ def audit(
     n_simulations: int = 3,
     random_state: Seed = 0,
 ) -> Audit:
-    """Everything there is to say about scores on labelled series, with the fools beside it.
+    """Everything there is to say about scores on labelled series, with the trivial baselines beside it.
 
     Parameters
     ----------
@@ -188,16 +190,16 @@ def audit(
     names : sequence of str, optional
         What the series are called.
     n_simulations, random_state
-        Draws of the random fools.
+        Draws of the random trivial baselines.
 
     Examples
     --------
     >>> import numpy as np
     >>> y_true = np.zeros(2000, dtype=int)
     >>> y_true[500:800] = y_true[1500:1700] = 1
-    >>> coin = np.random.default_rng(1).random(2000)
-    >>> print(audit(y_true, coin, delta_max=10).verdict[0])
-    PA-F1 0.99 is what a coin gets: 0.97 (alarm with probability 0.0185).
+    >>> random_baseline = np.random.default_rng(1).random(2000)
+    >>> print(audit(y_true, random_baseline, delta_max=10).verdict[0])
+    PA-F1 0.99 is what a random baseline gets: 0.97 (alarm with probability 0.0185).
     """
     number = check_integer(n_simulations, "n_simulations", "audit", minimum=1)
     source = "given"
@@ -228,17 +230,19 @@ def audit(
     sweep = []
     for one in _sweep_values(delta_max):
         score = spd_score(labels, scores, delta_max=one, timestamps=timestamps)
-        floor = floors(labels, one, timestamps=timestamps, n_simulations=number, random_state=random_state)
-        sweep.append(SweepPoint(_shown(one), float(score), score.per_series_mean, floor.best, floor.best_name))
-    probability, coin = best_random_guess(labels)
+        baseline_score = baselines(labels, one, timestamps=timestamps, n_simulations=number, random_state=random_state)
+        sweep.append(
+            SweepPoint(_shown(one), float(score), score.per_series_mean, baseline_score.best, baseline_score.best_name)
+        )
+    probability, random_baseline = best_random_guess(labels)
     total = sum(map(len, scores))
     return Audit(
         evaluation=evaluation,
         threshold=float(threshold),
         threshold_source=source,
-        coin=random_guess(labels, 0.01),
-        best_coin_probability=probability,
-        best_coin=coin,
+        random_baseline=random_guess(labels, 0.01),
+        best_random_baseline_probability=probability,
+        best_random_baseline=random_baseline,
         sweep=tuple(sweep),
         events=tuple(events),
         false_alarms=tuple(false_alarms),

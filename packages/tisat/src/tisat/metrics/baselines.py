@@ -1,7 +1,7 @@
-"""What fools get under SPD on the same labels: the numbers every score is shown beside.
+"""What trivial baselines get under SPD on the same labels: the numbers every score is shown beside.
 
-Four fools: *random* (independent uniform scores: in expectation by closed form, and simulated), *random, held* (the same with a
-running maximum over ``delta_max / 2``), *always on*, and *on/off* (on for ``delta_max``, off for ``delta_max``). The floor is the best of them.
+Four trivial baselines: *random* (independent uniform scores: in expectation by closed form, and simulated), *random, rolling maximum* (the same with a
+running maximum over ``delta_max / 2``), *always on*, and *on/off* (on for ``delta_max``, off for ``delta_max``). The baseline score is the best of them.
 This module does not know any detector; whatever post-processing a detector gets, give the random scores too.
 """
 
@@ -20,14 +20,14 @@ from tisat.utils.random import Seed, generator
 from tisat.utils.types import Array, Flags
 from tisat.utils.validation import check_choice, check_integer, check_real
 
-# Exceedance probabilities at which the expected curve of the random fool is computed: dense at both ends, where it bends.
+# Exceedance probabilities at which the expected curve of the random trivial baseline is computed: dense at both ends, where it bends.
 _HALF = np.concatenate([[0.0], np.logspace(-9, np.log10(0.5), 600)])
 PROBABILITIES = np.concatenate([_HALF, 1.0 - _HALF[-2::-1]])
 
 
 @dataclass(frozen=True)
-class Floors:
-    """SPD of each fool on the same labels; ``best`` is the floor.
+class Baselines:
+    """SPD of each trivial baseline on the same labels; ``best`` is the baseline score.
 
     Each is a :class:`~tisat.metrics.Score`: the pooled value, with ``per_series_mean`` beside it.
     """
@@ -40,32 +40,32 @@ class Floors:
 
     @property
     def named(self) -> dict[str, Score]:
-        """The fools by the names they are printed under."""
+        """The trivial baselines by the names they are printed under."""
         return {
             "random": self.random,
             "random, simulated": self.random_simulated,
-            "random, held": self.random_held,
+            "random, rolling maximum": self.random_held,
             "always on": self.always_on,
             "on/off": self.on_off,
         }
 
     @property
     def best(self) -> float:
-        """The floor of a pooled SPD: the best fool's."""
+        """The baseline score of a pooled SPD: the best trivial baseline's."""
         return max(float(score) for score in self.named.values())
 
     @property
     def best_per_series_mean(self) -> float:
-        """The floor of a per-series mean: the best fool's."""
+        """The baseline score of a per-series mean: the best trivial baseline's."""
         return max(score.per_series_mean for score in self.named.values())
 
     @property
     def best_name(self) -> str:
-        """The name of the best fool, pooled."""
+        """The name of the best trivial baseline, pooled."""
         return max(self.named, key=lambda name: float(self.named[name]))
 
     def __str__(self) -> str:
-        lines = [f"{'floor (SPD of a fool)':24}{'pooled':>10}{'per-series mean':>18}"]
+        lines = [f"{'baseline score (SPD of a trivial baseline)':24}{'pooled':>10}{'per-series mean':>18}"]
         lines += [f"{name:24}{float(score):10.4f}{score.per_series_mean:18.4f}" for name, score in self.named.items()]
         return "\n".join(lines)
 
@@ -79,10 +79,10 @@ def _expected_false_alarms(windows: Windows) -> Array:
     if not windows.stride:
         return _kernels.expected_raises(windows.following, windows.outside, p)
     stride = windows.stride
-    if stride == 1:  # every active instant is raised
+    if stride == 1:  # every active row is raised
         return p * len(where)
-    # instant t can be the k-th raise of a run begun at t - k stride >= 1, probability p^(k stride + 1) (1 - p), for k < ceil(t / stride);
-    # or of a run begun at 0, where there is no instant before it: p^(t + 1) if stride divides t
+    # row t can be the k-th raise of a run begun at t - k stride >= 1, probability p^(k stride + 1) (1 - p), for k < ceil(t / stride);
+    # or of a run begun at 0, where there is no row before it: p^(t + 1) if stride divides t
     terms = np.bincount(-(-where // stride))
     at_multiples = where[where % stride == 0] // stride
     starts = np.bincount(at_multiples, minlength=1)
@@ -111,8 +111,8 @@ def _expected_gain(windows: Windows) -> tuple[Array, Array]:
     detected = np.zeros_like(p)
     if windows.in_time:
         for i, ((onset, _), stop) in enumerate(zip(windows.events, windows.stops, strict=True)):
-            instants = np.arange(onset, stop)
-            left = 1 - windows.delay(np.full(len(instants), i), instants) / windows.delta_max
+            time_steps = np.arange(onset, stop)
+            left = 1 - windows.delay(np.full(len(time_steps), i), time_steps) / windows.delta_max
             for j, value in enumerate(left):
                 saved += value * p * (1 - p) ** j
             detected += 1 - (1 - p) ** len(left)
@@ -157,17 +157,17 @@ def _random_closed_form(windows: Sequence[Windows], counting: str) -> Score:
 
 
 def held(scores: object, windows: Windows) -> Array:
-    """The running maximum of ``scores`` over the last ``delta_max / 2`` (at least the instant itself)."""
+    """The running maximum of ``scores`` over the last ``delta_max / 2`` (at least the row itself)."""
     values = np.asarray(scores, dtype=np.float64)
-    instants = np.arange(len(values))
+    time_steps = np.arange(len(values))
     if windows.in_time and windows.ticks is not None:
         first = np.searchsorted(windows.ticks, windows.ticks - windows.delta_max // 2, side="right")
-        first = np.minimum(first, instants)
+        first = np.minimum(first, time_steps)
     else:
-        first = np.maximum(instants - max(windows.delta_max // 2, 1) + 1, 0)
-    lengths = instants - first + 1
+        first = np.maximum(time_steps - max(windows.delta_max // 2, 1) + 1, 0)
+    lengths = time_steps - first + 1
     result = np.empty_like(values)
-    power, table = 1, values.copy()  # table[t] = maximum of the last `power` instants up to t
+    power, table = 1, values.copy()  # table[t] = maximum of the last `power` rows up to t
     while power <= (lengths.max() if len(lengths) else 0):
         mine = (lengths >= power) & (lengths < 2 * power)
         result[mine] = np.maximum(table[mine], table[first[mine] + power - 1])
@@ -186,15 +186,17 @@ def _mean_score(scores: Sequence[Score]) -> Score:
     return Score.of(float(np.mean([float(score) for score in scores])), table.mean(axis=0).tolist())
 
 
-def floors_of(windows: Sequence[Windows], *, counting: str, n_simulations: int, rng: np.random.Generator) -> Floors:
-    """:func:`floors` on windows that were already made."""
+def baselines_of(
+    windows: Sequence[Windows], *, counting: str, n_simulations: int, rng: np.random.Generator
+) -> Baselines:
+    """:func:`baselines` on windows that were already made."""
     plain, kept = [], []
     for _ in range(n_simulations):
         draws = [rng.random(len(one)) for one in windows]
         still = [held(draw, one) for draw, one in zip(draws, windows, strict=True)]
         plain.append(score_windows(draws, windows, counting=counting))
         kept.append(score_windows(still, windows, counting=counting))
-    return Floors(
+    return Baselines(
         random=_random_closed_form(windows, counting),
         random_simulated=_mean_score(plain),
         random_held=_mean_score(kept),
@@ -203,7 +205,7 @@ def floors_of(windows: Sequence[Windows], *, counting: str, n_simulations: int, 
     )
 
 
-def floors(
+def baselines(
     y_true: object,
     delta_max: Delay,
     *,
@@ -211,8 +213,8 @@ def floors(
     timestamps: object = None,
     n_simulations: int = 10,
     random_state: Seed = 0,
-) -> Floors:
-    """What each fool's SPD is on these labels.
+) -> Baselines:
+    """What each trivial baseline's SPD is on these labels.
 
     Parameters
     ----------
@@ -220,37 +222,39 @@ def floors(
     delta_max, counting, timestamps
         As in :func:`tisat.metrics.spd_score`.
     n_simulations : int
-        How many draws the two simulated fools are averaged over.
+        How many draws the two simulated trivial baselines are averaged over.
     random_state : int or Generator
         Seed of the draws; 0 by default, so that a table can be printed twice.
 
     Returns
     -------
-    Floors
+    Baseline scores
         NaN throughout where there is no event.
 
     Examples
     --------
     >>> y_true = ([0] * 95 + [1] * 5) * 10
-    >>> f = floors(y_true, 20)
+    >>> f = baselines(y_true, 20)
     >>> round(f.always_on, 3), round(f.on_off, 3), f.best_name
     (0.196, 0.279, 'on/off')
     """
-    check_choice(counting, "counting", "floors", choices=COUNTINGS)
-    number = check_integer(n_simulations, "n_simulations", "floors", minimum=1)
-    windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="floors")
-    return floors_of(windows, counting=counting, n_simulations=number, rng=generator(random_state, whose="floors"))
+    check_choice(counting, "counting", "baselines", choices=COUNTINGS)
+    number = check_integer(n_simulations, "n_simulations", "baselines", minimum=1)
+    windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="baselines")
+    return baselines_of(
+        windows, counting=counting, n_simulations=number, rng=generator(random_state, whose="baselines")
+    )
 
 
-def chance_corrected(score: float, floor: float) -> float:
-    """``(score - floor) / (1 - floor)``: 0 is what the best fool gets, 1 is perfect, below 0 a fool does better.
+def chance_corrected(score: float, baseline_score: float) -> float:
+    """``(score - baseline_score) / (1 - baseline_score)``: 0 is what the best trivial baseline gets, 1 is perfect, below 0 a trivial baseline does better.
 
     Examples
     --------
     >>> chance_corrected(0.46, 0.361) < 0.16
     True
     """
-    if isinstance(floor, float) and np.isnan(floor):  # of labels without an event nothing can be said
+    if isinstance(baseline_score, float) and np.isnan(baseline_score):  # of labels without an event nothing can be said
         return float("nan")
-    bound = check_real(floor, "floor", "chance_corrected", at_least=0.0, at_most=1.0)
+    bound = check_real(baseline_score, "baseline_score", "chance_corrected", at_least=0.0, at_most=1.0)
     return (float(score) - bound) / (1.0 - bound) if bound < 1.0 else float("nan")

@@ -24,7 +24,7 @@ from tisat.utils.random import Seed
 from tisat.utils.tables import csv_text
 from tisat.utils.types import Array, Integers
 
-# Instants looked at for the intervals of an area: longer series get fewer draws, but never below FEWEST.
+# Rows looked at for the intervals of an area: longer series get fewer draws, but never below FEWEST.
 WORK = 20_000_000
 FEWEST = 100
 
@@ -119,7 +119,7 @@ def _p_value(draws: Array) -> float:
 
 
 def _areas(y: Array, s: Array, weights: Array, owner: Integers) -> tuple[Array, Array]:
-    """AUC-ROC and AUC-PR of each draw, instants counted as often as their stretch: scikit-learn's figures, sorted once for all draws."""
+    """AUC-ROC and AUC-PR of each draw, rows counted as often as their stretch: scikit-learn's figures, sorted once for all draws."""
     places = ranked(s)
     order = np.argsort(-places, kind="stable")
     truth, whose = y[order], owner[order]
@@ -163,9 +163,9 @@ def compare(
     --------
     >>> rng = np.random.default_rng(0)
     >>> y = (np.arange(3000) % 200 < 20).astype(int)
-    >>> good, coin = y + 0.3 * rng.random(3000), rng.random(3000)
-    >>> print(compare(y, {"good": good, "coin": coin}, delta_max=20).verdict[0])
-    SPD: good is better than coin (difference +0.921, interval +0.869 to +0.947, p = 0.002).
+    >>> good, random_baseline = y + 0.3 * rng.random(3000), rng.random(3000)
+    >>> print(compare(y, {"good": good, "random_baseline": random_baseline}, delta_max=20).verdict[0])
+    SPD: good is better than random_baseline (difference +0.921, interval +0.869 to +0.947, p = 0.002).
     """
     if not scores:
         raise InputError("The 'scores' argument of compare must name at least one set of scores. Got none.")

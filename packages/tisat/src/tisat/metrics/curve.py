@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from tisat.metrics.baselines import Floors, chance_corrected, floors_of
+from tisat.metrics.baselines import Baselines, baselines_of, chance_corrected
 from tisat.metrics.pooling import Score
 from tisat.metrics.spd import COUNTINGS, Points, points_of, process_points, score_process, score_windows
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
 from tisat.utils.extras import require
 from tisat.utils.html import Printed
-from tisat.utils.palette import EXPECTED, FLOOR
+from tisat.utils.palette import BASELINE, EXPECTED
 from tisat.utils.types import Array, Integers
 from tisat.utils.validation import check_choice
 
-DRAWN_FOOLS = ("random, held", "always on", "on/off")
-SIMULATIONS = 10  # draws behind the simulated floors, as in floors()
+DRAWN_BASELINES = ("random, rolling maximum", "always on", "on/off")
+SIMULATIONS = 10  # draws behind the simulated baseline scores, as in baseline scores()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SPDCurve(Printed):
-    """Precision against normalised delay at descending thresholds. Printed with the floors; ``plot()`` draws it.
+    """Precision against normalised delay at descending thresholds. Printed with the baseline scores; ``plot()`` draws it.
 
     Attributes
     ----------
@@ -47,32 +47,34 @@ class SPDCurve(Printed):
     score: Score  # SPD
     delta_max: Delay  # as given
     counting: str  # "event" or "instance"
-    windows: Sequence[Windows] = field(repr=False)  # what the floors are computed from
+    windows: Sequence[Windows] = field(repr=False)  # what the baseline scores are computed from
 
     @cached_property
-    def floors(self) -> Floors:
-        """What fools get on the same labels (computed when first asked for)."""
-        return floors_of(self.windows, counting=self.counting, n_simulations=SIMULATIONS, rng=np.random.default_rng(0))
+    def baselines(self) -> Baselines:
+        """What trivial baselines get on the same labels (computed when first asked for)."""
+        return baselines_of(
+            self.windows, counting=self.counting, n_simulations=SIMULATIONS, rng=np.random.default_rng(0)
+        )
 
     @property
     def chance_corrected(self) -> float:
-        """(SPD - floor) / (1 - floor) of the pooled score, with the best fool as floor."""
-        return chance_corrected(float(self.score), self.floors.best)
+        """(SPD - baseline score) / (1 - baseline score) of the pooled score, with the best trivial baseline as baseline score."""
+        return chance_corrected(float(self.score), self.baselines.best)
 
     def __str__(self) -> str:
-        mean = chance_corrected(self.score.per_series_mean, self.floors.best_per_series_mean)
+        mean = chance_corrected(self.score.per_series_mean, self.baselines.best_per_series_mean)
         return "\n".join(
             [
                 f"SPD at delta_max = {self.delta_max}, counting by {self.counting}, {len(self.thresholds)} thresholds",
                 f"{'':24}{'pooled':>10}{'per-series mean':>18}",
                 f"{'SPD':24}{float(self.score):10.4f}{self.score.per_series_mean:18.4f}",
                 f"{'chance-corrected':24}{self.chance_corrected:10.4f}{mean:18.4f}",
-                str(self.floors),
+                str(self.baselines),
             ]
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the curve and its area, and beside it the fools' areas as bars; returns the matplotlib axes of the curve (needs matplotlib: the extra ``report``)."""
+        """Draw the curve and its area, and beside it the trivial baselines' areas as bars; returns the matplotlib axes of the curve (needs matplotlib: the extra ``report``)."""
         if ax is None:
             ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(6, 4))[1]
         steps = np.append(1.0, self.nadd)
@@ -80,8 +82,8 @@ class SPDCurve(Printed):
         ax.fill_between(steps, heights, step="pre", alpha=0.25, color=EXPECTED, linewidth=0)
         ax.step(steps, heights, where="pre", color=EXPECTED, label=f"SPD {float(self.score):.3f}")
         beside = ax.inset_axes((1.04, 0.0, 0.24, 1.0))  # areas have their own axis: they are no precision
-        named = {"SPD": float(self.score)} | {name: float(self.floors.named[name]) for name in DRAWN_FOOLS}
-        beside.bar(range(len(named)), list(named.values()), color=[EXPECTED, *[FLOOR] * (len(named) - 1)])
+        named = {"SPD": float(self.score)} | {name: float(self.baselines.named[name]) for name in DRAWN_BASELINES}
+        beside.bar(range(len(named)), list(named.values()), color=[EXPECTED, *[BASELINE] * (len(named) - 1)])
         beside.set_xticks(range(len(named)), list(named), rotation=90, fontsize="small")
         beside.set(ylim=(0, 1.02), title="area")
         beside.tick_params(left=False, labelleft=False)
@@ -116,7 +118,7 @@ def spd_curve(
     Returns
     -------
     SPDCurve
-        Arrays by descending threshold, the ``score``, the ``floors``, and ``plot()``.
+        Arrays by descending threshold, the ``score``, the ``baselines``, and ``plot()``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Every score of one set of scores in one table, each beside what the best fool gets under the same score.
+"""Every score of one set of scores in one table, each beside what the best trivial baseline gets under the same score.
 
 This is what to print when a number is asked for. It adds no score of its own; it does not know where the scores come from.
 """
@@ -35,34 +35,36 @@ from tisat.utils.validation import check_integer, check_real
 
 Result = Score | PrecisionRecall | AlarmCounts | float
 Metric = Callable[[list[Array]], Result]  # of one array of scores a series
-Fools = dict[str, list[list[Array]]]  # the scores of each fool: draws, each with one array a series
-CLOSE = 0.02  # a score this little above a fool's is called what a fool gets
+BaselineScores = dict[
+    str, list[list[Array]]
+]  # the scores of each trivial baseline: draws, each with one array a series
+CLOSE = 0.02  # a score this little above a trivial baseline's is called what a trivial baseline gets
 # What one must know before one quotes a score that others use.
 WARNINGS = {
     "VUS-PR": "nearness counts on both sides of an event; delay does not count, and the value grows with the buffer",
-    "VUS-ROC": "a coin has about 0.5; where events are rare, 0.95 can mean that most alarms are false",
+    "VUS-ROC": "a random baseline has about 0.5; where events are rare, 0.95 can mean that most alarms are false",
     "PATE": "alarms before an event are rewarded, and long events drown short ones",
-    "AUC-ROC": "a coin has 0.5; where events are rare, 0.95 can mean that most alarms are false",
-    "AUC-PR": "a coin has the share of anomalous instants, so two data sets cannot be compared; delay does not count",
-    "NAB (oracle)": "a found window pays 2 and a false instant costs 0.11: where windows are long, alarms at random score well above 0",
+    "AUC-ROC": "a random baseline has 0.5; where events are rare, 0.95 can mean that most alarms are false",
+    "AUC-PR": "a random baseline has the share of anomalous rows, so two data sets cannot be compared; delay does not count",
+    "NAB (oracle)": "a found window pays 2 and a false row costs 0.11: where windows are long, alarms at random score well above 0",
     "instance F1 (oracle)": "long events drown short ones; delay does not count",
     "PA%K area (oracle)": "part of it is point adjustment, under which random guessing wins",
     "adjusted F1 (oracle)": "random guessing wins",
     "adjusted F1": "random guessing wins",
-    "affiliation F1": "its floor is about 0.67: read it from there",
+    "affiliation F1": "its baseline score is about 0.67: read it from there",
 }
 
 
 @dataclass(frozen=True)
 class Row:
-    """One score with its floor."""
+    """One score with its baseline score."""
 
     name: str
     pooled: float
     per_series_mean: float
-    floor: float  # pooled, of the best fool
-    floor_per_series_mean: float
-    fool: str  # who that is
+    baseline_score: float  # pooled, of the best trivial baseline
+    baseline_per_series_mean: float
+    baseline: str  # who that is
 
     @property
     def warning(self) -> str:
@@ -71,34 +73,34 @@ class Row:
 
     @property
     def corrected(self) -> float:
-        """(score - floor) / (1 - floor), pooled."""
-        return chance_corrected(self.pooled, self.floor) if 0 <= self.floor <= 1 else float("nan")
+        """(score - baseline score) / (1 - baseline score), pooled."""
+        return chance_corrected(self.pooled, self.baseline_score) if 0 <= self.baseline_score <= 1 else float("nan")
 
     @property
     def verdict(self) -> str:
         """The row in words."""
         if math.isnan(self.pooled):
             return f"{self.name} is undefined here."
-        if self.pooled < self.floor - CLOSE:
-            return f"{self.name} {self.pooled:.3f} is worse than a fool's: {self.fool} gets {self.floor:.3f}."
-        if self.pooled <= self.floor + CLOSE:
-            return f"{self.name} {self.pooled:.3f} is what a fool gets: {self.fool} has {self.floor:.3f}."
+        if self.pooled < self.baseline_score - CLOSE:
+            return f"{self.name} {self.pooled:.3f} is worse than a trivial baseline's: {self.baseline} gets {self.baseline_score:.3f}."
+        if self.pooled <= self.baseline_score + CLOSE:
+            return f"{self.name} {self.pooled:.3f} is what a trivial baseline gets: {self.baseline} has {self.baseline_score:.3f}."
         return (
-            f"{self.name} {self.pooled:.3f} is above the best fool ({self.fool}, {self.floor:.3f}); "
+            f"{self.name} {self.pooled:.3f} is above the best trivial baseline ({self.baseline}, {self.baseline_score:.3f}); "
             f"chance-corrected it is {self.corrected:.3f}."
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Printed):
-    """What scores are worth: one row for each score, the curve, and the alarms at a threshold. Prints as a table with the floors."""
+    """What scores are worth: one row for each score, the curve, and the alarms at a threshold. Prints as a table with the baseline scores."""
 
     rows: tuple[Row, ...]
     curve: SPDCurve
     counts: AlarmCounts | None  # at the threshold, if one was given
     threshold: float | None
     n_series: int
-    n_instants: int
+    n_rows: int
     n_events: int
 
     @property
@@ -110,7 +112,7 @@ class Evaluation(Printed):
         return next(row for row in self.rows if row.name == name)
 
     def plot(self, ax: Any = None) -> Any:
-        """The SPD curve beside its fools, on matplotlib axes."""
+        """The SPD curve beside its trivial baselines, on matplotlib axes."""
         return self.curve.plot(ax)
 
     @property
@@ -127,17 +129,17 @@ class Evaluation(Printed):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.n_series} series, {self.n_instants} instants, {self.n_events} events, delta_max = {self.curve.delta_max}"
+            f"{self.n_series} series, {self.n_rows} rows, {self.n_events} events, delta_max = {self.curve.delta_max}"
             + ("" if self.threshold is None else f", threshold {self.threshold:.6g}"),
-            f"{'score':28}{'pooled':>9}{'mean':>9}{'floor':>9}{'corrected':>11}  best fool",
+            f"{'score':28}{'pooled':>9}{'mean':>9}{'baseline_score':>9}{'corrected':>11}  best trivial baseline",
         ]
         lines += [
-            f"{row.name:28}{row.pooled:9.4f}{row.per_series_mean:9.4f}{row.floor:9.4f}{row.corrected:11.4f}  {row.fool}"
+            f"{row.name:28}{row.pooled:9.4f}{row.per_series_mean:9.4f}{row.baseline_score:9.4f}{row.corrected:11.4f}  {row.baseline}"
             for row in self.rows
         ]
         if self.counts is not None:
             lines.append(str(self.counts))
-        return "\n".join([*lines, str(self.curve.floors)])
+        return "\n".join([*lines, str(self.curve.baselines)])
 
 
 def _two(result: Result) -> tuple[float, float]:
@@ -149,36 +151,36 @@ def _two(result: Result) -> tuple[float, float]:
     return float(result), result.per_series_mean if isinstance(result, Score) else float(result)
 
 
-def fool_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator) -> Fools:
-    """The scores of the four fools."""
+def baseline_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator) -> BaselineScores:
+    """The scores of the four trivial baselines."""
     draws = [[rng.random(len(one)) for one in windows] for _ in range(n_simulations)]
     return {
         "random": draws,
-        "random, held": [[held(s, one) for s, one in zip(draw, windows, strict=True)] for draw in draws],
+        "random, rolling maximum": [[held(s, one) for s, one in zip(draw, windows, strict=True)] for draw in draws],
         "always on": [[np.zeros(len(one)) for one in windows]],
         "on/off": [[on_off(one).astype(np.float64) for one in windows]],
     }
 
 
-def _row(name: str, metric: Metric, scores: list[Array], fools: Fools) -> Row:
-    """A row from a metric of the scores and of every fool; simulated fools are averaged."""
-    floors = {fool: np.array([_two(metric(draw)) for draw in draws]).mean(axis=0) for fool, draws in fools.items()}
+def _row(name: str, metric: Metric, scores: list[Array], baselines: BaselineScores) -> Row:
+    """A row from a metric of the scores and of every trivial baseline; simulated trivial baselines are averaged."""
+    values = {name: np.array([_two(metric(draw)) for draw in draws]).mean(axis=0) for name, draws in baselines.items()}
     pooled, mean = _two(metric(scores))
-    best = max(floors, key=lambda fool: -1.0 if np.isnan(floors[fool][0]) else floors[fool][0])
-    return Row(name, pooled, mean, float(floors[best][0]), float(max(value[1] for value in floors.values())), best)
+    best = max(values, key=lambda name: -1.0 if np.isnan(values[name][0]) else values[name][0])
+    return Row(name, pooled, mean, float(values[best][0]), float(max(value[1] for value in values.values())), best)
 
 
-def _at_own_rate(fools: Fools, scores: Sequence[Array], level: float) -> Fools:
-    """The fools as 0/1 scores for a fixed threshold: the random ones are active as often as ``scores`` are."""
+def _at_own_rate(baselines: BaselineScores, scores: Sequence[Array], level: float) -> BaselineScores:
+    """The trivial baselines as 0/1 scores for a fixed threshold: the random ones are active as often as ``scores`` are."""
     total = sum(map(len, scores))
     rate = sum(int((s >= level).sum()) for s in scores) / total if total else 0.0
-    chosen: Fools = {"always on": [[np.ones(len(s)) for s in scores]], "on/off": fools["on/off"]}
-    for fool in ("random", "random, held"):
+    chosen: BaselineScores = {"always on": [[np.ones(len(s)) for s in scores]], "on/off": baselines["on/off"]}
+    for baseline in ("random", "random, rolling maximum"):
         draws = []
-        for draw in fools[fool]:
+        for draw in baselines[baseline]:
             cut = np.quantile(np.concatenate(draw), 1 - rate) if total else 0.0
             draws.append([(s >= cut).astype(np.float64) for s in draw])
-        chosen[f"{fool}, as often active"] = draws
+        chosen[f"{baseline}, as often active"] = draws
     return chosen
 
 
@@ -193,7 +195,7 @@ def evaluate(
     n_simulations: int = 3,
     random_state: Seed = 0,
 ) -> Evaluation:
-    """SPD and the scores users ask for beside it, each next to the best fool's on the same labels.
+    """SPD and the scores users ask for beside it, each next to the best trivial baseline's on the same labels.
 
     Parameters
     ----------
@@ -202,9 +204,9 @@ def evaluate(
     threshold : float, optional
         Where alarms are raised; adds the scores that need one. It must not have been chosen with these labels.
     max_buffer : int, optional
-        The widest buffer of VUS-PR; as many instants as ``delta_max`` by default.
+        The widest buffer of VUS-PR; as many rows as ``delta_max`` by default.
     n_simulations : int
-        Draws of the random fools.
+        Draws of the random trivial baselines.
     random_state : int or Generator
 
     Returns
@@ -217,8 +219,8 @@ def evaluate(
     >>> import numpy as np
     >>> y_true = np.zeros(400, dtype=int)
     >>> y_true[100:150] = y_true[300:350] = 1
-    >>> coin = np.random.default_rng(7).random(400)
-    >>> result = evaluate(y_true, coin, delta_max=10)
+    >>> random_baseline = np.random.default_rng(7).random(400)
+    >>> result = evaluate(y_true, random_baseline, delta_max=10)
     >>> result["adjusted F1 (oracle)"].pooled > 0.8, result["SPD"].pooled < 0.3
     (True, True)
     """
@@ -228,9 +230,9 @@ def evaluate(
     windows = curve.windows
     labels = series_list(y_true, name="y_true", whose="evaluate")
     scores = all_scores(y_score, windows, whose="evaluate")
-    fools = fool_scores(windows, n_simulations=number, rng=generator(random_state, whose="evaluate"))
+    baselines = baseline_scores(windows, n_simulations=number, rng=generator(random_state, whose="evaluate"))
     if max_buffer is None:
-        max_buffer = min(max(_delta_in_instants(one) for one in windows), max(map(len, windows), default=1))
+        max_buffer = min(max(_delta_in_time_steps(one) for one in windows), max(map(len, windows), default=1))
     free: dict[str, Metric] = {
         "event F1 (oracle)": partial(best_event_f1, labels, delta_max=delta_max, timestamps=timestamps),
         "VUS-PR": partial(vus_pr, labels, max_buffer=max_buffer),
@@ -243,12 +245,12 @@ def evaluate(
         "PA%K area (oracle)": partial(pa_k_auc, labels),
         "adjusted F1 (oracle)": partial(best_adjusted_f1, labels),
     }
-    floors, spd = curve.floors, curve.score
-    rows = [Row("SPD", *_two(spd), floors.best, floors.best_per_series_mean, floors.best_name)]
-    rows += [_row(name, metric, scores, fools) for name, metric in free.items()]
+    of_spd, spd = curve.baselines, curve.score
+    rows = [Row("SPD", *_two(spd), of_spd.best, of_spd.best_per_series_mean, of_spd.best_name)]
+    rows += [_row(name, metric, scores, baselines) for name, metric in free.items()]
     counts = None
     if level is not None:
-        binary = _at_own_rate(fools, scores, level)
+        binary = _at_own_rate(baselines, scores, level)
         masks = [(s >= level).astype(np.float64) for s in scores]
         counts = count_active(masks, windows, whose="evaluate")
         fixed: dict[str, Metric] = {
@@ -265,13 +267,13 @@ def evaluate(
         counts=counts,
         threshold=level,
         n_series=len(windows),
-        n_instants=sum(map(len, windows)),
+        n_rows=sum(map(len, windows)),
         n_events=sum(len(one.events) for one in windows),
     )
 
 
-def _delta_in_instants(windows: Windows) -> int:
-    """``delta_max`` as instants: as given, or the typical number of instants it lasts."""
+def _delta_in_time_steps(windows: Windows) -> int:
+    """``delta_max`` as rows: as given, or the typical number of rows it lasts."""
     if windows.stride or not len(windows):
         return max(windows.stride, 1)
     return max(int(np.median(windows.following - np.arange(len(windows)))), 1)

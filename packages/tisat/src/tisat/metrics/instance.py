@@ -1,4 +1,4 @@
-"""Precision, recall and F1 on instants: every instant is a case of its own.
+"""Precision, recall and F1 on rows: every row is a case of its own.
 
 The plain classification scores. A long event weighs as much as many short ones, and timeliness counts for nothing. The
 module does not know events.
@@ -89,7 +89,7 @@ def best_f1(thresholds: Array, hits: npt.NDArray[Any], false: npt.NDArray[Any], 
 
 
 def descending_counts(y: Flags, s: Array) -> tuple[Array, Integers, Integers]:
-    """Distinct scores descending, and how many anomalous and nominal instants reach each."""
+    """Distinct scores descending, and how many anomalous and normal rows reach each."""
     known = ~np.isnan(s)
     y, s = y[known], s[known]
     order = np.argsort(-s, kind="stable")
@@ -99,9 +99,9 @@ def descending_counts(y: Flags, s: Array) -> tuple[Array, Integers, Integers]:
 
 
 def instance_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
-    """Precision, recall and F1 of the instants with ``score >= threshold``.
+    """Precision, recall and F1 of the rows with ``score >= threshold``.
 
-    Its floor: a coin has the anomaly rate as precision, so F1 is at most 2r / (1 + r) for a rate r (always on).
+    Its floor: a random baseline has the anomaly rate as precision, so F1 is at most 2r / (1 + r) for a rate r (always on).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The score of the Numenta Anomaly Benchmark: each window rewarded once and the earlier the more, each false instant penalised.
+"""The score of the Numenta Anomaly Benchmark: each window rewarded once and the earlier the more, each false row penalised.
 
 Paper: Lavin, Ahmad, "Evaluating Real-time Anomaly Detection Algorithms - the Numenta Anomaly Benchmark", ICMLA 2015, section III. The labelled
 events are taken for its windows. 0 is a detector that never alarms and 1 a perfect one (the benchmark says 100). It does not know how long an alarm lasts.
@@ -21,7 +21,7 @@ FAR = 3.0  # window lengths after a window; beyond, an alarm is wholly false
 
 
 def _worth(position: Array) -> Array:
-    """Worth of an alarm by its place: -1 is the first instant of a window, 0 its end, 1 one window length later."""
+    """Worth of an alarm by its place: -1 is the first row of a window, 0 its end, 1 one window length later."""
     return np.where(position > FAR, -1.0, 2.0 / (1.0 + np.exp(5.0 * np.minimum(position, FAR))) - 1.0)
 
 
@@ -74,8 +74,8 @@ def _normalised(
 def nab_score(y_true: object, y_score: object, *, threshold: float | None = None, profile: str = "standard") -> Score:
     """The NAB score, 0 for a detector that never alarms and 1 for a perfect one; without a threshold the best there is (oracle).
 
-    Beware: a false instant costs 0.11 and a found window pays 2, so that where windows are long (as in NAB itself) an alarm every now and then, or
-    one that never ends, scores well above 0. Only the first instant of an alarm in a window counts, and every instant of one outside.
+    Beware: a false row costs 0.11 and a found window pays 2, so that where windows are long (as in NAB itself) an alarm every now and then, or
+    one that never ends, scores well above 0. Only the first row of an alarm in a window counts, and every row of one outside.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def nab_score(y_true: object, y_score: object, *, threshold: float | None = None
     threshold : float, optional
         Where alarms are raised. Without one, the best threshold is chosen with the labels, as the benchmark does.
     profile : {"standard", "low-fp", "low-fn"}
-        What false instants and missed windows cost. The benchmark's probation, the first 15 % of a series, is not left out.
+        What false rows and missed windows cost. The benchmark's probation, the first 15 % of a series, is not left out.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from tisat.utils.validation import check_integer, check_real
 
 
 def _needed(length: int, k: float) -> int:
-    """How many active instants are more than ``k`` percent of ``length``."""
+    """How many active rows are more than ``k`` percent of ``length``."""
     return int(np.floor(k * length / 100 + 1e-9)) + 1
 
 
@@ -31,7 +31,7 @@ def pa_k_precision_recall(y_true: object, y_score: object, *, threshold: float, 
     y_score : array of shape (T,), or a list
     threshold : float
     k : float from 0 to 100
-        An event counts as wholly found when more than ``k`` percent of its instants are active.
+        An event counts as wholly found when more than ``k`` percent of its rows are active.
 
     Examples
     --------
@@ -70,11 +70,11 @@ def _steps(ranked: list[Array], lengths: list[int], k: float) -> tuple[Array, Ar
     return np.concatenate(values), np.concatenate(gains)
 
 
-def _best(ranked: list[Array], lengths: list[int], nominal: Array, k: float) -> PrecisionRecall:
+def _best(ranked: list[Array], lengths: list[int], normal: Array, k: float) -> PrecisionRecall:
     values, gains = _steps(ranked, lengths, k)
     ascending, group = np.unique(values, return_inverse=True)
     hits = np.cumsum(np.bincount(group, weights=gains, minlength=len(ascending))[::-1])
-    false = len(nominal) - np.searchsorted(nominal, ascending[::-1], side="left")
+    false = len(normal) - np.searchsorted(normal, ascending[::-1], side="left")
     return best_f1(ascending[::-1], hits, false, float(sum(lengths)))
 
 
@@ -105,14 +105,14 @@ def _together(parts: Sequence[tuple[list[Array], list[int], Array]]) -> tuple[li
     return (
         [scores for ranked, _, _ in parts for scores in ranked],
         [length for _, lengths, _ in parts for length in lengths],
-        np.sort(np.concatenate([nominal for _, _, nominal in parts])),
+        np.sort(np.concatenate([normal for _, _, normal in parts])),
     )
 
 
 def pa_k_auc(y_true: object, y_score: object, *, n_steps: int = 20) -> Score:
     """The mean over K = 0..100 percent (by trapezoids) of the best PA%K F1, each K with its own best threshold.
 
-    Its floor is between a coin's at K = 0 and always-on's at K = 100.
+    Its floor is between a random baseline's at K = 0 and always-on's at K = 100.
 
     Parameters
     ----------

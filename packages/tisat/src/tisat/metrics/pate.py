@@ -1,7 +1,7 @@
 """PATE: precision and recall in which nearness to an event counts, over all thresholds and some widths of the buffers.
 
 Paper: Ghorbani, Reinders, Tax, "PATE: Proximity-Aware Time series anomaly Evaluation", KDD 2024, section 3. An alarm in the buffer after an event, or
-before an event that is found, is partly true, less the further it is from the middle of the event; instants of a found event that have no
+before an event that is found, is partly true, less the further it is from the middle of the event; rows of a found event that have no
 alarm are missed less the later they come. Exact over all thresholds. It does not know budgets.
 """
 
@@ -20,9 +20,9 @@ from tisat.utils.validation import check_integer
 
 
 def _truth(y: Flags, s: Array, events: Events, early: int, late: int) -> tuple[Array, Array]:
-    """How true an alarm at an instant is, and the score at which it becomes so: instants that are not true at all are left out."""
+    """How true an alarm at a row is, and the score at which it becomes so: rows that are not true at all are left out."""
     weights, values = [], []
-    free = 0  # the first instant behind the buffer of the event before
+    free = 0  # the first row behind the buffer of the event before
     for i, (start, stop) in enumerate(events.tolist()):
         after = events[i + 1][0] if i + 1 < len(events) else len(y)
         first, end = max(free, start - early), min(stop + late, after)  # half-open [first, start) and [stop, end)
@@ -42,7 +42,7 @@ def _truth(y: Flags, s: Array, events: Events, early: int, late: int) -> tuple[A
 
 
 def _missed(s: Array, events: Events) -> tuple[Array, Array, float]:
-    """At which scores the weight of missed instants changes as the threshold falls, by how much, and where it starts."""
+    """At which scores the weight of missed rows changes as the threshold falls, by how much, and where it starts."""
     values, steps = [np.empty(0)], [np.empty(0)]
     for start, stop in events.tolist():
         inside = s[start:stop]
@@ -94,15 +94,15 @@ def _area(pairs: Sequence[tuple[Flags, Array]], max_buffer: int) -> float:
 def pate(y_true: object, y_score: object, *, max_buffer: int) -> Score:
     """PATE: the area under proximity-aware precision and recall, averaged over buffers of 0 and ``max_buffer`` before and after events.
 
-    Beware: the buffer before an event rewards alarms that no operator could have understood then; and as the area is over instants, a long
-    event weighs more than ten short ones. A coin gets a little more than the share of anomalous instants.
+    Beware: the buffer before an event rewards alarms that no operator could have understood then; and as the area is over rows, a long
+    event weighs more than ten short ones. A random baseline gets a little more than the share of anomalous rows.
 
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
     y_score : array of shape (T,), or a list
     max_buffer : int
-        Instants before and after an event; the value depends on it, so say which was used. The authors' program takes 100.
+        Rows before and after an event; the value depends on it, so say which was used. The authors' program takes 100.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Adjusted instance-based precision, recall and F1. Warning: random guessing wins under these scores.
 
-"Point adjustment": one alarm anywhere inside an event turns every instant of it into a true positive, while a false alarm costs one
-instant. The longer the events, the closer a coin gets to 1 (see :func:`tisat.metrics.random_guess`). They are here to
-reproduce the tables of others and to show what a coin scores in the same row. The module does not know delays.
+"Point adjustment": one alarm anywhere inside an event turns every row of it into a true positive, while a false alarm costs one
+row. The longer the events, the closer a random baseline gets to 1 (see :func:`tisat.metrics.random_guess`). They are here to
+reproduce the tables of others and to show what a random baseline scores in the same row. The module does not know delays.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def _reaching(values: Array, descending: Array) -> Integers:
 
 def _best(parts: Sequence[tuple[Array, Integers, Array]]) -> PrecisionRecall:
     """Between two peaks a lower threshold only adds false alarms, so only the peaks can be best."""
-    peaks, lengths, nominal = (np.concatenate(column) for column in zip(*parts, strict=True))
+    peaks, lengths, normal = (np.concatenate(column) for column in zip(*parts, strict=True))
     found = np.isfinite(peaks)
     ascending, group = np.unique(peaks[found], return_inverse=True)
     hits = np.cumsum(np.bincount(group, weights=lengths[found], minlength=len(ascending))[::-1])
     thresholds = ascending[::-1]
-    return best_f1(thresholds, hits, _reaching(nominal, thresholds), float(lengths.sum()))
+    return best_f1(thresholds, hits, _reaching(normal, thresholds), float(lengths.sum()))
 
 
 def adjusted_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
     """Point-adjusted precision, recall and F1 at a threshold. Warning: random guessing wins under this score.
 
-    An alarm with probability 0.01 at every instant has F1 0.96 on the labels of SWaT. Compare with
+    An alarm with probability 0.01 at every row has F1 0.96 on the labels of SWaT. Compare with
     :func:`tisat.metrics.random_guess`, and report :func:`tisat.metrics.spd_score` instead.
 
     Parameters

@@ -1,6 +1,6 @@
-"""What a coin scores under point adjustment: in closed form, and simulated to check it.
+"""What a random baseline scores under point adjustment: in closed form, and simulated to check it.
 
-Alarm at each instant with probability p. Paper: Doshi, Abudalou, Yilmaz, "Reward Once, Penalize Once", section III.
+Alarm at each row with probability p. Paper: Doshi, Abudalou, Yilmaz, "Reward Once, Penalize Once", section III.
 Nothing here knows a detector or a score.
 """
 
@@ -23,30 +23,30 @@ def _labels(labels: object, whose: str) -> list[Flags]:
 
 
 def _parts(labels: object, whose: str) -> list[tuple[Integers, int]]:
-    """Lengths of the events and nominal instants of each series."""
+    """Lengths of the events and normal rows of each series."""
     return [(np.diff(events_from_labels(y))[:, 0], int((~y).sum())) for y in _labels(labels, whose)]
 
 
 def _together(parts: Sequence[tuple[Integers, int]]) -> tuple[Integers, int]:
-    return np.concatenate([lengths for lengths, _ in parts]), sum(nominal for _, nominal in parts)
+    return np.concatenate([lengths for lengths, _ in parts]), sum(normal for _, normal in parts)
 
 
-def _expected(lengths: Integers, nominal: int, p: float) -> PrecisionRecall:
+def _expected(lengths: Integers, normal: int, p: float) -> PrecisionRecall:
     hits = float((lengths * -np.expm1(lengths * np.log1p(-p))).sum()) if p < 1 else float(lengths.sum())
-    return PrecisionRecall.of_counts(hits, nominal * p, float(lengths.sum()) - hits)
+    return PrecisionRecall.of_counts(hits, normal * p, float(lengths.sum()) - hits)
 
 
 def random_guess(labels: object, p: float = 0.01) -> PrecisionRecall:
     """The adjusted precision, recall and F1 of alarms at random with probability ``p``, by closed form.
 
-    ``TP = sum_i M_i (1 - (1 - p)^M_i)``, ``precision = TP / (TP + N p)``, ``recall = TP / sum_i M_i`` for N nominal instants and
+    ``TP = sum_i M_i (1 - (1 - p)^M_i)``, ``precision = TP / (TP + N p)``, ``recall = TP / sum_i M_i`` for N normal rows and
     events of length M_i.
 
     Parameters
     ----------
     labels : array of 0 and 1, shape (T,), or a list of them
     p : float
-        Probability of an alarm at an instant, above 0 and at most 1.
+        Probability of an alarm at a row, above 0 and at most 1.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def random_guess(labels: object, p: float = 0.01) -> PrecisionRecall:
 def random_guess_simulated(
     labels: object, p: float = 0.01, *, n_simulations: int = 20, random_state: Seed = 0
 ) -> PrecisionRecall:
-    """The same by throwing the coin at every instant: the check of the closed form.
+    """The same by throwing the random baseline at every row: the check of the closed form.
 
     True and false positives are averaged over the simulations before precision, recall and F1 are taken.
 
@@ -93,7 +93,7 @@ def random_guess_simulated(
 
 
 def best_random_guess(labels: object, *, probabilities: Sequence[float] | None = None) -> tuple[float, PrecisionRecall]:
-    """The coin with the best expected adjusted F1: its probability and its scores. The floor of a best adjusted F1.
+    """The random baseline with the best expected adjusted F1: its probability and its scores. The floor of a best adjusted F1.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ CARDINALITIES = ("reciprocal", "one")
 
 
 def _weight_before(k: Integers, length: Integers, bias: str) -> Array:
-    """The sum of the positional weights of the first ``k`` of ``length`` instants."""
+    """The sum of the positional weights of the first ``k`` of ``length`` rows."""
     if bias == "flat":
         return k.astype(np.float64)
     if bias == "front":

@@ -2,7 +2,7 @@
 
 Only the running-maximum records of the scores inside the windows change a delay or a detection, so only those K values
 matter as thresholds; the false alarms at all of them are counted in one pass. Nothing is interpolated and no grid is used.
-This module does not know what a fool gets on the same labels: that is :mod:`tisat.metrics.baselines`.
+This module does not know what a trivial baseline gets on the same labels: that is :mod:`tisat.metrics.baselines`.
 
 Paper: Doshi, Abudalou, Yilmaz, "Reward Once, Penalize Once", section IV. Departures, with their reasons, are in
 ``docs/5-evaluation.md``: windows are cut at the next onset, a lasting alarm is raised again every ``delta_max``, an alarm in an
@@ -80,7 +80,7 @@ def _gains(scores: Sequence[Array], windows: Sequence[Windows]) -> tuple[Array, 
 def _count_instances(
     scores: Sequence[Array], windows: Sequence[Windows], ascending: Array
 ) -> tuple[Integers, Integers]:
-    """Active instants inside windows and elsewhere, at each of the ascending thresholds."""
+    """Active rows inside windows and elsewhere, at each of the ascending thresholds."""
     inside = np.zeros(len(ascending) + 1, dtype=np.int64)
     everywhere = np.zeros(len(ascending) + 1, dtype=np.int64)
     for one, window in zip(scores, windows, strict=True):
@@ -147,9 +147,9 @@ def spd_score(
     y_score : array of shape (T,), or a list
         Higher is more anomalous. NaN (warm-up) is never an alarm.
     delta_max : int or duration
-        The longest tolerable delay, in instants, or as a duration such as ``"10min"`` with ``timestamps``.
+        The longest tolerable delay, in rows, or as a duration such as ``"10min"`` with ``timestamps``.
     counting : {"event", "instance"}
-        What precision counts. ``"event"``: detected events against raised alarms. ``"instance"``: every active instant is an
+        What precision counts. ``"event"``: detected events against raised alarms. ``"instance"``: every active row is an
         alarm, the literal reading of the paper's formula; a long event then pays for many false alarms.
     timestamps : array of shape (T,), or a list, optional
         Dates or seconds. Needed where ``delta_max`` is a duration; sampling may be irregular.
@@ -169,7 +169,7 @@ def spd_score(
     >>> y_true = [0, 0, 0, 1, 1, 1, 0, 0, 0, 0]
     >>> spd_score(y_true, [0, 0, 0, 9, 0, 0, 0, 0, 0, 0], delta_max=2)  # at once
     1.0
-    >>> spd_score(y_true, [0, 0, 0, 0, 9, 0, 0, 0, 0, 0], delta_max=2)  # one instant late
+    >>> spd_score(y_true, [0, 0, 0, 0, 9, 0, 0, 0, 0, 0], delta_max=2)  # one row late
     0.6
     """
     check_choice(counting, "counting", "spd_score", choices=COUNTINGS)
@@ -236,9 +236,9 @@ def spd_score_of_active(
 def spd_score_of_raises(
     y_true: object, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
 ) -> Score:
-    """SPD of an alarm process from the instants at which it raised alarms, at some thresholds.
+    """SPD of an alarm process from the rows at which it raised alarms, at some thresholds.
 
-    As :func:`spd_score_of_active`, but each instant given is one alarm and nothing is raised again.
+    As :func:`spd_score_of_active`, but each row given is one alarm and nothing is raised again.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """What a difference between two systems means: paired bootstrap over entities, mean ranks, critical difference.
 
-Entities are what is sampled: machines and channels stand for those one has not seen. Instants of one machine do not. Nothing
+Entities are what is sampled: machines and channels stand for those one has not seen. Rows of one machine do not. Nothing
 here knows what the numbers measure.
 """
 

@@ -19,12 +19,12 @@ from tisat.utils.validation import check_integer
 
 
 def _distances(events: Events, length: int, reach: int) -> Integers:
-    """For every event, the distance of the instants within ``reach`` to it: rows (instant, distance, event); 0 inside."""
+    """For every event, the distance of the rows within ``reach`` to it: rows (row, distance, event); 0 inside."""
     rows = [np.empty((0, 3), dtype=np.int64)]
     for i, (start, stop) in enumerate(events.tolist()):
-        instants = np.arange(max(start - reach, 0), min(stop + reach, length))
-        distance = np.maximum(np.maximum(start - instants, instants - stop + 1), 0)
-        rows.append(np.column_stack([instants, distance, np.full(len(instants), i)]))
+        time_steps = np.arange(max(start - reach, 0), min(stop + reach, length))
+        distance = np.maximum(np.maximum(start - time_steps, time_steps - stop + 1), 0)
+        rows.append(np.column_stack([time_steps, distance, np.full(len(time_steps), i)]))
     return np.concatenate(rows)
 
 
@@ -41,22 +41,20 @@ def _volume(pairs: Sequence[tuple[Flags, Array]], max_buffer: int, *, roc: bool 
     rows = np.concatenate(near)
     scores = np.concatenate([s for _, s in pairs])
     ordered = np.sort(-scores[~np.isnan(scores)])
-    predicted = np.searchsorted(ordered, -scores[rows[:, 0]], side="right")  # how many instants reach this one's score
+    predicted = np.searchsorted(ordered, -scores[rows[:, 0]], side="right")  # how many rows reach this one's score
     predicted[np.isnan(scores[rows[:, 0]])] = len(scores) + 1  # NaN is never active: behind all others
     order = np.argsort(predicted, kind="stable")
     rows, predicted = rows[order], predicted[order]
     distance, owner = rows[:, 1], rows[:, 2]
     n_known = int(np.searchsorted(predicted, len(scores), side="right"))
     last = np.append(np.diff(predicted[:n_known]) != 0, True)[:n_known]  # ties are one threshold
-    above = np.searchsorted(
-        ordered, -scores[rows[:n_known, 0]], side="left"
-    )  # how many instants exceed this one's score
+    above = np.searchsorted(ordered, -scores[rows[:n_known, 0]], side="left")  # how many rows exceed this one's score
     _, first, slot = np.unique(rows[:, 0], return_index=True, return_inverse=True)
     total = 0.0
     for buffer in range(max_buffer + 1):
         reached = distance <= buffer // 2
         soft = np.where(reached, np.sqrt(np.maximum(1.0 - distance / max(buffer, 1), 0.0)), 0.0)
-        label = np.minimum(np.bincount(slot, weights=soft), 1.0)  # an instant near two events has two rows
+        label = np.minimum(np.bincount(slot, weights=soft), 1.0)  # a row near two events has two rows
         weights = np.zeros(len(rows))
         weights[first] = label
         hits = np.cumsum(weights[:n_known])
@@ -80,7 +78,7 @@ def _roc_area(hits: Array, recall: Array, counts: tuple[Flags, Flags, int], *, n
         return float("nan")
     before = np.concatenate([[0.0], recall[:-1]])
     hits_before = np.concatenate([[0.0], hits[:-1]])
-    flat_until = above - hits_before  # false instants just above the threshold
+    flat_until = above - hits_before  # false rows just above the threshold
     reached = predicted - hits
     left = np.concatenate([[0.0], reached[:-1]])
     area = float((before * (flat_until - left) + (before + recall) / 2 * (reached - flat_until)).sum())
@@ -90,9 +88,9 @@ def _roc_area(hits: Array, recall: Array, counts: tuple[Flags, Flags, int], *, n
 
 
 def vus_roc(y_true: object, y_score: object, *, max_buffer: int) -> Score:
-    """VUS-ROC: range-aware area under the ROC curve, averaged over buffers of 0 to ``max_buffer`` instants.
+    """VUS-ROC: range-aware area under the ROC curve, averaged over buffers of 0 to ``max_buffer`` rows.
 
-    Beware: a coin gets about 0.5, whatever the labels, and where events are rare 0.95 can still mean that most alarms are false. It rewards
+    Beware: a random baseline gets about 0.5, whatever the labels, and where events are rare 0.95 can still mean that most alarms are false. It rewards
     nearness on both sides and says nothing about delay. Prefer VUS-PR.
 
     Parameters
@@ -118,9 +116,9 @@ def vus_roc(y_true: object, y_score: object, *, max_buffer: int) -> Score:
 
 
 def vus_pr(y_true: object, y_score: object, *, max_buffer: int) -> Score:
-    """VUS-PR: range-aware area under precision and recall, averaged over buffers of 0 to ``max_buffer`` instants.
+    """VUS-PR: range-aware area under precision and recall, averaged over buffers of 0 to ``max_buffer`` rows.
 
-    Its floor is honest: a coin gets about the anomaly rate (a little more, since the buffers widen the events). It rewards nearness on both
+    Its floor is honest: a random baseline gets about the anomaly rate (a little more, since the buffers widen the events). It rewards nearness on both
     sides and says nothing about delay.
 
     Parameters

@@ -1,7 +1,7 @@
-"""Where an alarm is welcome: the window of each event, and the instants outside all of them.
+"""Where an alarm is welcome: the window of each event, and the rows outside all of them.
 
 The window of an event starts at its onset, lasts ``delta_max`` (both ends included), and is cut where the next event
-begins or the series ends. ``delta_max`` counts instants, or is a duration where the series carries timestamps; then
+begins or the series ends. ``delta_max`` counts rows, or is a duration where the series carries timestamps; then
 sampling may be irregular. This module does not know scores, alarms or thresholds.
 """
 
@@ -24,7 +24,7 @@ from tisat.utils.validation import check_labels, check_same_length, check_vector
 
 Delay: TypeAlias = int | Duration
 
-LONGEST = 2**61  # instants: sums of two stay within 64 bits
+LONGEST = 2**61  # rows: sums of two stay within 64 bits
 
 
 def parse_duration(duration: Duration, *, name: str, whose: str) -> int:
@@ -35,7 +35,7 @@ def parse_duration(duration: Duration, *, name: str, whose: str) -> int:
     >>> parse_duration("10 minutes", name="delta_max", whose="spd_score") == 600 * 10**9
     True
     """
-    must = "an integer >= 1 (instants) or a duration such as '10min'"
+    must = "an integer >= 1 (rows) or a duration such as '10min'"
     return nanoseconds_of(duration, name=name, whose=whose, must=must)
 
 
@@ -44,7 +44,7 @@ def _ticks(timestamps: object, length: int, whose: str) -> Integers:
     stamps = np.asarray(timestamps)
     if stamps.shape != (length,):
         raise InputError(
-            f"The 'timestamps' argument of {whose} must have one entry for each of the {length} instants. Got shape {stamps.shape} instead."
+            f"The 'timestamps' argument of {whose} must have one entry for each of the {length} rows. Got shape {stamps.shape} instead."
         )
     if stamps.dtype.kind in "OUS":
         try:
@@ -72,33 +72,33 @@ def _ticks(timestamps: object, length: int, whose: str) -> Integers:
 class Windows:
     """The windows of one labelled series: all that the counting needs to know about its labels.
 
-    Made by :func:`windows_of`. Delays are integers: instants, or nanoseconds where ``delta_max`` is a duration.
+    Made by :func:`windows_of`. Delays are integers: rows, or nanoseconds where ``delta_max`` is a duration.
     """
 
     events: Events  # (n, 2), half-open
     stops: Integers  # (n,), where each window ends, exclusive
     outside: Flags  # (T,), neither labelled nor in any window
     delta_max: int  # the delay of a missed event
-    stride: int  # a lasting alarm is raised again after so many instants; 0 where sampling is irregular
-    ticks: Integers | None  # (T,), nanoseconds since the first instant; None without timestamps
-    in_time: bool  # whether delta_max and delays are nanoseconds rather than instants
+    stride: int  # a lasting alarm is raised again after so many rows; 0 where sampling is irregular
+    ticks: Integers | None  # (T,), nanoseconds since the first row; None without timestamps
+    in_time: bool  # whether delta_max and delays are nanoseconds rather than rows
 
     def __len__(self) -> int:
         return len(self.outside)
 
     @property
     def unit(self) -> float:
-        """What to divide a delay by before it is shown: 1 for instants, 1e9 for seconds."""
+        """What to divide a delay by before it is shown: 1 for rows, 1e9 for seconds."""
         return 1e9 if self.in_time else 1.0
 
     @property
     def clock(self) -> Integers:
-        """What delays are counted on, shape (T,): instants, or nanoseconds since the first."""
+        """What delays are counted on, shape (T,): rows, or nanoseconds since the first."""
         return self.ticks if self.in_time and self.ticks is not None else np.arange(len(self), dtype=np.int64)
 
     @cached_property
     def inside(self) -> Flags:
-        """Which instants lie in a window, shape (T,)."""
+        """Which rows lie in a window, shape (T,)."""
         mask = np.zeros(len(self), dtype=np.bool_)
         for (start, _), stop in zip(self.events, self.stops, strict=True):
             mask[start:stop] = True
@@ -106,15 +106,15 @@ class Windows:
 
     @cached_property
     def following(self) -> Integers:
-        """For each instant, the first one at least ``delta_max`` later (T where there is none)."""
+        """For each row, the first one at least ``delta_max`` later (T where there is none)."""
         clock = self.clock
         return np.searchsorted(clock, clock + self.delta_max, side="left").astype(np.int64)
 
-    def delay(self, events: Integers, instants: Integers) -> Integers:
-        """How long after the onset of ``events`` (numbers) the ``instants`` are."""
+    def delay(self, events: Integers, time_steps: Integers) -> Integers:
+        """How long after the onset of ``events`` (numbers) the ``time_steps`` are."""
         onsets = self.events[events, 0]
         clock = self.ticks if self.in_time and self.ticks is not None else None
-        return np.asarray(instants - onsets if clock is None else clock[instants] - clock[onsets], dtype=np.int64)
+        return np.asarray(time_steps - onsets if clock is None else clock[time_steps] - clock[onsets], dtype=np.int64)
 
 
 def windows_of(
@@ -126,7 +126,7 @@ def windows_of(
     ----------
     y_true : array of 0 and 1, shape (T,)
     delta_max : int or duration
-        The longest tolerable delay in instants, or a duration (``"10min"``, ``timedelta``, ``timedelta64``).
+        The longest tolerable delay in rows, or a duration (``"10min"``, ``timedelta``, ``timedelta64``).
     timestamps : array of shape (T,), optional
         Dates, or numbers in seconds; needed by a duration.
 
@@ -163,7 +163,7 @@ def windows_of(
             or not 1 <= delta_max <= LONGEST
         ):
             raise ParameterError(
-                f"The 'delta_max' parameter of {whose} must be an integer >= 1 (instants) or a duration such as '10min'. Got {delta_max!r} instead."
+                f"The 'delta_max' parameter of {whose} must be an integer >= 1 (rows) or a duration such as '10min'. Got {delta_max!r} instead."
             )
         delta = stride = int(delta_max)
         reach = onsets + min(delta, length) + 1

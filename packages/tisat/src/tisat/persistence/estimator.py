@@ -53,7 +53,7 @@ class OneFile(Parametrized):
             check_sizes({**said, **presets}, whose=cls.__name__)
             detector: Self = rebuild(cls, said, presets)
             detector._restore(_from_json(document["state"]), tensors)
-        except Exception as error:  # whatever a stranger's file makes of our code, one sentence comes out of it
+        except Exception as error:  # whatever an untrusted file makes of our code, one sentence comes out of it
             said_so = str(error)[:300] or type(error).__name__
             raise ArtefactError(
                 f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {said_so} "

@@ -18,16 +18,17 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tisat.errors import ArtefactError
+from tisat.persistence.old_names import rename_arrays, rename_keys
 
 FORMAT = "tisat"
 LEFT_BEHIND = 3600.0  # seconds after which a .part file belongs to nobody
-FORMAT_VERSION = 1  # raised when an older reader would misread a newer file
+FORMAT_VERSION = 2  # raised when an older reader would misread a newer file
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
@@ -152,4 +153,6 @@ def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[dict[str, 
         raise ArtefactError(
             f"The model file {where!r} must have format version <= {FORMAT_VERSION}. Got {version} instead: update tisat."
         )
+    if version == 1:
+        return cast(dict[str, Any], rename_keys(document)), rename_arrays(tensors)
     return document, tensors

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms, say_time
-from tisat.alarms.plot import blamed
+from tisat.alarms.plot import contributing
 from tisat.events import events_from_labels
 from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, axis_of, span, thinned
 from tisat.plotting.page import Block, Key, Section, render_page
@@ -122,7 +122,7 @@ def _keys(alarms: Alarms, series: Series) -> list[Key]:
     faults, found = _found(alarms, series)
     if len(faults):
         keys.append(Key(f"{sum(found)} of {len(faults)}", "labelled faults had an alarm while they lasted", "found"))
-    keys.append(Key(str(alarms.calibration.budget), "false alarms you said you can bear"))
+    keys.append(Key(str(alarms.calibration.budget), "false alarms you said you accept"))
     on = int(np.asarray(alarms.active).sum())
     if on:
         keys.append(Key(f"{on / len(series):.1%}", "of the rows had an alarm on"))
@@ -155,8 +155,8 @@ def _small_print(alarms: Alarms, said: str) -> list[str]:
     return [*lines, said] if said else lines
 
 
-def _moment(instant: int | None, stamp: str | float | None) -> str:
-    return f"row {instant}" if stamp is None else say_time(stamp)
+def _moment(time_step: int | None, stamp: str | float | None) -> str:
+    return f"row {time_step}" if stamp is None else say_time(stamp)
 
 
 def _found(alarms: Alarms, series: Series) -> tuple[list[tuple[int, int]], list[bool]]:
@@ -193,7 +193,7 @@ def _table(alarms: Alarms, x: Array) -> str:
 def _row(one: Alarm, x: Array) -> str:
     start, stop = span(x, one.onset, one.cleared)
     room = AROUND * max(stop - start, float(x[-1] - x[0]) / 50)
-    blame = ", ".join(f"{name} {share:.0%}" for name, share in list(one.channels.items())[:3] if share >= 0.005)
+    attribution = ", ".join(f"{name} {share:.0%}" for name, share in list(one.channels.items())[:3] if share >= 0.005)
     cells = [
         _moment(one.onset, one.onset_time),
         "still on" if one.cleared is None else _moment(one.cleared, one.cleared_time),
@@ -202,14 +202,14 @@ def _row(one: Alarm, x: Array) -> str:
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""
     return (
         f"<tr><td class=left>{button}</td>" + "".join(f"<td class=left>{escape(cell)}</td>" for cell in cells)
-        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class=left>{escape(one.why or blame)}{escape(f' (suppressed: {one.suppressed})') if one.suppressed else ''}</td></tr>"
+        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class=left>{escape(one.why or attribution)}{escape(f' (suppressed: {one.suppressed})') if one.suppressed else ''}</td></tr>"
     )  # fmt: skip
 
 
 def _chosen(alarms: Alarms, series: Series, most: int) -> tuple[Sequence[int], Sequence[int]]:
     """Channels that are shown at once, and all that are on the page: those that alarms name first."""
     named = {reason.channel for one in alarms for reason in one.reasons}
-    order = blamed(alarms, series, series.n_channels)
+    order = contributing(alarms, series, series.n_channels)
     told = [c for c in order if series.channels[c] in named] or order[:3]
     listed = (told + [c for c in order if c not in told])[:most]
     return told[: min(4, most)], listed

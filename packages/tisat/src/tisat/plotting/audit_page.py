@@ -1,4 +1,4 @@
-"""The audit as a page: the answer in words, where alarms went right and wrong, every score beside its floor, the curve, the sweep.
+"""The audit as a page: the answer in words, where alarms went right and wrong, every score beside its baseline score, the curve, the sweep.
 
 Several sets of scores stand side by side, with intervals; as a page, and as tables for a paper or a spreadsheet. It lays out what
 :func:`tisat.metrics.audit` and :func:`tisat.metrics.comparison.compare` found and computes nothing.
@@ -44,7 +44,7 @@ def _timeline(audit: Audit, name: str, scores: Array) -> Group:
         Mark(*span(x, one.start, one.stop), "found" if one.detected else "missed", "found" if one.detected else "missed", "events", f"event at {one.time or f'row {one.start}'}, {f'found after {one.delay:g}' if one.detected else 'missed'}")
         for one in events
     ] + [
-        Mark(*span(x, one.instant, one.instant + 1), "false", "false alarm", "false alarms", f"false alarm at {one.time or f'row {one.instant}'}")
+        Mark(*span(x, one.time_step, one.time_step + 1), "false", "false alarm", "false alarms", f"false alarm at {one.time or f'row {one.time_step}'}")
         for one in false
     ]  # fmt: skip
     found = sum(event.detected for event in events)
@@ -62,11 +62,15 @@ def _timeline(audit: Audit, name: str, scores: Array) -> Group:
 
 
 def _score_dots(audit: Audit) -> Dots:
-    rows = [Dot(row.name, row.pooled, floor=row.floor) for row in audit.evaluation.rows if np.isfinite(row.pooled)]
+    rows = [
+        Dot(row.name, row.pooled, baseline_score=row.baseline_score)
+        for row in audit.evaluation.rows
+        if np.isfinite(row.pooled)
+    ]
     return Dots(
-        "Every score beside what the best fool gets under it",
+        "Every score beside what the best trivial baseline gets under it",
         rows,
-        caption="Dot: these scores. Grey bar: the best fool. What counts is the distance to the bar, not the height.",
+        caption="Dot: these scores. Grey bar: the best trivial baseline. What counts is the distance to the bar, not the height.",
     )
 
 
@@ -75,13 +79,13 @@ def _sweep(audit: Audit) -> Group:
     drawn = [("these scores, pooled", "c0", where, [p.pooled for p in audit.sweep])]
     if audit.evaluation.n_series > 1:
         drawn.append(("per-series mean", "c1", where, [p.per_series_mean for p in audit.sweep]))
-    drawn.append(("best fool, pooled", "floor", where, [p.floor for p in audit.sweep]))
+    drawn.append(("best trivial baseline, pooled", "baseline", where, [p.baseline_score for p in audit.sweep]))
     return Group(
         [],
         [curves("SPD by the longest delay that counts", drawn, range=[0, 1], ylabel="SPD", height=280)],
         axis={"label": "delta_max", "ticks": where, "names": [str(p.delta_max) for p in audit.sweep]},
         switches=False,
-        caption="A longer tolerable delay raises SPD and its floor alike: choose it by need, not by the number it gives.",
+        caption="A longer tolerable delay raises SPD and its baseline score alike: choose it by need, not by the number it gives.",
     )
 
 
@@ -100,13 +104,13 @@ def _series_dots(audit: Audit, names: Sequence[str]) -> Dots:
 def _answer(audit: Audit) -> str:
     evaluation = audit.evaluation
     found, false = len(audit.events) - len(audit.missed), len(audit.false_alarms)
-    floor = evaluation.curve.floors.best
+    baseline_score = evaluation.curve.baselines.best
     spd = float(evaluation.spd)
-    worth = "better than every fool" if spd > floor else "no better than a fool"
+    worth = "better than every trivial baseline" if spd > baseline_score else "no better than a trivial baseline"
     how = "chosen with the labels" if audit.threshold_source == "oracle" else audit.threshold_source
     return (
         f"{found} of {len(audit.events)} events found, {false} false alarm{'s' * (false != 1)} at threshold {audit.threshold:.4g} ({how}). "
-        f"Over all thresholds SPD is {spd:.3f}, the best fool's {floor:.3f}: {worth}."
+        f"Over all thresholds SPD is {spd:.3f}, the best trivial baseline's {baseline_score:.3f}: {worth}."
     )
 
 
@@ -122,17 +126,17 @@ def _keys(audit: Audit) -> list[Key]:
     if delays:
         unit = "rows" if isinstance(evaluation.curve.delta_max, int) else "seconds"
         keys.append(Key(f"{np.median(delays):.4g} {unit}", "delay of those found, median", "curve"))
-    keys.append(Key(f"{float(evaluation.spd):.3f}", f"SPD; the best fool has {evaluation.curve.floors.best:.3f}", "curve"))  # fmt: skip
+    keys.append(Key(f"{float(evaluation.spd):.3f}", f"SPD; the best trivial baseline has {evaluation.curve.baselines.best:.3f}", "curve"))  # fmt: skip
     return keys
 
 
 def _lists(audit: Audit) -> list[Item]:
     missed = [(event.series, event.time, event.start, event.stop) for event in audit.missed]
-    false = [(alarm.series, alarm.time, alarm.instant) for alarm in audit.false_alarms]
+    false = [(alarm.series, alarm.time, alarm.time_step) for alarm in audit.false_alarms]
     content: list[Item] = []
     for what, columns, rows in (
         ("events missed", ("series", "time", "start", "stop"), missed),
-        ("false alarms", ("series", "time", "instant"), false),
+        ("false alarms", ("series", "time", "time_step"), false),
     ):
         more = f"; the first {LISTED} are shown, the JSON has all" if len(rows) > LISTED else ""
         content.append(f"{len(rows)} {what}{more}.")
@@ -153,40 +157,43 @@ def audit_page(audit: Audit, *, names: Sequence[str], scores: Sequence[Array], c
         Printed at the foot.
     """
     evaluation = audit.evaluation
-    rows = [(r.name, r.pooled, r.per_series_mean, r.floor, r.corrected, r.fool) for r in evaluation.rows]
+    rows = [(r.name, r.pooled, r.per_series_mean, r.baseline_score, r.corrected, r.baseline) for r in evaluation.rows]
     table = Table(
-        ("score", "pooled", "per-series mean", "floor", "chance-corrected", "best fool"),
+        ("score", "pooled", "per-series mean", "baseline score", "chance-corrected", "best trivial baseline"),
         rows,
         strong=(0,),
-        terms=terms_of("SPD", "floor", "chance-corrected", "oracle", "pooled", "per-series mean", "delta_max"),
+        terms=terms_of("SPD", "baseline score", "chance-corrected", "oracle", "pooled", "per-series mean", "delta_max"),
     )
-    floors = Dots(
-        f"SPD of each fool on these labels, delta_max {evaluation.curve.delta_max}",
+    baselines = Dots(
+        f"SPD of each trivial baseline on these labels, delta_max {evaluation.curve.delta_max}",
         [
             Dot("these scores", float(evaluation.spd)),
             *(
-                Dot(f"fool: {name}", float(score), tone="floor")
-                for name, score in evaluation.curve.floors.named.items()
+                Dot(f"trivial baseline: {name}", float(score), tone="baseline")
+                for name, score in evaluation.curve.baselines.named.items()
             ),
         ],
-        caption="A fool's SPD is an area, like the one under the curve above.",
+        caption="A trivial baseline's SPD is an area, like the one under the curve above.",
     )
-    coin = Table(
-        ("coin", "precision", "recall", "F1"),
+    random_baseline = Table(
+        ("random_baseline", "precision", "recall", "F1"),
         [
-            ("p = 0.01", audit.coin.precision, audit.coin.recall, audit.coin.f1),
+            ("p = 0.01", audit.random_baseline.precision, audit.random_baseline.recall, audit.random_baseline.f1),
             (
-                f"p = {audit.best_coin_probability:.3g}, the best",
-                audit.best_coin.precision,
-                audit.best_coin.recall,
-                audit.best_coin.f1,
+                f"p = {audit.best_random_baseline_probability:.3g}, the best",
+                audit.best_random_baseline.precision,
+                audit.best_random_baseline.recall,
+                audit.best_random_baseline.f1,
             ),
         ],
         caption="Point-adjusted scores of an alarm at random on these labels, by closed form; p: how often it is on.",
     )
     sweep = Table(
-        ("delta_max", "pooled", "per-series mean", "floor", "chance-corrected", "best fool"),
-        [(str(p.delta_max), p.pooled, p.per_series_mean, p.floor, p.corrected, p.fool) for p in audit.sweep],
+        ("delta_max", "pooled", "per-series mean", "baseline score", "chance-corrected", "best trivial baseline"),
+        [
+            (str(p.delta_max), p.pooled, p.per_series_mean, p.baseline_score, p.corrected, p.baseline)
+            for p in audit.sweep
+        ],
     )
     beware = [(row.name, row.warning) for row in evaluation.rows if row.warning]
     curve = curve_group(
@@ -199,19 +206,19 @@ def audit_page(audit: Audit, *, names: Sequence[str], scores: Sequence[Array], c
             _timelines(audit, names, scores),
         ),
         Section("What the scores are worth", [_score_dots(audit), table]),
-        Section("Precision against delay", [curve, floors]),
+        Section("Precision against delay", [curve, baselines]),
         Section("How SPD moves with delta_max", [_sweep(audit), sweep]),
     ]
     if evaluation.n_series > 1:
         sections.append(Section("Pooled against per-series mean", [_series_dots(audit, names)]))
     sections += [
-        Section("What a coin gets under point adjustment", [coin]),
+        Section("What a random baseline gets under point adjustment", [random_baseline]),
         Section("Each score in words", list(audit.verdict), folded=True),
         Section("Before you quote one of the scores", [Table(("score", "beware"), beware)]),
         Section("Every miss and every false alarm", _lists(audit)),
     ]
     lead = (
-        f"{evaluation.n_series} series, {evaluation.n_instants:,} rows, {evaluation.n_events} events; an event counts as found within "
+        f"{evaluation.n_series} series, {evaluation.n_rows:,} rows, {evaluation.n_events} events; an event counts as found within "
         f"delta_max {evaluation.curve.delta_max} of its beginning."
     )
     return render_page(
@@ -227,7 +234,7 @@ def _three(value: float) -> str:
 
 
 def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
-    """One row for each score, one column for each set of scores, the best fool at the end; the best of a row is not marked: intervals say what differs."""
+    """One row for each score, one column for each set of scores, the best trivial baseline at the end; the best of a row is not marked: intervals say what differs."""
     first = next(iter(audits.values())).evaluation
     rows = []
     for row in first.rows:
@@ -236,13 +243,13 @@ def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
             cell = _three(audit.evaluation[row.name].pooled)
             interval = comparison.intervals.get(row.name, {}).get(name)
             cells.append(cell if interval is None else f"{cell} [{interval.low:.3f}, {interval.high:.3f}]")
-        rows.append([*cells, _three(row.floor), row.fool])
+        rows.append([*cells, _three(row.baseline_score), row.baseline])
     caption = (
-        f"{first.n_series} series, {first.n_instants:,} instants, {first.n_events} events, delta_max {first.curve.delta_max}; pooled. In brackets: 95 % "
-        "bootstrap intervals over events. Oracle: the threshold was chosen with the labels. Floor: what the best of four fools gets on the same labels."
+        f"{first.n_series} series, {first.n_rows:,} rows, {first.n_events} events, delta_max {first.curve.delta_max}; pooled. In brackets: 95 % "
+        "bootstrap intervals over events. Oracle: the threshold was chosen with the labels. Baseline score: what the best of four trivial baselines gets on the same labels."
     )
-    columns = [("", "score"), *(("", name) for name in audits), ("", "floor"), ("", "best fool")]
-    return Layout("Scores beside their floors", columns, rows, caption)
+    columns = [("", "score"), *(("", name) for name in audits), ("", "baseline score"), ("", "best trivial baseline")]
+    return Layout("Scores beside their baseline scores", columns, rows, caption)
 
 
 def audit_csv(audits: Mapping[str, Audit], comparison: Comparison) -> str:
@@ -252,9 +259,22 @@ def audit_csv(audits: Mapping[str, Audit], comparison: Comparison) -> str:
         for r in audit.evaluation.rows:
             found = comparison.intervals.get(r.name, {}).get(name)
             ends = ("", "") if found is None else (found.low, found.high)
-            rows.append((name, r.name, r.pooled, r.per_series_mean, r.floor, r.fool, r.corrected, *ends, r.warning))
+            rows.append(
+                (name, r.name, r.pooled, r.per_series_mean, r.baseline_score, r.baseline, r.corrected, *ends, r.warning)
+            )
     return csv_text(
-        ("scores of", "score", "pooled", "per_series_mean", "floor", "best_fool", "corrected", "low", "high", "beware"),
+        (
+            "scores of",
+            "score",
+            "pooled",
+            "per_series_mean",
+            "baseline score",
+            "best_baseline",
+            "corrected",
+            "low",
+            "high",
+            "beware",
+        ),
         rows,
     )
 
@@ -273,10 +293,10 @@ def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, comm
         Dots(
             row.name,
             [
-                Dot(name, audit.evaluation[row.name].pooled, floor=audit.evaluation[row.name].floor, tone=f"c{i % 8}", low=_end(comparison, row.name, name, "low"), high=_end(comparison, row.name, name, "high"))
+                Dot(name, audit.evaluation[row.name].pooled, baseline_score=audit.evaluation[row.name].baseline_score, tone=f"c{i % 8}", low=_end(comparison, row.name, name, "low"), high=_end(comparison, row.name, name, "high"))
                 for i, (name, audit) in enumerate(audits.items())
             ],
-            caption="Dot: the value, with its interval. Grey bar: the best fool." if row is first.rows[0] else "",
+            caption="Dot: the value, with its interval. Grey bar: the best trivial baseline." if row is first.rows[0] else "",
         )
         for row in first.rows
         if math.isfinite(row.pooled)
@@ -285,7 +305,7 @@ def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, comm
         layout.headers,
         layout.rows,
         caption=layout.caption,
-        terms=terms_of("SPD", "floor", "oracle", "pooled", "interval", "delta_max"),
+        terms=terms_of("SPD", "baseline score", "oracle", "pooled", "interval", "delta_max"),
     )
     sections = [
         Section("Side by side", [*dots, marked]),
@@ -294,7 +314,7 @@ def comparison_page(audits: Mapping[str, Audit], comparison: Comparison, *, comm
         *(Section(f"{name} in words", list(audit.verdict)) for name, audit in audits.items()),
     ]
     answer, *more = comparison.verdict
-    lead = f"{', '.join(audits)}: {first.n_series} series, {first.n_instants:,} rows, {first.n_events} events."
+    lead = f"{', '.join(audits)}: {first.n_series} series, {first.n_rows:,} rows, {first.n_events} events."
     return render_page("Scores side by side", sections, lead=lead, answer=answer, more=more, command=command)
 
 

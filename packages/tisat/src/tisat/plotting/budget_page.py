@@ -1,7 +1,7 @@
-"""Is a budget kept on a person's own file? Asked, vouched for, realised, and what more data would buy.
+"""Is a budget kept on a person's own file? Asked, supported, observed, and what more data would buy.
 
 The first half of the file fits the detector and finds a threshold for each of a ladder of budgets; false alarms are counted on
-the second half, which nothing has seen. The last line is about the whole file, as `tisat fit` would use it. Nominal data
+the second half, which nothing has seen. The last line is about the whole file, as `tisat fit` would use it. Normal data
 is assumed: a fault in the file counts as false alarms. This module draws and words; counting is elsewhere.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from tisat import registry
 from tisat.alarms.budget import Budget
-from tisat.alarms.calibration import Calibration, NominalEvidence, period_interval
+from tisat.alarms.calibration import Calibration, NormalEvidence, period_interval
 from tisat.alarms.episodes import SUPPORT
 from tisat.alarms.rules import Scored, make_rule
 from tisat.errors import CalibrationWarning
@@ -27,7 +27,7 @@ from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, LINE, SOFT
 
 CLOCK = ("1/hour", "1/8h", "1/day", "1/week", "1/month", "1/year")  # the ladder where rows have times
-COUNT = ("1/100 instants", "1/1000 instants", "1/10000 instants", "1/100000 instants")
+COUNT = ("1/100 rows", "1/1000 rows", "1/10000 rows", "1/100000 rows")
 GRID = 25  # budgets of the picture's curve
 
 
@@ -36,24 +36,24 @@ class Step:
     """One budget of the ladder: the threshold from the first half, and what came of it in the second."""
 
     budget: str
-    period: float  # instants between two false alarms
+    period: float  # rows between two false alarms
     threshold: float
-    extrapolated: float  # how much rarer than what the first half can vouch for
+    extrapolated: float  # how much rarer than what the first half can support
     alarms: int  # counted in the second half
-    instants: int
-    low: float  # interval of the realised period
+    time_steps: int
+    low: float  # interval of the observed period
     high: float | None
-    missing: float  # rows that are missing from the whole file to vouch for it; 0: none
+    missing: float  # rows that are missing from the whole file to support it; 0: none
 
     @property
-    def realised(self) -> float:
-        """Instants between two alarms of the second half; infinite without any."""
-        return self.instants / self.alarms if self.alarms else math.inf
+    def observed(self) -> float:
+        """Rows between two alarms of the second half; infinite without any."""
+        return self.time_steps / self.alarms if self.alarms else math.inf
 
     @property
     def verdict(self) -> str:
         """Whether the budget was kept, as far as so much data can tell."""
-        if self.alarms <= self.instants / self.period:
+        if self.alarms <= self.time_steps / self.period:
             return "kept"
         return "broken" if self.high is not None and self.high < self.period else "over by chance"
 
@@ -100,7 +100,7 @@ def own_study(
     tail: float = 0.5,
     **options: Any,
 ) -> OwnStudy:
-    """Fit on the beginning of a nominal series, count on its end, and say what the whole is worth."""
+    """Fit on the beginning of a normal series, count on its end, and say what the whole is worth."""
     ladder = CLOCK if series.period is not None else COUNT
     asked = Budget.parse(budget or ladder[2 if series.period is not None else 1], period=series.period)
     cut = int(len(series) * (1.0 - tail))
@@ -109,14 +109,12 @@ def own_study(
     wanted = {str(one): one for one in (*(Budget.parse(step, period=series.period) for step in ladder), asked)}
     steps = [
         _step(known, evidence, one, method, everything.length)
-        for one in sorted(wanted.values(), key=lambda one: one.instants)
-        if one.instants > 1.0
+        for one in sorted(wanted.values(), key=lambda one: one.time_steps)
+        if one.time_steps > 1.0
     ]
-    periods = np.geomspace(20.0, max(30.0 * known.length, 2 * asked.instants), GRID)
+    periods = np.geomspace(20.0, max(30.0 * known.length, 2 * asked.time_steps), GRID)
     curve = [
-        _step(
-            known, evidence, Budget(f"1/{period:.0f} instants", float(period), series.period), method, everything.length
-        )
+        _step(known, evidence, Budget(f"1/{period:.0f} rows", float(period), series.period), method, everything.length)
         for period in periods
     ]
     return OwnStudy(
@@ -127,14 +125,14 @@ def own_study(
 
 def _evidence(
     series: Series, train: slice, detector: str, rule: str, options: dict[str, Any]
-) -> tuple[NominalEvidence, Any]:
-    """Nominal evidence of the training rows, and the evidence of what follows them (None: nothing does)."""
+) -> tuple[NormalEvidence, Any]:
+    """Normal evidence of the training rows, and the evidence of what follows them (None: nothing does)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         model = registry.resolve(detector)().fit(series[train])
         made = make_rule(rule, **options)
-        nominal = Scored(model.nominal_, model.aggregate(model.nominal_), model.views(model.nominal_))
-        known = NominalEvidence(made, nominal, breaks=model.nominal_breaks_)
+        normal = Scored(model.normal_, model.aggregate(model.normal_), model.views(model.normal_))
+        known = NormalEvidence(made, normal, breaks=model.normal_breaks_)
         if train.stop >= len(series):
             return known, None
         points = model.points(series)
@@ -142,28 +140,28 @@ def _evidence(
         return known, made.evidence(scored)[train.stop :]
 
 
-def _step(known: NominalEvidence, evidence: Any, budget: Budget, method: str, rows: int) -> Step:
+def _step(known: NormalEvidence, evidence: Any, budget: Budget, method: str, rows: int) -> Step:
     calibration = known.calibrate(budget, method=method)
     trace = known.rule.accumulate(evidence, threshold=calibration.threshold)
     alarms = int((trace.active & ~np.append(False, trace.active[:-1])).sum())
-    instants = int((~np.isnan(trace.statistic)).sum())
-    low, high = period_interval(alarms, instants)
+    time_steps = int((~np.isnan(trace.statistic)).sum())
+    low, high = period_interval(alarms, time_steps)
     return Step(
-        str(budget), budget.instants, calibration.threshold, calibration.extrapolated, alarms, instants, low, high,
-        max(SUPPORT * budget.instants - rows, 0.0),
+        str(budget), budget.time_steps, calibration.threshold, calibration.extrapolated, alarms, time_steps, low, high,
+        max(SUPPORT * budget.time_steps - rows, 0.0),
     )  # fmt: skip
 
 
 def rows_of(study: OwnStudy) -> tuple[list[str], list[list[Any]]]:
     """The ladder as a table: columns and rows."""
-    columns = ["budget", "h", "vouched for", "false", "allowed", "one in (95 %)", "verdict"]
+    columns = ["budget", "h", "supported", "false", "allowed", "one in (95 %)", "verdict"]
     rows = [
         [
             step.budget,
             f"{step.threshold:.3g}",
             "yes" if step.extrapolated <= 1.0 else f"no, {step.extrapolated:.3g}x",
             step.alarms,
-            f"{step.instants / step.period:.2g}",
+            f"{step.time_steps / step.period:.2g}",
             f"{step.low:.0f} to {'any' if step.high is None else f'{step.high:.0f}'}",
             step.verdict,
         ]
@@ -173,22 +171,22 @@ def rows_of(study: OwnStudy) -> tuple[list[str], list[list[Any]]]:
 
 
 def draw(study: OwnStudy) -> Any:
-    """One picture: the period realised against the period asked for, both in instants; on the line, promise is fact."""
+    """One picture: the period observed against the period asked for, both in rows; on the line, promise is fact."""
     module = require("matplotlib.figure", whose="The false-alarm picture")
     figure = module.Figure(figsize=(7.2, 4.6), layout="constrained")
     axis = figure.subplots()
     asked = np.array([step.period for step in study.curve])
     seen = [step for step in study.curve if step.alarms]
     top = max(asked[-1], *(step.low for step in study.curve))
-    axis.axvspan(study.half.vouched, asked[-1], color=LINE, linewidth=0)
-    axis.text(study.half.vouched, top, " extrapolated", va="top", fontsize=9, color=SOFT)
+    axis.axvspan(study.half.supported, asked[-1], color=LINE, linewidth=0)
+    axis.text(study.half.supported, top, " extrapolated", va="top", fontsize=9, color=SOFT)
     axis.plot(asked, asked, color=SOFT, linewidth=1.0, linestyle="--")
     axis.text(asked[1], asked[1] * 1.25, "as asked", rotation=33, fontsize=9, color=SOFT, va="bottom")
     low = [step.low for step in study.curve]
     high = [min(step.high, 3 * top) if step.high is not None else 3 * top for step in study.curve]
     axis.fill_between(asked, low, high, color=EXPECTED, alpha=0.18, linewidth=0)
     axis.plot(
-        [s.period for s in seen], [s.realised for s in seen], color=EXPECTED, linewidth=2.0, marker="o", markersize=3
+        [s.period for s in seen], [s.observed for s in seen], color=EXPECTED, linewidth=2.0, marker="o", markersize=3
     )
     axis.axvline(study.half.target, color=ALARM, linewidth=1.2)
     axis.text(study.half.target, asked[0], f" {study.half.budget}", color=ALARM, fontsize=9, va="bottom")
@@ -196,8 +194,8 @@ def draw(study: OwnStudy) -> Any:
     axis.set_yscale("log")
     axis.set_xlim(asked[0], asked[-1])
     axis.set_ylim(asked[0], top)
-    axis.set_xlabel("asked: instants between two false alarms")
-    axis.set_ylabel("realised in the second half, with its 95 % interval")
+    axis.set_xlabel("asked: rows between two false alarms")
+    axis.set_ylabel("observed in the second half, with its 95 % interval")
     axis.set_title(f"{study.name or 'series'}: {study.detector}, {study.rule} rule by {study.method}", fontsize=10)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
@@ -211,7 +209,7 @@ def page(studies: Sequence[OwnStudy], *, command: str = "") -> str:
         columns, rows = rows_of(study)
         caption = (
             "The first half of the file sets the thresholds; false alarms are counted in the second half. Above the dashed line "
-            "there are fewer than asked for, below it more. Grey: rarer than the first half can vouch for."
+            "there are fewer than asked for, below it more. Grey: rarer than the first half can support."
         )
         sections.append(
             Section(
@@ -219,4 +217,4 @@ def page(studies: Sequence[OwnStudy], *, command: str = "") -> str:
                 [*study.words, Picture(figure_to_svg(draw(study)), caption), Table(columns, rows)],
             )
         )
-    return render_page("False alarms: asked, vouched for, realised", sections, command=command)
+    return render_page("False alarms: asked, supported, observed", sections, command=command)

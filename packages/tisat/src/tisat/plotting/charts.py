@@ -111,7 +111,7 @@ def numbers(values: Any, *, digits: int = 6) -> list[float | None]:
 
 
 def line(label: str, look: str, values: Any, rows: Rows | None = None, **more: Any) -> dict[str, Any]:
-    """One curve of a panel. ``look`` is seen, expected, edge, limit, floor, or the number of a colour of curves."""
+    """One curve of a panel. ``look`` is seen, expected, edge, limit, baseline, or the number of a colour of curves."""
     values = np.asarray(values, dtype=np.float64)
     if rows is not None:
         values = _extremes(values, rows) if look not in ("edge", "expected") else values[rows.ravel()]

@@ -1,7 +1,7 @@
-"""The whole flow on a generated plant: learn, set an alarm budget, raise alarms, evaluate beside the fools, write a page.
+"""The whole flow on a generated plant: learn, set an alarm budget, raise alarms, evaluate beside the trivial baselines, write a page.
 
 :func:`run_demo` is the package on one screen; :func:`demo_page` puts its result on paper. Neither computes anything that
-the rooms below do not offer to every user.
+the packages below do not offer to every user.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms
-from tisat.alarms.plot import blamed
+from tisat.alarms.plot import contributing
 from tisat.datasets.synthetic import Fault, Plant, make_plant
 from tisat.detectors import make
 from tisat.metrics import AlarmCounts, SPDCurve, best_adjusted_f1, chance_corrected, count_alarms, spd_curve
@@ -25,9 +25,9 @@ from tisat.registry import DEFAULT
 from tisat.utils.types import Array
 from tisat.watch.watch import Watch
 
-DELTA_MAX = 100  # instants: the headline of the specification
+DELTA_MAX = 100  # rows: the headline of the specification
 BUDGET = "1/day"
-DAYS = 15  # of nominal data
+DAYS = 15  # of normal data
 MINUTES_A_DAY = 1440
 RIVALS = ("linear-mean", "last-value", "random-guess")
 PARAMETERS: dict[str, dict[str, Any]] = {"tisat": {"stride": 2}}  # every second window: half the training time
@@ -63,10 +63,10 @@ def run_demo(*, detector: str = DEFAULT, random_state: int = 3, say: Callable[[s
     """
     started = time.perf_counter()
     plant = make_plant(n_train=DAYS * MINUTES_A_DAY, random_state=random_state)
-    say(f"A plant of {plant.train.n_channels} channels: {DAYS} days of nominal data, then {plant.test} with faults")
+    say(f"A plant of {plant.train.n_channels} channels: {DAYS} days of normal data, then {plant.test} with faults")
 
     watch = Watch(make(detector, **PARAMETERS.get(detector, {})), budget=BUDGET).fit(plant.train)
-    say(f"Learned what is nominal: {watch.detector!r} on {watch.detector.trained_on_['rows_used']:,} rows")
+    say(f"Learned what is normal: {watch.detector!r} on {watch.detector.trained_on_['rows_used']:,} rows")
 
     alarms = watch.alarms(plant.test)
     say(f"At most {BUDGET}: {alarms.calibration}")
@@ -86,16 +86,18 @@ def run_demo(*, detector: str = DEFAULT, random_state: int = 3, say: Callable[[s
 
 
 def score_rows(demo: Demo) -> list[tuple[str, float, float, float]]:
-    """SPD, chance-corrected SPD and best point-adjusted F1, detectors first, then the fools on the same labels."""
-    floors = next(iter(demo.curves.values())).floors
+    """SPD, chance-corrected SPD and best point-adjusted F1, detectors first, then the trivial baselines on the same labels."""
+    baselines = next(iter(demo.curves.values())).baselines
     rows = [(row, float(c.score), c.chance_corrected, demo.adjusted[row]) for row, c in demo.curves.items()]
-    for name, score in floors.named.items():
-        rows.append((f"floor: {name}", float(score), chance_corrected(float(score), floors.best), float("nan")))
+    for name, score in baselines.named.items():
+        rows.append(
+            (f"baseline score: {name}", float(score), chance_corrected(float(score), baselines.best), float("nan"))
+        )
     return rows
 
 
 def _last(fault: Fault) -> int:
-    """The last instant at which an alarm has to do with the fault: its end, or the end of the window after its onset."""
+    """The last row at which an alarm has to do with the fault: its end, or the end of the window after its onset."""
     return max(fault.stop - 1, fault.start + DELTA_MAX)
 
 
@@ -202,9 +204,9 @@ def _marks(demo: Demo, x: Array) -> list[Mark]:
 
 
 def _timeline(demo: Demo) -> Group:
-    """The timeline, the blamed channels with what was expected of them, and the evidence. Every other channel waits for its button."""
+    """The timeline, the contributing channels with what was expected of them, and the evidence. Every other channel waits for its button."""
     test = demo.plant.test
-    order = blamed(demo.alarms, test, test.n_channels)
+    order = contributing(demo.alarms, test, test.n_channels)
     return alarm_chart(
         test,
         demo.alarms,
@@ -233,11 +235,13 @@ def _losses(demo: Demo) -> Group | None:
 
 
 def _score_dots(demo: Demo) -> Dots:
-    floors = next(iter(demo.curves.values())).floors
-    rows = [Dot(row, float(curve.score), floor=floors.best) for row, curve in demo.curves.items()]
-    rows += [Dot(f"fool: {name}", float(score), tone="floor") for name, score in floors.named.items()]
+    baselines = next(iter(demo.curves.values())).baselines
+    rows = [Dot(row, float(curve.score), baseline_score=baselines.best) for row, curve in demo.curves.items()]
+    rows += [Dot(f"trivial baseline: {name}", float(score), tone="baseline") for name, score in baselines.named.items()]
     return Dots(
-        "SPD of each score", rows, caption="Grey bar: what the best fool gets. What counts is the distance to it."
+        "SPD of each score",
+        rows,
+        caption="Grey bar: what the best trivial baseline gets. What counts is the distance to it.",
     )
 
 
@@ -245,8 +249,8 @@ def demo_page(demo: Demo, *, command: str = "tisat demo") -> str:
     """The result as one self-contained HTML page: the answer, the timeline, the alarms, what the scores are worth."""
     test, detector = demo.plant.test, demo.watch.detector
     training: list[Item] = [
-        f"{detector!r} learned from {detector.trained_on_['rows_used']:,} nominal rows. The threshold was found on what it says of rows "
-        f"it had not seen ({detector.nominal_source_}).",
+        f"{detector!r} learned from {detector.trained_on_['rows_used']:,} normal rows. The threshold was found on what it says of rows "
+        f"it had not seen ({detector.normal_source_}).",
         *demo.alarms.calibration.words,
         *demo.alarms.calibration.notes,
     ]
@@ -257,11 +261,11 @@ def demo_page(demo: Demo, *, command: str = "tisat demo") -> str:
     faults = Table(FAULT_COLUMNS, fault_rows(demo), f"A fault is found when an alarm is on within {DELTA_MAX} minutes of its beginning.")  # fmt: skip
     why = (
         "After: minutes since the fault began. Why: the value seen, the value expected and its usual spread, in the plant's units, "
-        "for the two channels most blamed."
+        "for the two channels most contributing."
     )
     scores = score_rows(demo)
     top = max(range(len(demo.curves)), key=lambda i: scores[i][1])
-    table = Table(SCORE_COLUMNS, scores, strong=(0, 1), best={(top, 1), (top, 2)}, terms=terms_of("SPD", "floor", "chance-corrected", "point-adjusted F1 (oracle)", "excess rule", "delta_max"), caption="In bold: what this page is about, and the best.")  # fmt: skip
+    table = Table(SCORE_COLUMNS, scores, strong=(0, 1), best={(top, 1), (top, 2)}, terms=terms_of("SPD", "baseline score", "chance-corrected", "point-adjusted F1 (oracle)", "excess rule", "delta_max"), caption="In bold: what this page is about, and the best.")  # fmt: skip
     shown = [(row, f"c{i}", curve) for i, (row, curve) in enumerate(demo.curves.items())]
     sections = [
         Section("What happened", [_timeline(demo), faults]),

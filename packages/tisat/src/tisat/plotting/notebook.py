@@ -36,23 +36,23 @@ class Page:
 def show_anomalies(
     model: Any, series: object, *, budget: object = None, channels: int = 4, interactive: bool = False
 ) -> Any:
-    """The alarms of a series in one picture: blamed channels with what was expected of them, evidence, threshold and alarms.
+    """The alarms of a series in one picture: contributing channels with what was expected of them, evidence, threshold and alarms.
 
     Parameters
     ----------
     model : Watch or fitted Detector
     series : Series, array, dataframe or file path
     budget : optional
-        False alarms one can bear; the watch's own unless given.
+        False alarms one can accept; the watch's own unless given.
     channels : int
-        How many channels are drawn at most, the most blamed first.
+        How many channels are drawn at most, the most contributing first.
     interactive : bool
         A page to zoom into, which notebooks show and ``save`` writes, instead of a matplotlib figure.
 
     Examples
     --------
     >>> import numpy as np, tisat
-    >>> watch = tisat.Watch("last-value", budget="1/100 instants").fit(np.random.default_rng(0).normal(size=(2000, 2)))
+    >>> watch = tisat.Watch("last-value", budget="1/100 rows").fit(np.random.default_rng(0).normal(size=(2000, 2)))
     >>> show_anomalies(watch, np.concatenate([np.zeros((50, 2)), np.full((5, 2), 40.0)]), interactive=True)._repr_html_()[:7]
     '<iframe'
     """

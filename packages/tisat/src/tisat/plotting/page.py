@@ -71,7 +71,7 @@ class Dot:
 
     name: str
     value: float
-    floor: float = math.nan
+    baseline_score: float = math.nan
     low: float = math.nan
     high: float = math.nan
     tick: float = math.nan
@@ -81,7 +81,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Dots:
-    """Values on one scale, a row each: a dot, its interval, a second value as a tick, and what a fool gets as a bar."""
+    """Values on one scale, a row each: a dot, its interval, a second value as a tick, and what a trivial baseline gets as a bar."""
 
     title: str
     rows: Sequence[Dot]
@@ -304,9 +304,9 @@ def _dots(item: Dots) -> str:
     rows = []
     for row in item.rows:
         parts, said = [], [f"{row.name}: {item.shown.format(row.value)}"]
-        if math.isfinite(row.floor):
-            parts.append(f"<i class='fool' style='left:{place(row.floor)}%'></i>")
-            said.append(f"best fool {item.shown.format(row.floor)}")
+        if math.isfinite(row.baseline_score):
+            parts.append(f"<i class='baseline' style='left:{place(row.baseline_score)}%'></i>")
+            said.append(f"best trivial baseline {item.shown.format(row.baseline_score)}")
         if math.isfinite(row.low) and math.isfinite(row.high):
             left, right = place(row.low), place(row.high)
             parts.append(

@@ -12,9 +12,9 @@ from tisat.plotting.charts import Group, curves
 TERMS = {
     "SPD": "Sequence Precision Delay: the area under alarm precision against delay, over all thresholds. Each fault is rewarded once, the more the sooner; "
     "each false alarm is penalised once. 1 is perfect.",
-    "floor": "What the best fool gets on the same labels. A fool has not looked at the data: its scores are random, or random and held for a while, or its alarm "
+    "baseline score": "What the best trivial baseline gets on the same labels. A trivial baseline has not looked at the data: its scores are random, or random and held for a while, or its alarm "
     "is always on, or goes on and off.",
-    "chance-corrected": "The score on a scale on which the best fool has 0 and a perfect detector 1. Below 0 is worse than the fool.",
+    "chance-corrected": "The score on a scale on which the best trivial baseline has 0 and a perfect detector 1. Below 0 is worse than the trivial baseline.",
     "point-adjusted F1 (oracle)": "The score most papers report. One alarm anywhere in a fault counts as if all of it had been found, and the threshold is "
     "chosen by looking at the labels (an oracle). Random guessing does well under it, so it is shown and not used.",
     "oracle": "The threshold was chosen by looking at the labels, which nobody has when it matters: an upper limit, not a result.",
@@ -24,7 +24,7 @@ TERMS = {
     "pooled": "All series together, with one threshold for all of them: what a plant with one setting would see.",
     "per-series mean": "Each series with a threshold of its own, then the mean. It is kinder, and no single setting reaches it.",
     "interval": "Where the value would lie with other events of the same kind, 95 times of 100 (bootstrap). Intervals that overlap much: the order may be chance.",
-    "coin": "An alarm at random, which has looked at nothing.",
+    "random_baseline": "An alarm at random, which has looked at nothing.",
 }
 
 
@@ -34,7 +34,7 @@ def terms_of(*names: str) -> tuple[tuple[str, str], ...]:
 
 
 def curve_group(drawn: Sequence[tuple[str, str, SPDCurve]], *, caption: str) -> Group:
-    """Precision against delay, one step line for each curve: the area below it is its SPD. Fools have areas, so they have no line here."""
+    """Precision against delay, one step line for each curve: the area below it is its SPD. Trivial baselines have areas, so they have no line here."""
     lines = [
         (f"{label} (area {float(curve.score):.3f})", look, *steps_of(curve.nadd, curve.precision))
         for label, look, curve in drawn

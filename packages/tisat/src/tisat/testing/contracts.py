@@ -1,9 +1,9 @@
-"""The laws every detector obeys, as functions: run them over your own with :func:`check_detector`.
+"""The contract tests every detector obeys, as functions: run them over your own with :func:`check_detector`.
 
-Each law is one sentence and one function. The test suite runs every law over every registered detector, so a new one
-gets them all by being registered. A class that cannot obey a law says so in ``law_exemptions``, with the reason.
+Each contract is one sentence and one function. The test suite runs every contract test over every registered detector, so a new one
+gets them all by being registered. A class that cannot obey a contract says so in ``contract_exemptions``, with the reason.
 
-The laws know the public contract of :mod:`tisat.detectors.base` and nothing of any particular detector.
+The contract tests know the public contract of :mod:`tisat.detectors.base` and nothing of any particular detector.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FINAL = (
     "score_samples",
     "points",
     "predict",
-    "nominal_level",
+    "normal_level",
     "save",
     "load",
     "monitor",
@@ -41,16 +41,16 @@ FINAL = (
 )
 
 
-Law: TypeAlias = Callable[[Subject], None]
-LAWS: dict[str, Law] = {}
+Contract: TypeAlias = Callable[[Subject], None]
+CONTRACTS: dict[str, Contract] = {}
 
 
-def _law(function: Law) -> Law:
-    LAWS[function.__name__.lstrip("_")] = function
+def _contract(function: Contract) -> Contract:
+    CONTRACTS[function.__name__.lstrip("_")] = function
     return function
 
 
-@_law
+@_contract
 def _public_methods_are_inherited(subject: Subject) -> None:
     """Validation happens once, in the abstract classes: no concrete detector overrides a public method."""
     for cls in subject.cls.__mro__:
@@ -59,7 +59,7 @@ def _public_methods_are_inherited(subject: Subject) -> None:
             assert not overridden, f"{cls.__name__} overrides {', '.join(overridden)}"
 
 
-@_law
+@_contract
 def _constructor_only_stores(subject: Subject) -> None:
     """Parameters come back unchanged from get_params, survive clone, and repr is the constructor call."""
     detector = subject.make()
@@ -80,7 +80,7 @@ def _constructible(cls: type[Detector]) -> bool:
     return all(parameter.default is not inspect.Parameter.empty for parameter in parameters)
 
 
-@_law
+@_contract
 def _scores_have_one_entry_a_row(subject: Subject) -> None:
     """T rows give T scores; NaN only at the beginning, and some row gets a number."""
     scores = subject.fitted.decision_function(subject.test)
@@ -92,14 +92,14 @@ def _scores_have_one_entry_a_row(subject: Subject) -> None:
     assert not np.isinf(scores).any()
 
 
-@_law
+@_contract
 def _same_seed_same_scores(subject: Subject) -> None:
     """Two fits with the same parameters on the same data give the same scores."""
     found = subject.second.scores
     np.testing.assert_array_equal(found, subject.fitted.decision_function(subject.test), strict=True)
 
 
-@_law
+@_contract
 def _fitting_again_forgets(subject: Subject) -> None:
     """A detector fitted on other data first is the same as a fresh one."""
     detector = subject.make().fit(example(N_TRAIN, channels=3, seed=5) * 2.0)
@@ -109,7 +109,7 @@ def _fitting_again_forgets(subject: Subject) -> None:
     )
 
 
-@_law
+@_contract
 def _later_rows_never_change_earlier_scores(subject: Subject) -> None:
     """Scores are causal: a prefix scores the same as the whole."""
     whole = subject.fitted.decision_function(subject.test)
@@ -118,7 +118,7 @@ def _later_rows_never_change_earlier_scores(subject: Subject) -> None:
         subject.assert_equal(prefix, whole[:length], what=f"prefix of {length}")
 
 
-@_law
+@_contract
 def _rows_one_by_one_equal_the_batch(subject: Subject) -> None:
     """Pushing rows through a stream gives the batch call's points, also after a restart from its state."""
     expected = subject.fitted.points(subject.test)
@@ -135,7 +135,7 @@ def _rows_one_by_one_equal_the_batch(subject: Subject) -> None:
     np.testing.assert_array_equal(stream.push(subject.test[0]), subject.fitted._stream().push(subject.test[0]))
 
 
-@_law
+@_contract
 def _windows_in_a_batch_equal_one_by_one(subject: Subject) -> None:
     """Where memory is bounded, many windows scored together give what each gives alone."""
     context = subject.fitted._context()
@@ -152,14 +152,14 @@ def _windows_in_a_batch_equal_one_by_one(subject: Subject) -> None:
         np.testing.assert_array_equal(subject.fitted.answers(np.stack(asked), exact=True), alone, err_msg="to the bit")
 
 
-@_law
+@_contract
 def _input_is_untouched(subject: Subject) -> None:
     """Neither fit nor scoring writes to the caller's arrays."""
     np.testing.assert_array_equal(subject.second.train, subject.train)
     np.testing.assert_array_equal(subject.second.test, subject.test)
 
 
-@_law
+@_contract
 def _scoring_learns_nothing(subject: Subject) -> None:
     """Scoring a wild series in between changes no later score: nothing from test reaches the model."""
     before = subject.fitted.decision_function(subject.test)
@@ -167,7 +167,7 @@ def _scoring_learns_nothing(subject: Subject) -> None:
     np.testing.assert_array_equal(subject.fitted.decision_function(subject.test), before)
 
 
-@_law
+@_contract
 def _labels_are_not_looked_at(subject: Subject) -> None:
     """Training labels change nothing."""
     labels = np.arange(N_TRAIN) % 7 == 0
@@ -177,38 +177,38 @@ def _labels_are_not_looked_at(subject: Subject) -> None:
     )
 
 
-@_law
+@_contract
 def _saved_and_loaded_is_the_same(subject: Subject) -> None:
-    """A detector read back from its file has the same parameters, nominal points and scores."""
+    """A detector read back from its file has the same parameters, normal points and scores."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.tisat"
         subject.fitted.save(file)
         loaded = Detector.load(file)
     assert type(loaded) is subject.cls
     assert repr(loaded) == repr(subject.fitted)
-    np.testing.assert_array_equal(loaded.nominal_, subject.fitted.nominal_)
+    np.testing.assert_array_equal(loaded.normal_, subject.fitted.normal_)
     np.testing.assert_array_equal(
         loaded.decision_function(subject.test), subject.fitted.decision_function(subject.test)
     )
     assert loaded.trained_on_.keys() == subject.fitted.trained_on_.keys()
 
 
-@_law
+@_contract
 def _global_generators_are_untouched(subject: Subject) -> None:
     """No global random state is read or moved."""
     assert not subject.second.moved, f"the global state of {subject.second.moved} moved"
 
 
-@_law
+@_contract
 def _a_gross_fault_scores_higher(subject: Subject) -> None:
-    """Higher is more anomalous: a jump far outside everything seen scores above the nominal rows."""
+    """Higher is more anomalous: a jump far outside everything seen scores above the normal rows."""
     faulty = subject.test.copy()
     faulty[N_TEST - 20 :] += np.array([40.0, -40.0, 40.0])
     scores = subject.fitted.decision_function(faulty)
     assert np.nanmax(scores[N_TEST - 20 :]) > np.nanmax(scores[: N_TEST - 20])
 
 
-@_law
+@_contract
 def _reasons_name_the_faulty_channel(subject: Subject) -> None:
     """An explanation's shares add up to one, its numbers are finite, and it blames the channel with a gross fault."""
     faulty = subject.test.copy()
@@ -216,8 +216,8 @@ def _reasons_name_the_faulty_channel(subject: Subject) -> None:
     points = subject.fitted.points(faulty)
     scores = subject.fitted.aggregate(points)
     worst = N_TEST - 20 + int(np.nanargmax(scores[N_TEST - 20 :]))
-    for instant in (N_TEST - 30, worst):
-        why = subject.fitted.explain(faulty[instant], points[instant])
+    for time_step in (N_TEST - 30, worst):
+        why = subject.fitted.explain(faulty[time_step], points[time_step])
         for array in (why.channels, why.seen, why.expected, why.spread):
             assert array.shape == (3,)
             assert np.isfinite(array).all()
@@ -230,7 +230,7 @@ def _reasons_name_the_faulty_channel(subject: Subject) -> None:
     assert why.ranking()[0] == 1, f"channel 1 is far out, and the shares are {why.channels}"
 
 
-@_law
+@_contract
 def _a_constant_channel_is_no_accident(subject: Subject) -> None:
     """Channels that never move, in training or ever, leave finite scores."""
     train, test = subject.train.copy(), subject.test.copy()
@@ -243,7 +243,7 @@ def _a_constant_channel_is_no_accident(subject: Subject) -> None:
     assert np.isfinite(still[-10:]).all()
 
 
-@_law
+@_contract
 def _one_channel_is_enough(subject: Subject) -> None:
     """A univariate series, given flat or as a column, is scored."""
     flat = subject.make().fit(subject.train[:, 0]).decision_function(subject.test[:, 0])
@@ -252,7 +252,7 @@ def _one_channel_is_enough(subject: Subject) -> None:
     assert np.isfinite(flat[-10:]).all()
 
 
-@_law
+@_contract
 def _a_short_series_is_all_warm_up(subject: Subject) -> None:
     """A series shorter than the warm-up scores NaN throughout; one row is not an error."""
     scores = subject.fitted.decision_function(subject.test[:1])
@@ -262,7 +262,7 @@ def _a_short_series_is_all_warm_up(subject: Subject) -> None:
         assert np.isnan(subject.fitted.decision_function(subject.test[: warm_up - 1])).all()
 
 
-@_law
+@_contract
 def _short_gaps_are_carried_and_long_ones_are_not_scored(subject: Subject) -> None:
     """A missing value is carried forward up to the stated gap; beyond it there is no score, and later there is one."""
     test = example(3 * N_TEST, channels=3, seed=2)
@@ -285,7 +285,7 @@ def _short_gaps_are_carried_and_long_ones_are_not_scored(subject: Subject) -> No
     assert np.isfinite(subject.make().fit(train).decision_function(subject.test)[-5:]).all()
 
 
-@_law
+@_contract
 def _bad_input_is_refused(subject: Subject) -> None:
     """Infinity, another number of channels, no rows, too few rows, text: each is an InputError."""
     infinite = subject.test.copy()
@@ -296,7 +296,7 @@ def _bad_input_is_refused(subject: Subject) -> None:
         assert_refused(partial(subject.make().fit, bad))
 
 
-@_law
+@_contract
 def _channels_go_by_name(subject: Subject) -> None:
     """Channels in another order are put in order; other names are refused, and the sentence says which."""
     names = ("flow", "heat", "power")
@@ -312,9 +312,9 @@ def _channels_go_by_name(subject: Subject) -> None:
     assert "Missing: heat; not known to it: Heat" in said, f"a channel under another name was scored, or: {said}"
 
 
-@_law
+@_contract
 def _finite_rows_have_finite_scores(subject: Subject) -> None:
-    """After any finite value scores are finite, verdicts are JSON, the state can be saved, and the stream recovers."""
+    """After any finite value scores are finite, results are JSON, the state can be saved, and the stream recovers."""
     rows = subject.test.copy()
     rows[60, 0], rows[61, 0], rows[62, 1] = 1e308, -1e308, 1e153
     usual = subject.fitted.decision_function(subject.test)
@@ -323,7 +323,7 @@ def _finite_rows_have_finite_scores(subject: Subject) -> None:
     np.testing.assert_array_equal(np.isnan(scores), np.isnan(usual), err_msg="a huge value took scores away")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        monitor = subject.fitted.monitor(false_alarms="1/20 instants")
+        monitor = subject.fitted.monitor(false_alarms="1/20 rows")
     for number, row in enumerate(rows):
         json.dumps(monitor.update(row).to_json(), allow_nan=False)
         if 60 <= number < 66 or number == N_TEST - 1:
@@ -336,11 +336,11 @@ def _finite_rows_have_finite_scores(subject: Subject) -> None:
         assert np.nanmax(np.abs(scores[end])) <= high, "a huge value is not forgotten"
 
 
-@_law
+@_contract
 def _unfitted_use_is_refused(subject: Subject) -> None:
     """Scores, levels and files need fit first."""
     detector = subject.make()
-    for call in (lambda: detector.decision_function(subject.test), detector.nominal_level, lambda: detector.save("x")):
+    for call in (lambda: detector.decision_function(subject.test), detector.normal_level, lambda: detector.save("x")):
         try:
             call()
         except NotFittedError:
@@ -348,24 +348,24 @@ def _unfitted_use_is_refused(subject: Subject) -> None:
         raise AssertionError("an unfitted detector answered")
 
 
-@_law
+@_contract
 def _predictions_follow_the_scores(subject: Subject) -> None:
-    """Predict is 1 exactly where the score exceeds the nominal quantile; warm-up is 0."""
+    """Predict is 1 exactly where the score exceeds the normal quantile; warm-up is 0."""
     scores = subject.fitted.decision_function(subject.test)
-    level = subject.fitted.nominal_level(quantile=0.9)
+    level = subject.fitted.normal_level(quantile=0.9)
     predicted = subject.fitted.predict(subject.test, quantile=0.9)
     np.testing.assert_array_equal(predicted, np.nan_to_num(scores, nan=-np.inf) > level)
 
 
-def laws_for(cls: type[Detector]) -> list[str]:
-    """The names of the laws ``cls`` must obey: all but its named exemptions."""
-    unknown = set(cls.law_exemptions) - set(LAWS)
-    assert not unknown, f"{cls.__name__} is exempt from laws that do not exist: {sorted(unknown)}"
-    return [name for name in LAWS if name not in cls.law_exemptions]
+def contracts_for(cls: type[Detector]) -> list[str]:
+    """The names of the contract tests ``cls`` must obey: all but its named exemptions."""
+    unknown = set(cls.contract_exemptions) - set(CONTRACTS)
+    assert not unknown, f"{cls.__name__} is exempt from contract tests that do not exist: {sorted(unknown)}"
+    return [name for name in CONTRACTS if name not in cls.contract_exemptions]
 
 
 def check_detector(cls: type[Detector]) -> None:
-    """Run every law over a registered detector class; an AssertionError says which one it breaks.
+    """Run every contract test over a registered detector class; an AssertionError says which one it breaks.
 
     Examples
     --------
@@ -373,8 +373,10 @@ def check_detector(cls: type[Detector]) -> None:
     >>> check_detector(RandomGuess)
     """
     subject = Subject(cls)
-    for name in laws_for(cls):
+    for name in contracts_for(cls):
         try:
-            LAWS[name](subject)
+            CONTRACTS[name](subject)
         except AssertionError as error:
-            raise AssertionError(f"{cls.__name__} breaks the law {name!r}: {LAWS[name].__doc__}\n{error}") from error
+            raise AssertionError(
+                f"{cls.__name__} breaks the contract {name!r}: {CONTRACTS[name].__doc__}\n{error}"
+            ) from error

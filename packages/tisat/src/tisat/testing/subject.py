@@ -1,4 +1,4 @@
-"""A detector class under examination: what the laws of :mod:`tisat.testing.contracts` are tried on."""
+"""A detector class under examination: what the contract tests of :mod:`tisat.testing.contracts` are tried on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Second:
 
 
 class Subject:
-    """A detector class under examination, with the data it is examined on; one fit serves the laws that only look."""
+    """A detector class under examination, with the data it is examined on; one fit serves the contract tests that only look."""
 
     def __init__(self, cls: type[Detector]) -> None:
         self.cls = cls
@@ -47,7 +47,7 @@ class Subject:
 
     @cached_property
     def fitted(self) -> Detector:
-        """One fitted detector; laws must not change it."""
+        """One fitted detector; contract tests must not change it."""
         return self.make().fit(self.train)
 
     @cached_property
@@ -55,7 +55,7 @@ class Subject:
         """A second fit, watched for what it touches."""
         train, test = self.train.copy(), self.test.copy()
         torch = sys.modules.get("torch")
-        np.random.seed(3)  # noqa: NPY002 - a law is about this state
+        np.random.seed(3)  # noqa: NPY002 - a contract is about this state
         before = _states(torch)
         scores = self.make().fit(train).decision_function(test)
         moved = [name for name, state in _states(torch).items() if state != before[name]]

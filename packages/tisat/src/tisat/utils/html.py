@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tisat.utils.palette import FALSE, FLOOR, FOUND, tone
+from tisat.utils.palette import BASELINE, FALSE, FOUND, tone
 
 STYLE = "text-align:left;white-space:pre-wrap;vertical-align:top;padding:2px 10px 2px 0"
 LOOKS = {
     "found": f";color:{FOUND}",
     "missed": ";font-weight:700",
     "false": f";color:{FALSE}",
-    "floor": f";color:{FLOOR}",
+    "baseline": f";color:{BASELINE}",
 }
 
 

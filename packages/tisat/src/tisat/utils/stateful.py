@@ -1,4 +1,4 @@
-"""What goes on after a restart: a few arrays and counts, each under its name."""
+"""What continues after a restart: a few arrays and counts, each under its name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 
-class Kept:
+class Stateful:
     """Something whose whole memory is arrays of its own and whole numbers."""
 
     _kept: ClassVar[tuple[str, ...]]  # their names; the attributes have an underscore before

@@ -3,7 +3,7 @@
 * :class:`Watch`: fit it, ask it for ``alarms(series)``, make monitors and fleets of it, save it as one file;
 * :class:`Monitor`: one entity, row by row; the same alarms as the whole series;
 * :class:`Fleet`: many entities, whose rows are scored together and judged apart;
-* :mod:`tisat.watch.text_stream`: rows as text in, verdicts as JSON lines out.
+* :mod:`tisat.watch.text_stream`: rows as text in, results as JSON lines out.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tisat.utils.lazy import lazily
 if TYPE_CHECKING:
     from tisat.watch.fleet import Fleet as Fleet
     from tisat.watch.monitor import Monitor as Monitor
-    from tisat.watch.row_result import Verdict as Verdict
+    from tisat.watch.row_result import RowResult as RowResult
     from tisat.watch.watch import Watch as Watch
 
 __all__, __getattr__, __dir__ = lazily(
-    __name__, {"fleet": ("Fleet",), "monitor": ("Monitor",), "row_result": ("Verdict",), "watch": ("Watch",)}
+    __name__, {"fleet": ("Fleet",), "monitor": ("Monitor",), "row_result": ("RowResult",), "watch": ("Watch",)}
 )

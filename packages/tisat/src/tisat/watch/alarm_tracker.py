@@ -51,7 +51,7 @@ class Course:
         self.stamp: Stamp = None  # time of the last row
         self._watch, self._run, self._name = watch, run, name
         self._threshold = watch.calibration.threshold
-        self._since_onset = np.zeros(watch.detector.nominal_.shape[1])  # contributions of each coordinate
+        self._since_onset = np.zeros(watch.detector.normal_.shape[1])  # contributions of each coordinate
         self._climb = Climb()
         self._onset = 0  # the present onset estimate, and its time
         self._onset_time: Stamp = None

@@ -13,21 +13,21 @@ from tisat.watch.alarm_tracker import Taken
 from tisat.watch.liveness import RollCall
 from tisat.watch.monitor import Monitor
 from tisat.watch.protocols import Array
-from tisat.watch.row_result import Verdict
+from tisat.watch.row_result import RowResult
 
 BATCH = 1024  # windows the detector is asked about at once
 
 
-def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: RollCall | None = None) -> list[Verdict]:
-    """The verdicts on rows ``(monitor, row, time)`` of monitors of one detector and rule; it is asked about many at once.
+def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: RollCall | None = None) -> list[RowResult]:
+    """The results on rows ``(monitor, row, time)`` of monitors of one detector and rule; it is asked about many at once.
 
     A fourth value of False: the rule learns nothing from the row.
 
     Their thresholds may differ. A row that cannot be read is that row's outcome (``refused``, with the reason) and
     touches nothing else. Unless ``exact``, a network is asked about all windows in one pass, whose sums may differ in their
-    last bits. ``roll`` is told of every row that is taken in, and what it says of other entities goes with the row's verdict.
+    last bits. ``roll`` is told of every row that is taken in, and what it says of other entities goes with the row's result.
     """
-    verdicts: list[Verdict] = []
+    verdicts: list[RowResult] = []
     wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
     windows: list[Array] = []
     waiting: set[int] = set()  # monitors with a row in the wave
@@ -54,11 +54,11 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             if learn and not learn[0]:
                 taken = taken._replace(learn=False)
         except InputError as error:
-            flush()  # so that verdicts stay in order
+            flush()  # so that results stay in order
             verdicts.append(monitor.refuse(str(error), time))
             continue
         if roll is not None and taken.row >= 0:
-            told = roll.heard(monitor.name, monitor.instant, taken.row, taken.stamp)
+            told = roll.heard(monitor.name, monitor.time_step, taken.row, taken.stamp)
             taken = taken._replace(silences=taken.silences + told) if told else taken
         point, window = monitor.gather(taken)
         if window is not None:

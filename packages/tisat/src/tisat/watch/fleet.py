@@ -1,7 +1,7 @@
 """Many entities, one watch: their rows are scored together, in one pass of the detector, and judged apart.
 
 Each entity has a monitor of its own; a fleet gathers the windows that are due and hands them to the detector in one batch.
-Its verdicts are those of the single monitors, to the bit; but for networks, which are asked about all windows in one
+Its results are those of the single monitors, to the bit; but for networks, which are asked about all windows in one
 pass unless ``exact=True`` says otherwise: there sums may differ in their last bits.
 Entities enrol and retire at any time, and the state of each can be kept by itself.
 """
@@ -19,7 +19,7 @@ from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.watch.batch import judge_all
 from tisat.watch.liveness import RollCall
 from tisat.watch.monitor import Monitor, whole_state
-from tisat.watch.row_result import Verdict
+from tisat.watch.row_result import RowResult
 from tisat.watch.watch import Watch
 
 EXACT = 1e-9  # rounding of double precision; networks admit to more
@@ -31,22 +31,22 @@ class Fleet:
     Parameters
     ----------
     watch : Watch
-        Fitted on nominal data of all entities; its budget is that of each entity.
+        Fitted on normal data of all entities; its budget is that of each entity.
     entities : iterable of str
         Those that are there from the start.
     enrol : bool
         Take in an entity at its first row instead of refusing it.
     exact : bool, optional
-        True: verdicts are to the bit those of single monitors. False: a network is asked about all windows in one pass,
+        True: results are to the bit those of single monitors. False: a network is asked about all windows in one pass,
         which is faster and may differ in last bits. By default True for all but networks.
     roll : bool
-        Say, with the verdict at which it is noticed, that an entity is silent while the others go on
+        Say, with the result at which it is noticed, that an entity is silent while the others go on
         (:mod:`tisat.watch.liveness`).
 
     Examples
     --------
     >>> import numpy as np
-    >>> watch = Watch("random-guess", budget="1/250 instants", rule="threshold").fit(np.zeros((5000, 1)))
+    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.zeros((5000, 1)))
     >>> fleet = watch.fleet(["a", "b"])
     >>> sorted(fleet.update({"a": [0.0], "b": [0.0]}))
     ['a', 'b']
@@ -123,22 +123,22 @@ class Fleet:
         """What is needed to go on with one entity: a small blob, so that saving one of a thousand costs a thousandth."""
         return self[entity].to_bytes()
 
-    # ------------------------------------------------------------------ rows in, verdicts out
+    # ------------------------------------------------------------------ rows in, results out
 
-    def judge(self, rows: Iterable[tuple[Any, ...]]) -> list[Verdict]:
-        """The verdicts on rows ``(entity, row, time)``, any number of each entity, in order.
+    def judge(self, rows: Iterable[tuple[Any, ...]]) -> list[RowResult]:
+        """The results on rows ``(entity, row, time)``, any number of each entity, in order.
 
         A fourth value of False says that the alarm rule is to learn nothing from the row (see :meth:`Monitor.update`).
 
         A bad row, a bad time or an unknown entity is that row's outcome and touches nothing else.
         """
-        found: list[Verdict | None] = []
+        found: list[RowResult | None] = []
         known: list[tuple[Any, ...]] = []
         for entity, row, time, *more in rows:
             if entity not in self.monitors:
                 if not (self.enrols and isinstance(entity, str)):
                     reason = f"The fleet must know the entity of every row. Got {entity!r} instead."
-                    found.append(Verdict(row=-1, status="refused", time=time, reason=reason, entity=str(entity)))
+                    found.append(RowResult(row=-1, status="refused", time=time, reason=reason, entity=str(entity)))
                     continue
                 self._enrol(entity)
             known.append((self.monitors[entity], row, time, *more))
@@ -146,8 +146,8 @@ class Fleet:
         judged = iter(judge_all(known, exact=self.exact, roll=self._roll))
         return [next(judged) if verdict is None else verdict for verdict in found]
 
-    def update(self, rows: Mapping[str, Any], times: object = None) -> dict[str, Verdict]:
-        """The verdicts on one row of each of some entities.
+    def update(self, rows: Mapping[str, Any], times: object = None) -> dict[str, RowResult]:
+        """The results on one row of each of some entities.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Fleet:
 
     @classmethod
     def restore(cls, watch: Watch, path: str | Path, *, recalibrate: bool = False) -> Fleet:
-        """The fleet that :meth:`snapshot` wrote; it goes on with identical verdicts."""
+        """The fleet that :meth:`snapshot` wrote; it goes on with identical results."""
         header, tensors = read_artefact(path)
         with whole_state(header, watch, str(path), kind="fleet"):
             roll = header.get("roll")

@@ -11,7 +11,7 @@ from tisat.alarms.alarms import Tally
 from tisat.alarms.calibration import Calibration
 from tisat.persistence.model_file import read_artefact
 from tisat.watch.fleet import Fleet
-from tisat.watch.row_result import Verdict
+from tisat.watch.row_result import RowResult
 from tisat.watch.watch import Watch
 
 
@@ -21,7 +21,7 @@ class FleetLines:
     Examples
     --------
     >>> import numpy as np
-    >>> watch = Watch("random-guess", budget="1/250 instants", rule="threshold").fit(np.zeros((5000, 1)))
+    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.zeros((5000, 1)))
     >>> fleet = FleetLines(watch)
     >>> [fleet.update((name, [0.0])).entity for name in ("a", "b", "a")], len(fleet.fleet)
     (['a', 'b', 'a'], 2)
@@ -43,15 +43,15 @@ class FleetLines:
         found._refused = int(note.pop("refused", 0))
         return found, note
 
-    def update(self, row: tuple[str, Any], time: object = None) -> Verdict:
-        """The verdict on ``(machine, row)``."""
+    def update(self, row: tuple[str, Any], time: object = None) -> RowResult:
+        """The result on ``(machine, row)``."""
         entity, values = row
         return self.fleet.judge([(entity, values, time)])[0]
 
-    def refuse(self, reason: str, time: object = None) -> Verdict:
-        """The verdict on a line that could not be read."""
+    def refuse(self, reason: str, time: object = None) -> RowResult:
+        """The result on a line that could not be read."""
         self._refused += 1
-        return Verdict(row=-1, status="refused", time=time, reason=reason)
+        return RowResult(row=-1, status="refused", time=time, reason=reason)
 
     def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
         """Keep the state of every machine in one file."""

@@ -21,9 +21,9 @@ class RollCall:
     Examples
     --------
     >>> roll = RollCall()
-    >>> for instant in range(3):
-    ...     _ = roll.heard("a", instant, instant, None), roll.heard("b", instant, instant, None)
-    >>> found = [roll.heard("a", instant, instant, None) for instant in range(3, 20)]
+    >>> for time_step in range(3):
+    ...     _ = roll.heard("a", time_step, time_step, None), roll.heard("b", time_step, time_step, None)
+    >>> found = [roll.heard("a", time_step, time_step, None) for time_step in range(3, 20)]
     >>> [(one.series, one.since) for some in found for one in some], list(roll.silent)
     ([('b', 3)], ['b'])
     >>> roll.heard("b", 20, 3, None)[0].until
@@ -31,8 +31,8 @@ class RollCall:
     """
 
     def __init__(self) -> None:
-        self._passed = 0.0  # instants the fleet has gone on for
-        self._latest = -math.inf  # of all rows, in instants
+        self._passed = 0.0  # rows the fleet has gone on for
+        self._latest = -math.inf  # of all rows, in rows
         self._last: dict[str, tuple[float, int, Stamp]] = {}  # heard when, its next row, its time; longest ago first
         self.silent: dict[str, Silence] = {}
 
@@ -45,13 +45,13 @@ class RollCall:
         self._last.pop(entity, None)
         self.silent.pop(entity, None)
 
-    def heard(self, entity: str, instant: float | None, row: int, stamp: Stamp) -> tuple[Silence, ...]:
+    def heard(self, entity: str, time_step: float | None, row: int, stamp: Stamp) -> tuple[Silence, ...]:
         """A row of an entity has come: who is back, and who has been silent for too long.
 
         Parameters
         ----------
         entity : str
-        instant : float, optional
+        row : float, optional
             Its time in sampling periods, or its number; None while the time is not to be relied on.
         row, stamp
             Number and time of the row, as alarms carry them.
@@ -59,9 +59,9 @@ class RollCall:
         found = []
         if entity in self.silent:
             found.append(replace(self.silent.pop(entity), until=row, until_time=stamp))
-        if instant is not None and instant > self._latest:
-            self._passed += min(instant - self._latest, 1.0)  # a pause of all of them is nobody's silence
-            self._latest = instant
+        if time_step is not None and time_step > self._latest:
+            self._passed += min(time_step - self._latest, 1.0)  # a pause of all of them is nobody's silence
+            self._latest = time_step
         self._last.pop(entity, None)
         self._last[entity] = (self._passed, row + 1, stamp)
         while True:

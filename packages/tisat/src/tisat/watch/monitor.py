@@ -1,11 +1,11 @@
-"""Online: rows in, verdicts out, within a false-alarm budget; bounded memory, and a file to go on from after a crash.
+"""Online: rows in, results out, within a false-alarm budget; bounded memory, and a file to go on from after a crash.
 
 Pushing rows one by one gives what the batch call gives: the points up to the rounding of a network's arithmetic, and
 from the same points the same evidence, statistic and alarms to the bit, because both run the same loops.
 
 What can happen to a row, and what is done about it:
 
-* a missing value is carried forward for at most ``MAX_GAP`` instants, as :mod:`tisat.gap_filling` says; beyond it the channel is
+* a missing value is carried forward for at most ``MAX_GAP`` rows, as :mod:`tisat.gap_filling` says; beyond it the channel is
   **silent**, which is said once. A detector that can do without single channels goes on with the rest; otherwise the row is
   ``unusable``, its score is NaN, an alarm that was on ends, and warm-up begins again;
 * a time not after the last one is ``late`` or ``duplicate``, one far ahead of all others is ``unconfirmed`` until a second
@@ -42,7 +42,7 @@ from tisat.watch.alarm_tracker import Course, Taken
 from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
 from tisat.watch.protocols import Array, Stream, WindowedStream
 from tisat.watch.row_reader import RowReader
-from tisat.watch.row_result import Verdict
+from tisat.watch.row_result import RowResult
 from tisat.watch.watch import Watch
 
 
@@ -58,7 +58,7 @@ class Monitor:
 
     Examples
     --------
-    >>> watch = Watch("random-guess", budget="1/250 instants", rule="threshold").fit(np.zeros((5000, 2)))
+    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.zeros((5000, 2)))
     >>> monitor = watch.monitor(name="pump")
     >>> verdict = monitor.update([1.0, 2.0], time="2026-01-01T00:00")
     >>> verdict.row, verdict.status, verdict.active
@@ -82,7 +82,7 @@ class Monitor:
         self._run = watch.rule.start(threshold=self._threshold)
         self.record = EpisodeRecord.beside(watch.calibration)  # of what it has seen: for labels and proposals
         self.rows = 0  # accepted
-        self._no_point = np.full(watch.detector.nominal_.shape[1], np.nan)
+        self._no_point = np.full(watch.detector.normal_.shape[1], np.nan)
         self._course = Course(watch, self._run, name=name)
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Monitor:
 
     @property
     def calibration(self) -> Calibration:
-        """The threshold, the budget behind it and how it was kept on nominal data."""
+        """The threshold, the budget behind it and how it was kept on normal data."""
         return self.watch.calibration
 
     @property
@@ -104,7 +104,7 @@ class Monitor:
         return self._course.stamp
 
     @property
-    def instant(self) -> float | None:
+    def time_step(self) -> float | None:
         """The time of the last row in sampling periods, or its number where there is none; None until it is to be relied on."""
         if self._clock.last is None or self.watch.period is None:
             return float(self.rows - 1)
@@ -136,10 +136,10 @@ class Monitor:
             return f"{self._clock.late} rows in a row came late: the clock stands at {self.stamp}. Is the time of the rows right?"
         return wrong_pace(self._clock.pace, self.watch.period, whose=self.name or "this monitor")
 
-    # ------------------------------------------------------------------ rows in, verdicts out
+    # ------------------------------------------------------------------ rows in, results out
 
-    def update(self, row: object, time: object = None, *, learn: bool = True) -> Verdict:
-        """The verdict on the next row.
+    def update(self, row: object, time: object = None, *, learn: bool = True) -> RowResult:
+        """The result on the next row.
 
         Parameters
         ----------
@@ -155,8 +155,8 @@ class Monitor:
         point = self._no_point if taken.filled is None else self._stream.push(self._detector.bounded(taken.filled))
         return self.judge(taken, self.watch.scored(point[None]))
 
-    def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[Verdict]:
-        """The verdicts on many rows, in order; a row that cannot be read is refused with its reason."""
+    def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[RowResult]:
+        """The results on many rows, in order; a row that cannot be read is refused with its reason."""
         items = list(rows)
         stamps = [None] * len(items) if times is None else list(times)
         check_same_length(items, stamps, ("rows", "times"), "Monitor.extend")
@@ -208,19 +208,19 @@ class Monitor:
         """Whether a row must be judged before the next one is gathered."""
         return self._windowed is None or self._windowed.one_at_a_time
 
-    def refuse(self, reason: str, time: object = None) -> Verdict:
-        """The verdict on a row that could not be read."""
+    def refuse(self, reason: str, time: object = None) -> RowResult:
+        """The result on a row that could not be read."""
         self.counts["refused"] += 1
         return self._left_out("refused", time, reason=reason)
 
-    def _left_out(self, status: str, time: object, *, reason: str = "") -> Verdict:
-        return Verdict(
+    def _left_out(self, status: str, time: object, *, reason: str = "") -> RowResult:
+        return RowResult(
             row=-1, status=status, threshold=self._threshold, active=self.alarm is not None, time=time, reason=reason,
             entity=self.name,
         )  # fmt: skip
 
-    def judge(self, taken: Taken, scored: Scored) -> Verdict:
-        """The verdict on a row that was taken in, from what the detector says of it."""
+    def judge(self, taken: Taken, scored: Scored) -> RowResult:
+        """The result on a row that was taken in, from what the detector says of it."""
         status = taken.status
         if status in ("late", "duplicate", "unconfirmed"):
             self.counts[status] += 1
@@ -236,7 +236,7 @@ class Monitor:
         changed = self._course.follow(
             taken, scored.points[0], statistic=statistic, active=active, onset=onset, judged=status == "ok"
         )
-        return Verdict(
+        return RowResult(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._threshold,
             active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,
             silences=taken.silences, entity=self.name,
@@ -325,7 +325,7 @@ class Monitor:
 
     @classmethod
     def restore(cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False) -> Monitor:
-        """The monitor that :meth:`snapshot` or :meth:`to_bytes` kept, with the watch it had; it goes on with identical verdicts."""
+        """The monitor that :meth:`snapshot` or :meth:`to_bytes` kept, with the watch it had; it goes on with identical results."""
         return cls.restore_with_note(watch, source, recalibrate=recalibrate)[0]
 
     @classmethod

@@ -1,6 +1,6 @@
-"""What a watch needs of a detector: the two contracts between the rooms, written once.
+"""What a watch needs of a detector: the two contracts between the packages, written once.
 
-A detector comes in here by what it does, not by what it is: this room does not import :mod:`tisat.detectors.base`.
+A detector comes in here by what it does, not by what it is: this package does not import :mod:`tisat.detectors.base`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Scorer(Protocol):
     partial: ClassVar[bool]
     rounding: ClassVar[float]
     channels_: tuple[str, ...]
-    nominal_: Array
-    nominal_breaks_: Integers
+    normal_: Array
+    normal_breaks_: Integers
     trained_on_: dict[str, Any]
 
     def points(self, series: object, *, period: float | None = None) -> Array:

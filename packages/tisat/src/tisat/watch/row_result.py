@@ -13,7 +13,7 @@ LEFT_OUT = ("late", "duplicate", "unconfirmed", "refused")  # rows that change n
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RowResult:
     """What a monitor says about one row."""
 
     row: int  # rows accepted before this one; -1 for a row that was left out

@@ -33,7 +33,7 @@ class AlarmsInOneStep:
         ----------
         series : Series, array, dataframe or file path
         false_alarms : str, float or timedelta
-            The budget: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per instant, or the time between two.
+            The budget: ``"1/day"``, ``"3/week"``, ``"1/1000 rows"``, a rate per row, or the time between two.
         rule, method, period, random_state
             Of :class:`tisat.watch.Watch`.
 
@@ -41,7 +41,7 @@ class AlarmsInOneStep:
         --------
         >>> import tisat
         >>> detector = tisat.registry.resolve("random-guess")().fit([[0.0]] * 5000)
-        >>> detector.alarms([[0.0]] * 2000, false_alarms="1/250 instants", rule="threshold").calibration.target
+        >>> detector.alarms([[0.0]] * 2000, false_alarms="1/250 rows", rule="threshold").calibration.target
         250.0
         """
         from tisat.watch.watch import Watch
@@ -70,7 +70,7 @@ class InOneStep(AlarmsInOneStep):
         --------
         >>> import tisat
         >>> detector = tisat.registry.resolve("random-guess")().fit([[0.0]] * 5000)
-        >>> monitor = detector.monitor(false_alarms="1/250 instants", rule="threshold")
+        >>> monitor = detector.monitor(false_alarms="1/250 rows", rule="threshold")
         >>> monitor.update([0.0]).active
         False
         """

@@ -1,6 +1,6 @@
-"""Rows as text in, verdicts as JSON lines out, with a state file from which a killed process goes on.
+"""Rows as text in, results as JSON lines out, with a state file from which a killed process goes on.
 
-Lines are csv (with or without a header) or JSON (an object by channel, or a list). Each line gets exactly one verdict; a
+Lines are csv (with or without a header) or JSON (an object by channel, or a list). Each line gets exactly one result; a
 line that cannot be read gets one too, with status ``refused`` and the reason, and changes nothing. A header that does not
 fit the model ends the watch: what follows could only be judged wrongly. A last line without its newline is still being
 written, and waits.
@@ -9,7 +9,7 @@ Exactly once. The state file, replaced whole every ``every`` lines and when the 
 input lines it has seen and the number of output bytes written before it. A process that finds one cuts its output back to
 that many bytes, passes over that many lines of input, and goes on: what was done after the last state is done again,
 identically. So nothing is lost and nothing is doubled, whenever the process is killed, provided the input can be read
-again from its beginning and the output is a file of its own. Without such an output (a pipe) the verdicts since the last
+again from its beginning and the output is a file of its own. Without such an output (a pipe) the results since the last
 state are written again; each carries its line number, counted from 1. This module does not know where the lines come from.
 """
 
@@ -199,7 +199,7 @@ class LineReader:
 
 
 def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, number: int) -> dict[str, Any] | None:
-    """The verdict on one line as plain values; None for an empty line or a header."""
+    """The result on one line as plain values; None for an empty line or a header."""
     try:
         if len(line) > LONGEST_LINE:
             raise SeriesError(f"A row must be at most {LONGEST_LINE} bytes long. Got {len(line)} instead.")
@@ -271,7 +271,7 @@ class Interrupted(BaseException):
 
 
 class Switch:
-    """Ends a watch between two lines: a signal that comes while a line is judged waits for its verdict."""
+    """Ends a watch between two lines: a signal that comes while a line is judged waits for its result."""
 
     def __init__(self) -> None:
         self.waiting = False
@@ -326,7 +326,7 @@ def watch_lines(
     note : Note, optional
         Where input and output stood before these lines.
     alarms_only : bool
-        Write only verdicts that raise or clear an alarm, or that say that a channel or a machine fell silent or came back.
+        Write only results that raise or clear an alarm, or that say that a channel or a machine fell silent or came back.
     any_period : bool
         Go on where rows come at another pace than in training.
     report : callable

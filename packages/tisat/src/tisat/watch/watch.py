@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tisat.watch.monitor import Monitor
 
 DEFAULT_BUDGET = "1/day"  # where the data has a clock
-DEFAULT_BUDGET_WITHOUT_CLOCK = "1/10000 instants"
+DEFAULT_BUDGET_WITHOUT_CLOCK = "1/10000 rows"
 
 
 class Watch:
@@ -50,8 +50,8 @@ class Watch:
     detector : str or Detector
         A registered name, or a detector, fitted or not.
     budget : str, float or timedelta, optional
-        False alarms one can bear: ``"1/day"``, ``"3/week"``, ``"1/1000 instants"``, a rate per instant, or the time between
-        two. ``"1/day"`` unless given, or ``"1/10000 instants"`` where the training data has no clock.
+        False alarms one can accept: ``"1/day"``, ``"3/week"``, ``"1/1000 rows"``, a rate per row, or the time between
+        two. ``"1/day"`` unless given, or ``"1/10000 rows"`` where the training data has no clock.
     rule : str or AlarmRule
         A registered rule by name with its defaults, or one with its options: ``ExcessRule(hold=30)``.
     method : str
@@ -65,7 +65,7 @@ class Watch:
 
     Examples
     --------
-    >>> watch = Watch("last-value", budget="1/100 instants").fit(np.random.default_rng(0).normal(size=(2000, 2)))
+    >>> watch = Watch("last-value", budget="1/100 rows").fit(np.random.default_rng(0).normal(size=(2000, 2)))
     >>> watch.alarms(np.concatenate([np.zeros((50, 2)), np.full((5, 2), 40.0)]))[0].raised
     50
     """
@@ -91,7 +91,7 @@ class Watch:
         named = isinstance(rule, str) and rule in RULES and "random_state" in RULES[rule].options()
         self.rule = make_rule(rule, **({"random_state": random_state} if named else {}))
         self._calibration: Calibration | None = None
-        self._print: tuple[Array, str, str] | None = None  # nominal points, the rest, and the fingerprint of both
+        self._print: tuple[Array, str, str] | None = None  # normal points, the rest, and the fingerprint of both
 
     def __repr__(self) -> str:
         return f"Watch({self.detector!r}, budget={self.budget!r}, rule={self.rule!r}, method={self.method!r})"
@@ -99,7 +99,7 @@ class Watch:
     # ------------------------------------------------------------------ fit and calibrate
 
     def fit(self, series: object, **options: Any) -> Self:
-        """Fit the detector on nominal data, the rule on what it says of data it has not seen, and find the threshold.
+        """Fit the detector on normal data, the rule on what it says of data it has not seen, and find the threshold.
 
         Parameters
         ----------
@@ -111,18 +111,18 @@ class Watch:
         return self.calibrate()
 
     def calibrate(self, budget: object = None) -> Self:
-        """Find the threshold for a budget, from what the fitted detector keeps of its nominal data."""
+        """Find the threshold for a budget, from what the fitted detector keeps of its normal data."""
         if budget is not None:
             self.budget = budget
-        if not hasattr(self.detector, "nominal_"):
+        if not hasattr(self.detector, "normal_"):
             raise NotFittedError(f"The detector of this Watch must be fitted first. Call fit. Got {self.detector!r}.")
         if self.budget is None:
             self.budget = DEFAULT_BUDGET_WITHOUT_CLOCK if self.period is None else DEFAULT_BUDGET
         self._calibration = calibrate(
             self.rule,
-            self.scored(self.detector.nominal_),
+            self.scored(self.detector.normal_),
             Budget.parse(self.budget, period=self.period),
-            breaks=self.detector.nominal_breaks_,
+            breaks=self.detector.normal_breaks_,
             method=self.method,
             strict=self.strict,
             random_state=self.random_state,
@@ -168,7 +168,7 @@ class Watch:
         Parameters
         ----------
         series : Series, array, dataframe, file path, or a list of them
-            Nominal. A model keeps no rows: those it was fitted on must be given again where they are to count.
+            Normal. A model keeps no rows: those it was fitted on must be given again where they are to count.
         budget : optional
             Another one.
         """
@@ -178,7 +178,7 @@ class Watch:
 
     @property
     def calibration(self) -> Calibration:
-        """The threshold, the budget behind it and how it was kept on nominal data."""
+        """The threshold, the budget behind it and how it was kept on normal data."""
         if self._calibration is None:
             self.calibrate()  # the detector came fitted
         assert self._calibration is not None
@@ -240,7 +240,7 @@ class Watch:
             rule=self.rule,
             calibration=calibration,
             series=checked,
-            blame=self.detector.points_are_channels,
+            attribution=self.detector.points_are_channels,
             explain=lambda t: self.detector.explain(filled[t], scored.points[t]),
             tally=tally,
             silences=silent,
@@ -261,14 +261,14 @@ class Watch:
     # ------------------------------------------------------------------ one file
 
     def fingerprint(self) -> str:
-        """Tells what this watch sees from what another does: its detector, channels, nominal points and rule; not its threshold."""
+        """Tells what this watch sees from what another does: its detector, channels, normal points and rule; not its threshold."""
         rule = json.dumps([self.rule.name, self.rule.params()], sort_keys=True)
         head = f"{type(self.detector).__qualname__}:{self.channels}:{rule}"
-        nominal = self.detector.nominal_
-        if self._print is None or self._print[0] is not nominal or self._print[1] != head:
+        normal = self.detector.normal_
+        if self._print is None or self._print[0] is not normal or self._print[1] != head:
             digest = hashlib.sha256(head.encode())
-            digest.update(np.ascontiguousarray(nominal).tobytes())
-            self._print = (nominal, head, digest.hexdigest())  # megabytes are hashed once, not at every entity's state
+            digest.update(np.ascontiguousarray(normal).tobytes())
+            self._print = (normal, head, digest.hexdigest())  # megabytes are hashed once, not at every entity's state
         return self._print[2]
 
     def save(self, path: str | Path) -> None:
@@ -330,9 +330,9 @@ class Watch:
                 return watch.calibrate(budget)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there was to say was said when it was calibrated
-                watch.rule.fit(watch.scored(detector.nominal_))
+                watch.rule.fit(watch.scored(detector.normal_))
             watch._calibration = Calibration.from_json(kept["calibration"])
-        except Exception as error:  # whatever a stranger's file makes of our code, one sentence comes out of it
+        except Exception as error:  # whatever an untrusted file makes of our code, one sentence comes out of it
             if budget is not None and isinstance(error, TisatError):  # of what was asked, which is not the file's fault
                 raise
             raise ArtefactError(
@@ -351,7 +351,7 @@ def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector
     if dead and tally.unusable:
         return (
             f"The series{named} must have rows that can be judged. None of its {tally.rows} could be: {type(detector).__name__} "
-            f"needs every channel, and there is nothing from {', '.join(dead[:5])}. Mend the sensor, fit a model without it, "
+            f"needs every channel, and there is nothing from {', '.join(dead[:5])}. Fix the sensor, fit a model without it, "
             "or use a detector that can do without single channels, such as prism."
         )
     return (

@@ -1,4 +1,4 @@
-// The charts of an entity: the statistic against its threshold, then the channels, the blamed ones first.
+// The charts of an entity: the statistic against its threshold, then the channels, the contributing ones first.
 import { $, ask, colour, data, local, number, short } from "/static/common.js";
 
 const box = $("#charts"), fixed = "fixed" in box.dataset;
@@ -80,7 +80,7 @@ function show() {
   for (const one of history.channels) {
     const upper = one.expected.map((e, k) => (e === null || one.spread[k] === null ? null : e + one.spread[k]));
     const lower = one.expected.map((e, k) => (e === null || one.spread[k] === null ? null : e - one.spread[k]));
-    const note = one.blame >= 0.005 ? `${Math.round(100 * one.blame)} % of the evidence in these alarms` : "";
+    const note = one.attribution >= 0.005 ? `${Math.round(100 * one.attribution)} % of the evidence in these alarms` : "";
     chart(one.name, note, [upper, lower, one.expected, one.high, one.low, one.values], [
       line("expected +", "transparent", { width: 0 }), line("expected −", "transparent", { width: 0 }), line("expected", colour("--soft"), { dash: [4, 3], width: 1 }),
       line("largest", colour("--curve"), { width: 0.4 }), line("least", colour("--curve"), { width: 0.4 }), line("value", colour("--curve")),

@@ -1,9 +1,9 @@
-"""The alarm rules: members of one registry, under laws (``packages/tisat/tests/contract/test_rules.py``).
+"""The alarm rules: members of one registry, under contract tests (``packages/tisat/tests/contract/test_rules.py``).
 
-* ``paper``: the distance of the point to nominal points, accumulated without end (a kNN CUSUM);
+* ``paper``: the distance of the point to normal points, accumulated without end (a kNN CUSUM);
 * ``threshold``: the plain score;
 * ``drift``: the score less a constant, accumulated without end, as the released program has it;
-* ``excess``: the score over a reference that moves with the data, summed over a few instants and held.
+* ``excess``: the score over a reference that moves with the data, summed over a few rows and held.
 
 A rule of one's own: subclass :class:`AlarmRule`, then :func:`register_rule`; alarms, monitors, the command line and the
 benchmark take it from there.

@@ -1,6 +1,6 @@
-"""The interface of alarm rules: what a detector says of nominal rows in, then evidence, a statistic and alarms.
+"""The interface of alarm rules: what a detector says of normal rows in, then evidence, a statistic and alarms.
 
-A rule is two steps. The first turns what a detector says (:class:`Scored`) into **evidence**; it is learned from nominal
+A rule is two steps. The first turns what a detector says (:class:`Scored`) into **evidence**; it is learned from normal
 data. The second accumulates evidence into a **statistic** and switches the alarm on and off at a threshold; it has
 nothing to learn, which is why any threshold can be tried on the same evidence. :class:`RuleRun` runs both steps, a row or
 an array at a time, from the same compiled loops. Where the threshold comes from is the business of
@@ -185,7 +185,7 @@ class RuleRun:
 
 
 class AlarmRule(Parametrized, ABC):
-    """Base of the rules: ``fit`` on nominal rows, then ``evidence``, ``accumulate`` or ``start``.
+    """Base of the rules: ``fit`` on normal rows, then ``evidence``, ``accumulate`` or ``start``.
 
     A subclass declares its parameters (:mod:`tisat.utils.parameters`), writes ``_fit``, ``_evidence_step`` and ``_accumulator``, and says what it is in the class
     attributes below: nobody asks for a rule's name to know what it can do.
@@ -200,8 +200,8 @@ class AlarmRule(Parametrized, ABC):
     has_unit: ClassVar[bool] = True  # False: the statistic is in the score's own unit, which differs between entities
 
     @abstractmethod
-    def _fit(self, nominal: Scored) -> None:
-        """Learn from nominal rows that all have a score, in time order."""
+    def _fit(self, normal: Scored) -> None:
+        """Learn from normal rows that all have a score, in time order."""
 
     @abstractmethod
     def _evidence_step(self) -> Evidence:
@@ -218,24 +218,24 @@ class AlarmRule(Parametrized, ABC):
         scores: npt.ArrayLike | None = None,
         views: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn what is nominal.
+        """Learn what is normal.
 
         Parameters
         ----------
         points : Scored, or array of shape (N, m) or (N,)
-            Nominal points in time order; a score the user brings is a point with m = 1.
+            Normal points in time order; a score the user brings is a point with m = 1.
         scores : array of shape (N,), optional
             Their scores: the points themselves where m = 1 and the mean of squares otherwise, unless given.
         views : array of shape (N, V), optional
             The scores of each view; the scores unless given.
         """
         whose = f"{type(self).__name__}.fit"
-        nominal = points if isinstance(points, Scored) else Scored.of(points, scores, views, whose=whose)
-        nominal = nominal.rows(nominal.known)
-        if len(nominal) < 2:
-            raise InputError(f"The nominal points of {whose} must be at least 2. Got {len(nominal)} instead.")
+        normal = points if isinstance(points, Scored) else Scored.of(points, scores, views, whose=whose)
+        normal = normal.rows(normal.known)
+        if len(normal) < 2:
+            raise InputError(f"The normal points of {whose} must be at least 2. Got {len(normal)} instead.")
         self._check_parameters()
-        self._fit(nominal)
+        self._fit(normal)
         self.fitted_ = True
         return self
 
@@ -267,7 +267,7 @@ class AlarmRule(Parametrized, ABC):
         return np.asarray(points**2)
 
     def tail(self, views: int) -> tuple[float, float]:
-        """What is known of nominal levels before any are seen: the scale of their tail, and the least threshold.
+        """What is known of normal levels before any are seen: the scale of their tail, and the least threshold.
 
         Both on the logarithmic scale of :attr:`compression`; see :mod:`tisat.alarms.episodes`.
         """

@@ -35,14 +35,14 @@ class DriftRule(AlarmRule):
 
     drift: float = real(0.4, at_least=0.0, doc="What is taken from every score, in the score's own unit.")
     end: str = choice("endless", of=POLICIES, doc="What ends an alarm, see tisat.alarms.Cusum.")
-    cooldown: int = integer(COOLDOWN, at_least=1, doc="Instants an alarm lasts where end is 'cooldown'.")
+    cooldown: int = integer(COOLDOWN, at_least=1, doc="Rows an alarm lasts where end is 'cooldown'.")
 
     name = "drift"
     title = "the released program's CUSUM"
     feeds_back = True
     has_unit = False
 
-    def _fit(self, nominal: Scored) -> None:
+    def _fit(self, normal: Scored) -> None:
         """Nothing is learned."""
 
     def _evidence_step(self) -> Evidence:

@@ -1,4 +1,4 @@
-"""The score over a reference that moves with the data, summed over a few instants, compressed and held.
+"""The score over a reference that moves with the data, summed over a few rows, compressed and held.
 
 Each view of a series has a reference and a unit of its own. Two things make it usable by somebody who watches one entity
 for months: faults do not raise the reference that the next fault is measured by, and a level that changed for good does.
@@ -13,10 +13,10 @@ from tisat.alarms.cusum import CompressedSum
 from tisat.alarms.rules.base import AlarmRule, Array, Evidence, Scored
 from tisat.errors import InputError
 from tisat.utils.parameters import integer, learned, real
-from tisat.utils.stateful import Kept
+from tisat.utils.stateful import Stateful
 
 
-class _Excess(Kept):
+class _Excess(Stateful):
     _kept = ("past", "ordered", "raw", "rest", "count")
 
     def __init__(self, rule: ExcessRule) -> None:
@@ -52,27 +52,27 @@ class _Excess(Kept):
 
 
 class ExcessRule(AlarmRule):
-    """Score over a reference that moves with the data, summed over the last instants, compressed, then held.
+    """Score over a reference that moves with the data, summed over the last rows, compressed, then held.
 
-    The reference of a view is the larger of a quantile of its nominal scores and the same quantile of its past ``window``
-    scores older than ``lag`` instants. A past of fewer than ``warm`` scores is filled up with the nominal quantile: what has
-    not been seen counts as nominal, and an early fault is a few scores of many, as a late one is. The evidence is what the
-    score has above the reference, in units of the reference's height over the nominal median; it is never negative. A
+    The reference of a view is the larger of a quantile of its normal scores and the same quantile of its past ``window``
+    scores older than ``lag`` rows. A past of fewer than ``warm`` scores is filled up with the normal quantile: what has
+    not been seen counts as normal, and an early fault is a few scores of many, as a late one is. The evidence is what the
+    score has above the reference, in units of the reference's height over the normal median; it is never negative. A
     score multiplied by a constant or shifted gives the same evidence.
 
-    **A fault does not hide the next one.** An excess is a run of scores above the reference, at most ``length`` instants
+    **A fault does not hide the next one.** An excess is a run of scores above the reference, at most ``length`` rows
     apart. Of each excess only the first ``enter`` scores enter the past, cut off at ``clip`` units; the others enter as the
     reference itself. It takes many excesses, not one long one, to raise the reference.
 
-    **A change for good ends its alarm.** An excess that has gone on for ``lasting`` instants is the new level: the lowest
+    **A change for good ends its alarm.** An excess that has gone on for ``lasting`` rows is the new level: the lowest
     of the quantiles of its three thirds, so that a fault in it is no part of it. Those scores, cut off there, become the
-    past, that level fills it up, and the alarm ends ``length + hold`` instants later. Once the scores of as many instants
-    are back at the nominal level (1 in 20 above it at most), they become the past in turn.
+    past, that level fills it up, and the alarm ends ``length + hold`` rows later. Once the scores of as many rows
+    are back at the normal level (1 in 20 above it at most), they become the past in turn.
 
-    Where there are several views, one with scores below 0 is measured from its own nominal level: 0 is the level and -1 the median, and the rule takes
+    Where there are several views, one with scores below 0 is measured from its own normal level: 0 is the level and -1 the median, and the rule takes
     both as they are (:meth:`tisat.detectors.base.Detector.views`).
 
-    The statistic is the sum over views of ``log(1 + S / unit)``, S the view's evidence over ``length`` instants.
+    The statistic is the sum over views of ``log(1 + S / unit)``, S the view's evidence over ``length`` rows.
 
     Examples
     --------
@@ -82,21 +82,19 @@ class ExcessRule(AlarmRule):
     [0.0, 16.0]
     """
 
-    quantile: float = real(0.98, above=0.0, below=1.0, doc="Of nominal and of past scores: the reference.")
+    quantile: float = real(0.98, above=0.0, below=1.0, doc="Of normal and of past scores: the reference.")
     window: int = integer(3000, at_least=2, doc="Past scores the moving reference is taken from.")
-    lag: int = integer(20, at_least=0, doc="Instants a score must be old before it enters the past.")
+    lag: int = integer(20, at_least=0, doc="Rows a score must be old before it enters the past.")
     clip: float = real(
         10.0, at_least=1.0, doc="Units at which a score of an excess is cut off before it enters the past."
     )
     warm: int = integer(
-        3000, at_least=1, doc="Past scores there are at least (window if that is less): missing ones count as nominal."
+        3000, at_least=1, doc="Past scores there are at least (window if that is less): missing ones count as normal."
     )
-    length: int = integer(
-        20, at_least=2, doc="Instants of evidence summed: a finite memory, where a CUSUM's has no end."
-    )
-    hold: int = integer(30, at_least=1, doc="The statistic is held at its maximum over this many instants.")
+    length: int = integer(20, at_least=2, doc="Rows of evidence summed: a finite memory, where a CUSUM's has no end.")
+    hold: int = integer(30, at_least=1, doc="The statistic is held at its maximum over this many rows.")
     enter: int = integer(5, at_least=0, doc="Scores of one excess that enter the past.")
-    lasting: int = integer(200, at_least=2, doc="Instants after which an excess is taken for the new level.")
+    lasting: int = integer(200, at_least=2, doc="Rows after which an excess is taken for the new level.")
     unit: float = real(0.2, above=0.0, doc="Summed evidence that counts as one unit.")
 
     name = "excess"
@@ -105,20 +103,20 @@ class ExcessRule(AlarmRule):
     level_: Array = learned()  # (V,)
     centre_: Array = learned()  # (V,)
 
-    def _fit(self, nominal: Scored) -> None:
+    def _fit(self, normal: Scored) -> None:
         whose = "ExcessRule"
-        views = nominal.views
+        views = normal.views
         self.centre_ = np.zeros(views.shape[1])
         self.level_ = np.zeros(views.shape[1])
         for v in range(views.shape[1]):
             scores = views[~np.isnan(views[:, v]), v]
             if len(scores) == 0:
-                raise InputError(f"Each view given to {whose}.fit must have nominal scores. View {v} has none.")
+                raise InputError(f"Each view given to {whose}.fit must have normal scores. View {v} has none.")
             # Where rare jumps are all there is, the mean lies above the quantile, which is then the resting value and no unit at
             # all: SMAP A-8 has q99 = 1e-8 and a maximum of 762. The mean is never below such a level (docs/log.md has what it changes).
             if (
                 len(self.level_) > 1 and (scores < 0).any()
-            ):  # measured from its own nominal level already: 0 there, -1 at the median
+            ):  # measured from its own normal level already: 0 there, -1 at the median
                 self.centre_[v] = -1.0
                 continue
             self.centre_[v] = np.median(scores)

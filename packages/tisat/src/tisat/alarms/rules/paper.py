@@ -1,4 +1,4 @@
-"""The paper's rule: the distance of a point to nominal points, accumulated without end (a kNN CUSUM)."""
+"""The paper's rule: the distance of a point to normal points, accumulated without end (a kNN CUSUM)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Distance(Memoryless):
 
 
 class PaperRule(AlarmRule):
-    """The paper's rule: kNN distance to nominal points, accumulated without end.
+    """The paper's rule: kNN distance to normal points, accumulated without end.
 
     Examples
     --------
@@ -41,13 +41,13 @@ class PaperRule(AlarmRule):
     form: str = choice("power", of=FORMS, doc="How distances become evidence, see tisat.alarms.KNNEvidence.")
     k: int = integer(1, at_least=1, doc="Which nearest neighbour's distance it is.")
     alpha: float = real(
-        0.05, above=0.0, below=1.0, doc="Share of nominal points above the level that evidence is counted from."
+        0.05, above=0.0, below=1.0, doc="Share of normal points above the level that evidence is counted from."
     )
     end: str = choice("restart", of=POLICIES, doc="What ends an alarm, see tisat.alarms.Cusum.")
-    cooldown: int = integer(COOLDOWN, at_least=1, doc="Instants an alarm lasts where end is 'cooldown'.")
+    cooldown: int = integer(COOLDOWN, at_least=1, doc="Rows an alarm lasts where end is 'cooldown'.")
     method: str = choice("auto", of=("auto", *METHODS), doc="How the nearest neighbour is searched; all are exact.")
-    max_points: int = integer(MAX_POINTS, at_least=1, doc="Nominal points kept.")
-    random_state: int = integer(0, at_least=0, doc="Of the split of the nominal points.")
+    max_points: int = integer(MAX_POINTS, at_least=1, doc="Normal points kept.")
+    random_state: int = integer(0, at_least=0, doc="Of the split of the normal points.")
 
     name = "paper"
     title = "the paper's kNN CUSUM"
@@ -55,9 +55,9 @@ class PaperRule(AlarmRule):
     feeds_back = True
     needs_points = True
 
-    def _fit(self, nominal: Scored) -> None:
+    def _fit(self, normal: Scored) -> None:
         said = {name: getattr(self, name) for name in KNNEvidence.parameters}
-        self.knn_ = KNNEvidence(**said).fit(nominal.points)
+        self.knn_ = KNNEvidence(**said).fit(normal.points)
 
     def _evidence_step(self) -> Evidence:
         return _Distance(self.knn_)

@@ -8,7 +8,7 @@ from tisat.alarms.cusum import WindowSum
 from tisat.alarms.rules.base import AlarmRule, Array, Evidence, Memoryless, Scored
 from tisat.utils.parameters import integer
 
-LEVEL = 0.99  # of nominal scores: one unit above their median
+LEVEL = 0.99  # of normal scores: one unit above their median
 
 
 class _Score(Memoryless):
@@ -27,7 +27,7 @@ class ThresholdRule(AlarmRule):
     """
 
     hold: int = integer(
-        1, at_least=1, doc="The score is replaced by its maximum over this many instants; 1 leaves it alone."
+        1, at_least=1, doc="The score is replaced by its maximum over this many rows; 1 leaves it alone."
     )
 
     name = "threshold"
@@ -35,9 +35,9 @@ class ThresholdRule(AlarmRule):
     positive = False
     has_unit = False
 
-    def _fit(self, nominal: Scored) -> None:
-        self.centre_ = float(np.median(nominal.scores))
-        level = max(float(np.quantile(nominal.scores, LEVEL)), float(np.mean(nominal.scores)))
+    def _fit(self, normal: Scored) -> None:
+        self.centre_ = float(np.median(normal.scores))
+        level = max(float(np.quantile(normal.scores, LEVEL)), float(np.mean(normal.scores)))
         self.unit_ = level - self.centre_ if level > self.centre_ else 1.0
 
     def tail(self, views: int) -> tuple[float, float]:
@@ -46,7 +46,7 @@ class ThresholdRule(AlarmRule):
 
     @property
     def compression(self) -> tuple[float, float]:
-        """The nominal median, and what a high quantile of nominal scores lies above it."""
+        """The normal median, and what a high quantile of normal scores lies above it."""
         return self.centre_, self.unit_
 
     def _evidence_step(self) -> Evidence:

@@ -3,7 +3,7 @@
 Legend: b windows, T rows, C channels, h heads, d width of the model.
 
 Each layer has two association distributions for every row: the **series** association, ordinary softmax attention, and
-the **prior** association, a Gaussian of the distance in time whose width is learned from the row. A nominal row attends far
+the **prior** association, a Gaussian of the distance in time whose width is learned from the row. A normal row attends far
 and wide; an anomalous one, the argument goes, only to its neighbours, as the prior does: its discrepancy is small.
 This module knows no training and no scores.
 

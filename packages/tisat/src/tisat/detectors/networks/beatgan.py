@@ -105,9 +105,9 @@ def feature_matching(real: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
 
 
 def warp(windows: torch.Tensor, share: float, generator: torch.Generator) -> torch.Tensor:
-    """Windows ``(b, c, t)`` with some instants hurried and as many delayed.
+    """Windows ``(b, c, t)`` with some rows hurried and as many delayed.
 
-    Of every window a random number of instants, at most ``share`` of them, is left out; after as many others a new one is
+    Of every window a random number of rows, at most ``share`` of them, is left out; after as many others a new one is
     put in, the mean of its two neighbours. The length stays.
     """
     count, _, length = windows.shape

@@ -1,11 +1,11 @@
 """The network of InterFusion: a hierarchical variational autoencoder that compresses a window along time, then along channels.
 
 Legend: b windows, n samples, T rows, S rows after compression, C channels, h width of the recurrent and dense layers, d latent
-variables an instant.
+variables a row.
 
 Two views of one window. **z2** ``(S, C)`` is short in time: convolutions with strides squeeze the window to a few rows.
 What it remembers, unfolded again, is the prefiltered window **d** ``(T, C)``. **z1** ``(T, d)`` is narrow in channels: a
-few numbers an instant that say how the channels of d stand to each other, each told its predecessor. z1 is inferred from d,
+few numbers a row that say how the channels of d stand to each other, each told its predecessor. z1 is inferred from d,
 not from the window itself, so that what z2 has filtered out cannot return (the paper calls it prefiltering).
 
     q(z2 | x)    q(z1 | z2): recurrent from the last row backwards, then RealNVP

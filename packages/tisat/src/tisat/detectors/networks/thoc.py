@@ -42,7 +42,7 @@ class Summary(NamedTuple):
     """What arrived at the centres of the top scale."""
 
     features: Tensor  # (b, T, K, h)
-    shares: Tensor  # (b, T, K), R in eq. (6): how much of the instant each centre answers for; they add up to 1
+    shares: Tensor  # (b, T, K), R in eq. (6): how much of the row each centre answers for; they add up to 1
 
 
 def cosine_distance(features: Tensor, centres: Tensor) -> Tensor:
@@ -123,7 +123,7 @@ class THOCNetwork(nn.Module):
         return Summary(received, shares)
 
     def distances(self, summary: Summary) -> Tensor:
-        """``sum_j R_j d(f_j, c_j)`` ``(b, T)``: the score of an instant; its mean is the loss."""
+        """``sum_j R_j d(f_j, c_j)`` ``(b, T)``: the score of a row; its mean is the loss."""
         return (summary.shares * cosine_distance(summary.features, self.centres[-1])).sum(dim=-1)
 
     def orthogonality(self) -> Tensor:

@@ -1,6 +1,6 @@
 """Views of a series: one file each, and the only list of them.
 
-A view looks at scaled rows in one way and says, for each instant and channel, how far it is from nominal. What one view
+A view looks at scaled rows in one way and says, for each row and channel, how far it is from normal. What one view
 is blind to another sees; each says both. :class:`tisat.detectors.Prism` fuses them. To add a view, write one file and one
 line here.
 """

@@ -53,7 +53,7 @@ class Activity(View):
         return np.asarray(0.5 * np.log(squares + LEAST_STEP**2))
 
     def fit(self, scenes: Sequence[Scene]) -> None:
-        """Learn what is nominal."""
+        """Learn what is normal."""
         logarithms = np.concatenate([self.logarithms(scene) for scene in scenes])
         self.usual = logarithms.mean(axis=0)
         self.spread = np.maximum(logarithms.std(axis=0), LEAST_SPREAD)

@@ -1,7 +1,7 @@
-"""Prism: several views of a series, each in units of its own nominal level, side by side.
+"""Prism: several views of a series, each in units of its own normal level, side by side.
 
 One-step forecast error cannot see a stuck sensor, a drift, a changed rhythm. Prism looks at the same scaled rows through
-the views of :mod:`tisat.detectors.prism` and gives, for each instant, the score of every view; the excess rule turns
+the views of :mod:`tisat.detectors.prism` and gives, for each row, the score of every view; the excess rule turns
 them into one statistic, the sum over views of ``log(1 + S / unit)``, to which agreement counts and no view is loud.
 
 **Units.** Each channel is scaled by its training range and cut off at 4 ranges outside it. The score of a view is the
@@ -17,14 +17,14 @@ keeps its word; one that is not must shout.
 **A point** ``(V + 2 C + 1,)`` is the V scores; for each channel its part in the evidence and its expected value
 (scaled); and how lively (above 0) or quiet the liveliest or quietest channel is. The last three are for explanations.
 
-**Blame** is taken from the views that look at each channel by itself, in parts of what they say. Relations are heard only
+**Attribution** is taken from the views that look at each channel by itself, in parts of what they say. Relations are heard only
 for what they say beyond those together (a level, a drift: nobody else sees it), because a channel whose neighbour is faulty
 deviates too; neighbours of whole windows are not heard.
 
 **What is missing.** A channel without a value is filled with what the other channels of the row say (the conditional mean
 of a normal distribution), so that views across channels go on. As long as a window holds a filled row of a channel, the
 channel counts as usual: its mean contribution in training takes the place of what it says, and what the others say of each
-other without it is measured in a wider spread. So the nominal level of the evidence, and with it the budget of false alarms,
+other without it is measured in a wider spread. So the normal level of the evidence, and with it the budget of false alarms,
 is about what it was.
 """
 
@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from tisat.alarms.explanation import Explanation, shares
 from tisat.detectors._windows import parts_longer_than
-from tisat.detectors.base import NOMINAL_QUANTILE, Array, Detector
+from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector
 from tisat.detectors.crossfit import Piece
 from tisat.detectors.prism import VIEWS, Scene, View
 from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
@@ -50,8 +50,8 @@ from tisat.utils.parameters import integer, learned, real, value
 from tisat.utils.types import Flags, Integers
 
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
-LEVELS_FROM = 4000  # instants of training a view's level is computed from
-BLOCK = 2000  # instants looked at together: their arrays stay near the processor
+LEVELS_FROM = 4000  # rows of training a view's level is computed from
+BLOCK = 2000  # rows looked at together: their arrays stay near the processor
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
 NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
 CONTEXT = max(view.context for view in VIEWS.values())
@@ -76,8 +76,8 @@ class Prism(Detector):
     Notes
     -----
     The detector is ours. Its parts are old: a ridge line on the last rows (Hoerl, Kennard 1970), the distance of Mahalanobis
-    (1936), the nearest nominal window (as in the matrix profile of Yeh et al., ICDM 2016), regression of each channel on the
-    others. What it adds is that each view is measured from its own nominal level, and that what they say is summed in
+    (1936), the nearest normal window (as in the matrix profile of Yeh et al., ICDM 2016), regression of each channel on the
+    others. What it adds is that each view is measured from its own normal level, and that what they say is summed in
     logarithms, so that no view can drown the others.
     """
 
@@ -120,7 +120,7 @@ class Prism(Detector):
         return getattr(self, "forecaster_", None) or make_forecaster(self.forecaster)
 
     def _reach(self) -> int:
-        """Rows before an instant that its forecast looks at."""
+        """Rows before a row that its forecast looks at."""
         other = self._other()
         return int(self.lags) if other is None else other._context() or 0
 
@@ -135,7 +135,7 @@ class Prism(Detector):
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
         other = self._other()
         if other is not None and other.crossfit < 2:
-            return None  # dear to fit: a tail is held out instead
+            return None  # expensive to fit: a tail is held out instead
         return super()._cross_fitted(parts)
 
     # ------------------------------------------------------------------ rows
@@ -206,9 +206,9 @@ class Prism(Detector):
         self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(rows.shape[1]) for one in own])
         self.exponents_ = np.ones(len(VIEWS))
 
-    def _keep_nominal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
-        super()._keep_nominal(parts, tails, cross_fitted)
-        self.exponents_ = exponents(self.nominal_[:, : len(VIEWS)])
+    def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
+        super()._keep_normal(parts, tails, cross_fitted)
+        self.exponents_ = exponents(self.normal_[:, : len(VIEWS)])
 
     @staticmethod
     def _level(view: type[View], own: Array) -> tuple[float, float]:
@@ -217,7 +217,7 @@ class Prism(Detector):
         if len(scores) == 0:
             return 0.0, 1.0
         median = float(np.median(scores))
-        level = max(float(np.quantile(scores, NOMINAL_QUANTILE)), float(scores.mean()))
+        level = max(float(np.quantile(scores, NORMAL_QUANTILE)), float(scores.mean()))
         height = view.reach * (level - median)
         return median, median + (height if height > LEAST_LEVEL else 1.0)
 
@@ -240,7 +240,7 @@ class Prism(Detector):
         return points
 
     def _look(self, scene: Scene, missing: Flags | None) -> Array:
-        """Points ``(n, m)`` of the instants of a scene; ``missing`` (T, C) says which rows were filled."""
+        """Points ``(n, m)`` of the rows of a scene; ``missing`` (T, C) says which rows were filled."""
         views, seen = list(self._views.values()), scene.rows[scene.at]
         n, channels = seen.shape
         unknown, gone, errors = NOTHING, seen, scene.errors
@@ -282,11 +282,11 @@ class Prism(Detector):
         return len(VIEWS)
 
     def views(self, points: Array) -> Array:
-        """The scores ``(T, V)`` of each view: 0 at its nominal level, -1 at its nominal median; restless ones compressed."""
+        """The scores ``(T, V)`` of each view: 0 at its normal level, -1 at its normal median; restless ones compressed."""
         return compressed(points[:, : len(VIEWS)], self.exponents_)
 
     def aggregate(self, points: Array) -> Array:
-        """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the nominal level."""
+        """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the normal level."""
         heights = np.maximum(self.views(points) + 1.0, 0.0)
         known = ~np.isnan(heights)
         total = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
@@ -294,13 +294,13 @@ class Prism(Detector):
 
     def _explain(self, row: Array, point: Array) -> Explanation:
         names, channels = list(VIEWS), self.n_channels_
-        _, blame, expected = np.split(point[:-1], [len(names), len(names) + channels])
+        _, attribution, expected = np.split(point[:-1], [len(names), len(names) + channels])
         scores = self.views(point[None])[0]
         loudest = names[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         kind = "restless" if loudest == "activity" and point[-1] > 0 else VIEWS[loudest].kind
         spread = self._views["relations" if loudest == "relations" else "error"].arrays()["spread"]
         return Explanation(
-            kind, shares(blame), row, self._user(expected), 2.0 * self.span_ * spread, "contribution to each view"
+            kind, shares(attribution), row, self._user(expected), 2.0 * self.span_ * spread, "contribution to each view"
         )
 
     # ------------------------------------------------------------------ on disk

@@ -29,7 +29,7 @@ class Error(View):
     spread: Array  # (C,)
 
     def fit(self, scenes: Sequence[Scene]) -> None:
-        """Learn what is nominal."""
+        """Learn what is normal."""
         errors = np.concatenate([scene.errors for scene in scenes])
         self.spread = np.maximum(errors.std(axis=0), LEAST_SPREAD)
 

@@ -19,7 +19,7 @@ from tisat.utils.types import Integers
 
 LINE = "line"  # the built-in one
 ONE_AHEAD = ("lookahead", "horizon")
-KEPT = 50  # nominal points it keeps for itself
+KEPT = 50  # normal points it keeps for itself
 
 
 def make_forecaster(name: object) -> Detector:
@@ -40,12 +40,12 @@ def make_forecaster(name: object) -> Detector:
 def fit_forecaster(name: str, parts: Sequence[Array], channels: tuple[str, ...]) -> Detector:
     """Fitted on scaled parts."""
     made = make_forecaster(name).fit([Series(part, channels=channels) for part in parts], holdout=0.0)
-    made.nominal_, made.nominal_breaks_ = made.nominal_[:KEPT], np.zeros(1, dtype=np.int64)
+    made.normal_, made.normal_breaks_ = made.normal_[:KEPT], np.zeros(1, dtype=np.int64)
     return made
 
 
 def errors_of(forecaster: Detector, rows: Array, at: Integers) -> Array:
-    """Row minus forecast ``(n, C)`` at the instants ``at``, in the units of the rows."""
+    """Row minus forecast ``(n, C)`` at the rows ``at``, in the units of the rows."""
     context = forecaster._context() or 0
     if len(at) == 1:
         points = forecaster._points_of_windows(rows[None, at[0] - context : at[0] + 1])

@@ -1,4 +1,4 @@
-"""From what the views say to one point an instant: scores, who is to blame, what was expected.
+"""From what the views say to one point a row: scores, who is to attribution, what was expected.
 
 How loud a view is, is on a logarithmic scale, as in the excess rule. This module knows the list of views; it does not know the
 detector.
@@ -13,8 +13,8 @@ from tisat.detectors.prism import VIEWS
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Flags, Integers
 
-UNIT = 0.2  # summed excess that counts as one unit in blame, as in the excess rule
-QUIET = 1e-3  # what a view below its level says in blame
+UNIT = 0.2  # summed excess that counts as one unit in attribution, as in the excess rule
+QUIET = 1e-3  # what a view below its level says in attribution
 BLAMING = ("error", "joint", "activity", "rhythm")  # views that know which channel it is
 OTHERS, RELATIONS = np.array([list(VIEWS).index(name) for name in BLAMING]), list(VIEWS).index("relations")
 SLOW = [v for v, view in enumerate(VIEWS.values()) if view.slow]
@@ -22,7 +22,7 @@ STEADY = 0.995  # share of unseen rows a slow view must be steady on
 SMALLEST = 0.01  # a score that counts: 20 make a UNIT
 
 
-def exponents(nominal: Array) -> Array:
+def exponents(normal: Array) -> Array:
     """How much of its word each view keeps ``(V,)``, from its scores ``(N, V)`` of rows the model has not seen.
 
     Examples
@@ -33,7 +33,7 @@ def exponents(nominal: Array) -> Array:
     """
     kept = np.ones(len(VIEWS))
     for v, view in enumerate(VIEWS.values()):
-        known = nominal[~np.isnan(nominal[:, v]), v]
+        known = normal[~np.isnan(normal[:, v]), v]
         if view.slow and len(known):
             reached = np.log1p(max(float(np.quantile(known, STEADY)), 0.0) / SMALLEST)
             kept[v] = 1.0 / max(reached, 1.0)
@@ -66,7 +66,7 @@ def fuse(
     relations: int,  # the view that is heard only beyond those
     points: Array,  # (n, V + 2 C + 1)
 ) -> None:  # pragma: no cover - compiled
-    """Scores, blame, expected values and the most extreme activity of each instant."""
+    """Scores, attribution, expected values and the most extreme activity of each row."""
     n, views, channels = parts.shape
     height, loud, whole = np.empty(views), np.empty(views), np.empty(views)
     for i in range(n):
@@ -95,14 +95,14 @@ def fuse(
                 loudest = v
         most = 0.0
         for c in range(channels):
-            blame = 0.0
+            attribution = 0.0
             if not np.isnan(seen[i, c]):
                 for v in others:
                     if whole[v] > 0.0 and (len(unknown) == 0 or not unknown[i, v, c]):
-                        blame += loud[v] / whole[v] * max(parts[i, v, c], 0.0)
+                        attribution += loud[v] / whole[v] * max(parts[i, v, c], 0.0)
                 if beyond > 0.0 and whole[relations] > 0.0 and (len(unknown) == 0 or not unknown[i, relations, c]):
-                    blame += beyond / whole[relations] * max(parts[i, relations, c], 0.0)
-            points[i, views + c] = blame
+                    attribution += beyond / whole[relations] * max(parts[i, relations, c], 0.0)
+            points[i, views + c] = attribution
             points[i, views + channels + c] = seen[i, c] - (aside[i, c] if loudest == relations else errors[i, c])
             if abs(lively[i, c]) > abs(most):
                 most = lively[i, c]

@@ -31,7 +31,7 @@ class Joint(View):
     precision: Array  # (C, C)
 
     def fit(self, scenes: Sequence[Scene]) -> None:
-        """Learn what is nominal."""
+        """Learn what is normal."""
         errors = np.concatenate([scene.errors for scene in scenes])
         self.mean = errors.mean(axis=0)
         centred = errors - self.mean
@@ -53,6 +53,6 @@ class Joint(View):
         return errors
 
     def contributions(self, scene: Scene) -> Array:
-        """How far each channel is from nominal ``(n, C)``."""
+        """How far each channel is from normal ``(n, C)``."""
         centred = scene.errors - self.mean
         return np.asarray(centred * (centred @ self.precision))

@@ -17,7 +17,7 @@ from tisat.utils.types import Integers
 
 ROWS = 20  # of a window
 COMPONENTS = 30  # principal components windows are compared in
-STORED = 4000  # nominal windows
+STORED = 4000  # normal windows
 LEARNED_FROM = 4000  # windows the components are computed from
 APART = 100  # rows either side that a training window may not find a neighbour in
 BLOCK = 1000  # windows laid out at a time
@@ -25,7 +25,7 @@ FEW = 32  # fewer are searched one by one
 
 
 def _windows(rows: Array, at: Integers) -> Array:
-    """The windows that end at each instant, flattened ``(n, ROWS * C)``, oldest row first."""
+    """The windows that end at each row, flattened ``(n, ROWS * C)``, oldest row first."""
     flat: Array = rows[at[:, None] + np.arange(1 - ROWS, 1)].reshape(len(at), -1)
     return flat
 
@@ -35,10 +35,10 @@ def _spread_out(n: int, most: int) -> Integers:
 
 
 class Neighbour(View):
-    """Squared distance of the last 20 rows to the nearest of 4000 nominal stretches, split into channels.
+    """Squared distance of the last 20 rows to the nearest of 4000 normal stretches, split into channels.
 
     Sees: shapes and combinations of levels that were never seen, in one channel or across all.
-    Blind to: a small fault in one of many channels; anything that resembles some nominal stretch.
+    Blind to: a small fault in one of many channels; anything that resembles some normal stretch.
     """
 
     name = "neighbour"
@@ -75,7 +75,7 @@ class Neighbour(View):
         return numbers
 
     def fit(self, scenes: Sequence[Scene]) -> None:
-        """Learn what is nominal."""
+        """Learn what is normal."""
         total = sum(len(scene.at) for scene in scenes)
         edges = np.cumsum([0, *(len(scene.at) for scene in scenes)])
 
@@ -108,7 +108,7 @@ class Neighbour(View):
         return out
 
     def contributions(self, scene: Scene) -> Array:
-        """How far each channel is from nominal ``(n, C)``."""
+        """How far each channel is from normal ``(n, C)``."""
         codes = self._codes(scene.rows, scene.at)
         found = nearest(codes, self.stored, k=1)[1][:, 0]
         return self._split(codes, found, scene.rows.shape[1])

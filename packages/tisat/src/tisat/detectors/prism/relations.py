@@ -16,8 +16,8 @@ SMOOTH = 20  # rows over which a deviation is averaged
 PAST = (1, 10, 40)  # the others enter as means over so many rows
 RIDGE = 0.01  # penalty, as a share of the mean variance of the inputs
 LEAST_SPREAD = 0.01  # of the training range
-LEARNED_FROM = 10_000  # instants
-FEW = 2000  # instants a variance is taken from
+LEARNED_FROM = 10_000  # rows
+FEW = 2000  # rows a variance is taken from
 
 
 def _filters() -> Array:
@@ -34,7 +34,7 @@ FILTERS = _filters()
 
 @compiled()
 def _filtered(rows: Array, at: Integers, weights: Array, out: Array) -> None:  # pragma: no cover - compiled
-    """Each filter over the rows that end at each instant: ``out`` (n, K, C)."""
+    """Each filter over the rows that end at each row: ``out`` (n, K, C)."""
     length = weights.shape[1]
     for i in range(len(at)):
         for k in range(len(weights)):
@@ -77,7 +77,7 @@ class Relations(View):
         return out.reshape(len(out), -1)
 
     def fit(self, scenes: Sequence[Scene]) -> None:
-        """Learn what is nominal."""
+        """Learn what is normal."""
         inputs = np.concatenate([self._inputs(scene) for scene in thinned(scenes, LEARNED_FROM)])
         channels = scenes[0].rows.shape[1]
         targets = inputs[:, :channels]  # PAST starts with 1: the smoothed channels themselves

@@ -18,7 +18,7 @@ LEAST_STEP = 0.01  # of the training range
 LARGEST = 3.0  # usual steps; larger ones are cut off
 LEAST_ENERGY = 0.25  # of the usual energy: added to it, so that a channel at rest has no rhythm
 LEAST_SPREAD = 0.05  # of an autocorrelation
-LEARNED_FROM = 6000  # instants
+LEARNED_FROM = 6000  # rows
 TEN, STRETCH = 10, 300  # rows summed together (ROWS is a multiple), and looked at together
 
 
@@ -28,8 +28,8 @@ def _echoes(
 ) -> None:  # pragma: no cover - compiled
     """Autocorrelations of the last ``length`` steps, cut off, at lags 1, 2, ...: ``out`` (n, lags, C).
 
-    Products are summed ten rows at a time, and the tens are shared by the instants of a stretch. Each sum is made afresh and in
-    the same order for one instant and for many.
+    Products are summed ten rows at a time, and the tens are shared by the rows of a stretch. Each sum is made afresh and in
+    the same order for one row and for many.
     """
     lags, channels = out.shape[1], out.shape[2]
     begin = 0
@@ -95,9 +95,9 @@ def _distances(echoes: Array, usual: Array, whitening: Array, out: Array) -> Non
 
 
 class Rhythm(View):
-    """Distance of the autocorrelations of each channel's steps over 60 rows from nominal ones (Mahalanobis, per channel).
+    """Distance of the autocorrelations of each channel's steps over 60 rows from normal ones (Mahalanobis, per channel).
 
-    Autocorrelations hardly depend on how large the steps are, so a machine that is merely louder under load is nominal. Steps
+    Autocorrelations hardly depend on how large the steps are, so a machine that is merely louder under load is normal. Steps
     are cut off at 3 times their usual size, so that one jump is not a rhythm, and a channel that hardly moves has none.
 
     Sees: an oscillation that was not there, a changed frequency, noise where there was a wave, a stuck sensor.
@@ -128,7 +128,7 @@ class Rhythm(View):
         return out
 
     def fit(self, scenes: Sequence[Scene]) -> None:
-        """Learn what is nominal."""
+        """Learn what is normal."""
         squares = np.concatenate([np.diff(scene.rows, axis=0) ** 2 for scene in scenes]).mean(axis=0)
         self.step = np.maximum(np.sqrt(squares), LEAST_STEP)
         echoes = np.concatenate([self._autocorrelations(scene) for scene in thinned(scenes, LEARNED_FROM)])
@@ -140,5 +140,5 @@ class Rhythm(View):
         self.whitening = self.whitening / np.sqrt(rare_unit(self._distances(echoes)))
 
     def contributions(self, scene: Scene) -> Array:
-        """How far each channel is from nominal ``(n, C)``."""
+        """How far each channel is from normal ``(n, C)``."""
         return self._distances(self._autocorrelations(scene))

@@ -1,8 +1,8 @@
-"""What a view is: nominal rows in, then for each instant and channel a share of how far it is from nominal.
+"""What a view is: normal rows in, then for each row and channel a share of how far it is from normal.
 
 A view looks at rows that are scaled by their training range and cut off (:mod:`tisat.detectors.prism.detector` does it), at the
-instants it is asked about and the ``context`` rows before each, never at later ones. It answers with contributions
-``(n, C)``: their mean over channels is the view's score. Nothing is remembered between calls, so one instant alone and
+rows it is asked about and the ``context`` rows before each, never at later ones. It answers with contributions
+``(n, C)``: their mean over channels is the view's score. Nothing is remembered between calls, so one row alone and
 many together get the same answer.
 """
 
@@ -20,35 +20,35 @@ from tisat.detectors.base import Array
 from tisat.errors import ArtefactError
 from tisat.utils.types import Integers
 
-RARE, RARE_PEAK = 0.002, 12.0  # the share of instants that is rare, and what a normal channel reaches there
+RARE, RARE_PEAK = 0.002, 12.0  # the share of rows that is rare, and what a normal channel reaches there
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a view is shown: rows, the instants it is asked about, and the forecast errors at those."""
+    """What a view is shown: rows, the rows it is asked about, and the forecast errors at those."""
 
     rows: Array  # (T, C) scaled, nothing missing
-    at: Integers  # (n,) instants, each with the context of every view before it
+    at: Integers  # (n,) rows, each with the context of every view before it
     errors: Array  # (n, C) row minus its forecast, scaled
 
 
 class View(ABC):
-    """Base of the views: ``fit`` on nominal scenes, then ``contributions``."""
+    """Base of the views: ``fit`` on normal scenes, then ``contributions``."""
 
     name: ClassVar[str]  # as users type it
     kind: ClassVar[str]  # what an alarm it raises is called
-    context: ClassVar[int]  # rows before an instant it looks at
-    reach: ClassVar[float] = 1.0  # nominal levels above the median at which it starts to speak
+    context: ClassVar[int]  # rows before a row it looks at
+    reach: ClassVar[float] = 1.0  # normal levels above the median at which it starts to speak
     slow: ClassVar[bool] = False  # True: heard in full only where it is steady on rows the model has not seen
     signed: ClassVar[bool] = False  # True: contributions are the squares of :meth:`deviations`
     learned: ClassVar[Mapping[str, tuple[str, ...]]]  # attribute -> its dimensions; "C" is the number of channels
 
     @abstractmethod
     def fit(self, scenes: Sequence[Scene]) -> None:
-        """Learn what is nominal from scenes that ask about all instants of one training part each."""
+        """Learn what is normal from scenes that ask about all rows of one training part each."""
 
     def contributions(self, scene: Scene) -> Array:
-        """How far each channel is from nominal at each instant, ``(n, C)``; 1 is the usual size."""
+        """How far each channel is from normal at each row, ``(n, C)``; 1 is the usual size."""
         return self.deviations(scene) ** 2
 
     def deviations(self, scene: Scene) -> Array:
@@ -56,7 +56,7 @@ class View(ABC):
         raise NotImplementedError
 
     def own(self, scenes: Sequence[Scene]) -> Array:
-        """Contributions ``(n, C)`` at instants it was fitted on; override where a row would find itself."""
+        """Contributions ``(n, C)`` at rows it was fitted on; override where a row would find itself."""
         return np.concatenate([self.contributions(scene) for scene in scenes])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -77,15 +77,15 @@ class View(ABC):
 
 
 def thinned(scenes: Sequence[Scene], most: int) -> list[Scene]:
-    """The same scenes asking about ``most`` instants or a little more, evenly spread."""
+    """The same scenes asking about ``most`` rows or a little more, evenly spread."""
     step = max(1, sum(len(scene.at) for scene in scenes) // most)
     return [Scene(scene.rows, scene.at[::step], scene.errors[::step]) for scene in scenes]
 
 
 def rare_unit(contributions: Array) -> Array:
-    """Unit ``(C,)`` of channels whose nominal contributions ``(n, C)`` have rare peaks far above their usual size of 1.
+    """Unit ``(C,)`` of channels whose normal contributions ``(n, C)`` have rare peaks far above their usual size of 1.
 
-    A valve that moves once a day is nominal each time. What such a channel says is divided until its nominal peaks are those
+    A valve that moves once a day is normal each time. What such a channel says is divided until its normal peaks are those
     of a channel that moves at random (squares of normal numbers: about 12 once in 500); others keep the unit 1.
 
     Examples

@@ -24,7 +24,7 @@
       edge: { stroke: "transparent", points: { show: false } },
       expected: { stroke: function () { return colour("curve"); }, width: 1 },
       limit: { stroke: function () { return colour("alarm"); }, width: 1, dash: [6, 4], points: { show: false } },
-      floor: { stroke: function () { return colour("floor"); }, width: 2, dash: [3, 4] }
+      baseline: { stroke: function () { return colour("baseline"); }, width: 2, dash: [3, 4] }
     };
     return looks[name] || { stroke: function () { return colour(name); }, width: 1.6 };
   }
@@ -123,7 +123,7 @@
     one.lines.forEach(function (line) {
       var more = { label: line.label, value: number, spanGaps: own };
       if (one.drawn === "steps") more.paths = uPlot.paths.stepped({ align: 1 });
-      if (one.drawn === "points" && line.look !== "floor") { more.paths = function () { return null; }; more.points = { show: true, size: 8, fill: function () { return colour(line.look); } }; }
+      if (one.drawn === "points" && line.look !== "baseline") { more.paths = function () { return null; }; more.points = { show: true, size: 8, fill: function () { return colour(line.look); } }; }
       series.push(Object.assign({}, look(line.look), more));
     });
     if (one.kind === "lanes") series.push({ label: "", show: true, stroke: "transparent", points: { show: false } });

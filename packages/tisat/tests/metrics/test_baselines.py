@@ -1,4 +1,4 @@
-"""The fools: closed forms against simulation, and every printed result shows them."""
+"""The trivial baselines: closed forms against simulation, and every printed result shows them."""
 
 import math
 
@@ -23,12 +23,12 @@ def labels():
 
 @pytest.mark.parametrize("counting", ["event", "instance"])
 @pytest.mark.parametrize("delta_max", [1, 10, 100])
-def test_the_closed_form_of_the_random_fool_is_what_simulation_gives(labels, delta_max, counting):
-    floors = metrics.floors(labels, delta_max, counting=counting, n_simulations=20, random_state=1)
-    assert floors.random == pytest.approx(float(floors.random_simulated), rel=0.06)
+def test_the_closed_form_of_the_random_baseline_is_what_simulation_gives(labels, delta_max, counting):
+    baselines = metrics.baselines(labels, delta_max, counting=counting, n_simulations=20, random_state=1)
+    assert baselines.random == pytest.approx(float(baselines.random_simulated), rel=0.06)
 
 
-def test_the_closed_form_agrees_between_instants_and_irregular_time(labels):
+def test_the_closed_form_agrees_between_time_steps_and_irregular_time(labels):
     y = labels[:3000]
     regular = _random_closed_form([windows_of(y, 20)], "event")
     ticks = np.arange(len(y), dtype=float)
@@ -40,12 +40,12 @@ def test_the_closed_form_agrees_between_instants_and_irregular_time(labels):
 def test_always_on_is_events_over_events_and_blocks():
     y = np.zeros(1000, dtype=int)
     y[105] = 1
-    assert metrics.floors(y, 10).always_on == pytest.approx(
+    assert metrics.baselines(y, 10).always_on == pytest.approx(
         1 / (1 + 100 - 1)
     )  # raised at 110, inside the window, counts for nothing
 
 
-def test_random_guess_closed_form_is_what_the_coin_gives(labels):
+def test_random_guess_closed_form_is_what_the_random_baseline_gives(labels):
     for p in (0.001, 0.01, 0.2, 1.0):
         closed, thrown = metrics.random_guess(labels, p), metrics.random_guess_simulated(labels, p, n_simulations=40)
         assert (closed.precision, closed.recall) == pytest.approx((thrown.precision, thrown.recall), abs=0.02)
@@ -53,17 +53,17 @@ def test_random_guess_closed_form_is_what_the_coin_gives(labels):
     assert best[1].f1 >= metrics.random_guess(labels, 0.01).f1
 
 
-def test_the_floor_is_the_best_fool_and_correction_is_linear(labels):
-    floors = metrics.floors(labels, 50, n_simulations=2)
-    assert floors.best == max(map(float, floors.named.values())) == float(floors.named[floors.best_name])
-    assert metrics.chance_corrected(floors.best, floors.best) == 0
-    assert metrics.chance_corrected(1.0, floors.best) == 1
+def test_the_floor_is_the_best_baseline_and_correction_is_linear(labels):
+    baselines = metrics.baselines(labels, 50, n_simulations=2)
+    assert baselines.best == max(map(float, baselines.named.values())) == float(baselines.named[baselines.best_name])
+    assert metrics.chance_corrected(baselines.best, baselines.best) == 0
+    assert metrics.chance_corrected(1.0, baselines.best) == 1
     assert metrics.chance_corrected(0.0, 0.5) == -1
 
 
 def test_no_events_no_floor():
-    floors = metrics.floors([0, 0, 0], 2)
-    assert all(math.isnan(score) for score in floors.named.values())
+    baselines = metrics.baselines([0, 0, 0], 2)
+    assert all(math.isnan(score) for score in baselines.named.values())
 
 
 def test_every_printed_result_shows_the_floors(labels):
@@ -72,18 +72,18 @@ def test_every_printed_result_shows_the_floors(labels):
         metrics.spd_curve(y, s, delta_max=20),
         metrics.evaluate(y, s, delta_max=20, threshold=0.99, n_simulations=1),
     ):
-        for name in ("random", "random, held", "always on", "on/off"):
+        for name in ("random", "random, rolling maximum", "always on", "on/off"):
             assert name in str(result)
     text = str(metrics.evaluate([y, y], [s, s], delta_max=20, n_simulations=1))
     assert "pooled" in text
     assert "mean" in text
 
 
-def test_a_coin_is_called_a_coin(labels):
+def test_a_random_baseline_is_called_a_random_baseline(labels):
     y, s = labels, np.random.default_rng(0).random(len(labels))
     found = metrics.audit(y, s, delta_max=20, n_simulations=2)
     assert found.verdict[0].startswith("PA-F1")
-    assert "is what a coin gets" in found.verdict[0]
+    assert "is what a random baseline gets" in found.verdict[0]
     assert found.evaluation["SPD"].corrected < 0.02
     perfect = (np.diff(y, prepend=0) == 1).astype(float)
     better = metrics.audit(y, perfect, delta_max=20, threshold=1.0, n_simulations=1)
@@ -99,7 +99,7 @@ def test_the_audit_lists_what_went_wrong_with_times():
     hours = np.datetime64("2024-01-01") + np.arange(50) * np.timedelta64(1, "h")
     found = metrics.audit(y, s, delta_max="3h", threshold=1.0, timestamps=hours, names=["pump"], n_simulations=1)
     assert [(event.start, event.time) for event in found.missed] == [(30, "2024-01-02T06:00:00")]
-    assert [(alarm.series, alarm.instant, alarm.time) for alarm in found.false_alarms] == [
+    assert [(alarm.series, alarm.time_step, alarm.time) for alarm in found.false_alarms] == [
         ("pump", 45, "2024-01-02T21:00:00")
     ]
     assert [point.delta_max for point in found.sweep] == ["1080s", "5400s", "10800s", "54000s", "108000s"]
@@ -111,23 +111,23 @@ def test_the_curve_plots():
     assert axes.get_xlim() == (1, 0)
     assert axes.lines[0].get_xdata()[[0, -1]].tolist() == [1, 0]  # from never to at once
     assert axes.get_ylim() == axes.child_axes[0].get_ylim() == (0, 1.02)  # precisions and areas, both from 0 to 1
-    own, *fools = (bar.get_facecolor() for bar in axes.child_axes[0].patches)
-    assert {own}.isdisjoint(fools)
-    assert len(fools) == 3
-    assert len(set(fools)) == 1
+    own, *baselines = (bar.get_facecolor() for bar in axes.child_axes[0].patches)
+    assert {own}.isdisjoint(baselines)
+    assert len(baselines) == 3
+    assert len(set(baselines)) == 1
     assert "SPD" in axes.get_legend().get_texts()[0].get_text()
 
 
-@pytest.mark.parametrize("coin", [metrics.random_guess, metrics.random_guess_simulated])
+@pytest.mark.parametrize("random_baseline", [metrics.random_guess, metrics.random_guess_simulated])
 @pytest.mark.parametrize("p", [0.0, 1.01])
-def test_a_coin_is_thrown_with_a_probability(coin, p):
+def test_a_random_baseline_is_thrown_with_a_probability(random_baseline, p):
     with pytest.raises(ParameterError, match=r"'p' .* a number > 0 and <= 1\."):
-        coin([0, 1, 0], p)
+        random_baseline([0, 1, 0], p)
 
 
 def test_labels_without_an_event_are_told_as_what_nothing_can_be_said_of():
     curve = metrics.spd_curve([0, 0, 0, 0], [0.1, 0.2, 0.3, 0.4], delta_max=2)
     assert "chance-corrected" in str(curve)
     assert math.isnan(metrics.chance_corrected(0.5, float("nan")))
-    with pytest.raises(ParameterError, match="'floor' parameter of chance_corrected"):
+    with pytest.raises(ParameterError, match="'baseline_score' parameter of chance_corrected"):
         metrics.chance_corrected(0.5, "low")
