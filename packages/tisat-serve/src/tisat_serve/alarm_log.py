@@ -151,7 +151,7 @@ def breaks(rule: dict[str, Any], reasons: list[dict[str, Any]]) -> str:
         and one["expected"] is not None
     ]
     if not spoken or len(spoken) < len([one for one in reasons if one["seen"] is not None]):
-        return ""  # a channel the rule does not speak of is to attribution too
+        return ""  # a channel the rule does not speak of contributes too
     said = [_small(rule, one) for one in spoken]
     return said[0] if all(said) else ""
 

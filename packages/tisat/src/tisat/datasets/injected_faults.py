@@ -25,7 +25,7 @@ class Fault:
     kind: str  # one of KINDS, or of PUMP_FAULTS
     start: int  # first affected row
     stop: int  # first row after it
-    channels: tuple[int, ...]  # the channels to attribution
+    channels: tuple[int, ...]  # the faulty channels
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def score_rows(demo: Demo) -> list[tuple[str, float, float, float]]:
     rows = [(row, float(c.score), c.chance_corrected, demo.adjusted[row]) for row, c in demo.curves.items()]
     for name, score in baselines.named.items():
         rows.append(
-            (f"baseline score: {name}", float(score), chance_corrected(float(score), baselines.best), float("nan"))
+            (f"trivial baseline: {name}", float(score), chance_corrected(float(score), baselines.best), float("nan"))
         )
     return rows
 

@@ -1,4 +1,4 @@
-"""From what the views say to one point a row: scores, who is to attribution, what was expected.
+"""From what the views say to one point a row: scores, contributing channels, expected values.
 
 How loud a view is, is on a logarithmic scale, as in the excess rule. This module knows the list of views; it does not know the
 detector.
