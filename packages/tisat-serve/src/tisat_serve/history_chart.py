@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tisat.gap_filling import carry_forward
+from tisat.gap_filling import take_in
 from tisat.series import Series
 from tisat.utils.types import Array, Integers
 from tisat_serve.archive import rows_of
@@ -125,10 +125,9 @@ def _expectations(group: Group, values: Array, stamps: Any, rows: Integers) -> t
     expected, spread = np.full(shape, np.nan), np.full(shape, np.nan)
     if len(rows) == 0 or len(rows) > EXPLAINED or (stamps[1:] <= stamps[:-1]).any():
         return expected, spread
-    points = detector.points(
-        Series(values, timestamps=stamps, channels=group.watch.channels), period=group.watch.period
-    )
-    filled = carry_forward(values)
+    series = Series(values, timestamps=stamps, channels=group.watch.channels)
+    points = detector.points(series, period=group.watch.period)
+    filled = take_in(series, period=group.watch.period).filled
     for k, row in enumerate(rows):
         if not np.isnan(points[row]).all():
             why = detector.explain(filled[row], points[row])

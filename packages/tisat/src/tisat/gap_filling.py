@@ -1,9 +1,9 @@
 """What is missing: one rule for it, over a whole series and row by row.
 
 Each channel is carried forward for at most ``MAX_GAP`` rows. A row that still lacks a value is unusable, unless the
-detector can do without single channels (``partial``) and has at least one; so is a row that is far ahead of all others in
-time and alone there. After a jump in time longer than ``MAX_GAP`` sampling periods the past is forgotten. A series is cut
-there into **parts**. Nothing is ever replaced by 0. A channel that is missing for longer than it may be carried is
+detector can do without single channels (``partial``) and has at least one. A row that is far ahead of all others in time
+and alone there is left out: it counts as a row and is part of nothing. After a jump in time longer than ``MAX_GAP`` sampling
+periods (a **gap**) the past is forgotten: values, windows, and an alarm that was on. A series is cut there into **parts**. Nothing is ever replaced by 0. A channel that is missing for longer than it may be carried is
 **silent**, and that is told apart from every score (:class:`Silence`). Values beyond ``HUGE`` are cut there, so that no
 arithmetic overflows. This module does not know detectors.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ Stamp: TypeAlias = str | float | None
 
 MAX_GAP = 10  # rows a missing value is carried forward; beyond it the row is unusable
 FAR = 1000.0  # sampling periods ahead that one row alone is not believed
+PACE_ROWS = 30  # steps after which the pace of the rows is known
 HUGE = 1e100  # values beyond it are cut off: their squares, and sums of these, stay finite
 LARGEST = 1e150  # points beyond it are cut off: their squares stay finite
 
@@ -72,8 +73,14 @@ def _moment(stamp: Stamp, row: int) -> str:
     return f"row {row}" if stamp is None else str(stamp)
 
 
-def carry_forward(values: npt.NDArray[Any]) -> Array:
+def carry_forward(values: npt.NDArray[Any], begins: Flags | None = None) -> Array:
     """Fill each channel's missing values with its last known one, at most ``MAX_GAP`` rows old.
+
+    Parameters
+    ----------
+    values : array of shape (T, C)
+    begins : array of shape (T,), optional
+        Rows before which the past is forgotten: nothing is carried across.
 
     Examples
     --------
@@ -87,59 +94,120 @@ def carry_forward(values: npt.NDArray[Any]) -> Array:
     rows = np.arange(len(filled))[:, None]
     last = np.maximum.accumulate(np.where(known, rows, -1), axis=0)  # (T, C), row of the last known value
     usable = (last >= 0) & (rows - last <= MAX_GAP)
+    if begins is not None:
+        usable &= last >= np.maximum.accumulate(np.where(begins[:, None], rows, 0), axis=0)
     return np.where(usable, np.take_along_axis(filled, np.maximum(last, 0), axis=0), np.nan)
 
 
-def usable_parts(series: Series, *, period: float | None = None, partial: bool = False) -> list[tuple[slice, Array]]:
+class TakenIn(NamedTuple):
+    """The rows of a series as a monitor takes them in, one after the other."""
+
+    filled: Array  # (T, C), short gaps filled; as they came where a row is left out
+    usable: Flags  # (T,)
+    left_out: Flags  # (T,), far ahead of all others and not confirmed by the next: part of nothing
+    begins: Flags  # (T,), first rows after a gap
+
+    @property
+    def ending(self) -> int:
+        """How many rows at the end are left out: nothing has confirmed them yet, so nothing follows from them."""
+        kept = np.flatnonzero(~self.left_out)
+        return len(self.left_out) - 1 - int(kept[-1]) if len(kept) else len(self.left_out)
+
+
+def take_in(series: Series, *, period: float | None, partial: bool = False) -> TakenIn:
+    """Fill short gaps, find rows to leave out and the rows at which the past is forgotten, as a monitor would.
+
+    Parameters
+    ----------
+    series : Series
+    period : float, optional
+        The sampling period in seconds that jumps in time are measured in; None: the median of the first steps.
+    partial : bool
+        A row is usable where at least one channel has a value.
+    """
+    left_out, begins = time_flags(series, period)
+    kept = ~left_out
+    filled = np.clip(np.array(series.values, dtype=np.float64), -HUGE, HUGE)
+    filled[kept] = carry_forward(series.values[kept], begins[kept])
+    missing = np.isnan(filled)
+    usable: Flags = np.asarray(~(missing.all(axis=1) if partial else missing.any(axis=1))) & kept
+    return TakenIn(filled, usable, left_out, begins)
+
+
+def usable_parts(
+    series: Series, *, period: float | Literal["own"] | None = "own", partial: bool = False
+) -> list[tuple[slice, Array]]:
     """The clean stretches of a series: where they lie, and their values with short gaps filled.
 
     Parameters
     ----------
     series : Series
     period : float, optional
-        The sampling period in seconds that jumps in time are measured in; the series' own unless given.
+        The sampling period in seconds that jumps in time are measured in; the series' own unless given, and for None what
+        its first steps say, as in a stream.
     partial : bool
         A row is usable where at least one channel has a value.
     """
-    filled = carry_forward(series.values)
-    missing = np.isnan(filled)
-    usable: Flags = np.asarray(~(missing.all(axis=1) if partial else missing.any(axis=1)))
-    step = series.period if period is None else period
-    jumped = np.zeros(len(filled), dtype=np.bool_)
-    if series.seconds is not None and step is not None:
-        jumped[1:] = np.diff(series.seconds) > MAX_GAP * step
-        usable &= ~_unconfirmed(series.seconds, step)
-    breaks = (np.diff(usable.view(np.int8), prepend=np.int8(0)) != 0) | jumped
+    filled, usable, _, begins = take_in(series, period=series.period if period == "own" else period, partial=partial)
+    breaks = (np.diff(usable.view(np.int8), prepend=np.int8(0)) != 0) | begins
     edges = np.append(np.flatnonzero(breaks), len(filled))
     return [(slice(int(a), int(b)), filled[a:b]) for a, b in pairwise(edges) if usable[a]]
 
 
-def _unconfirmed(seconds: Array, period: float) -> Flags:
-    """The rows a clock that runs along would have waited with: see :class:`tisat.watch.clock.RowClock`."""
-    found = np.zeros(len(seconds), dtype=np.bool_)
-    for row in np.flatnonzero(np.diff(seconds) > FAR * period) + 1:
+def time_flags(series: Series, period: float | None) -> tuple[Flags, Flags]:
+    """Rows that a clock leaves out as unconfirmed, and rows that follow a gap: as :class:`tisat.watch.clock.RowClock` does."""
+    left_out, begins = np.zeros((2, len(series)), dtype=np.bool_)
+    if series.timestamps is None:
+        return left_out, begins
+    dates = series.timestamps.dtype.kind == "M"
+    stamps = series.timestamps.astype(np.int64) if dates else series.timestamps
+    unit = 1e9 if dates else 1.0
+    first = 0  # the last row that is dealt with
+    if period is None:
+        period, first = _first_pace(stamps, unit, left_out, begins)
+    if period is None:
+        return left_out, begins
+    steps = np.diff(stamps[first:]) / unit
+    for row in np.flatnonzero(steps > FAR * period) + 1:
         at = int(row)
-        if found[at]:
-            continue
-        found[at] = True
-        while at + 1 < len(seconds) and seconds[at + 1] - seconds[at] > MAX_GAP * period:
+        while at <= len(steps) and not left_out[first + at] and steps[at - 1] > MAX_GAP * period:
+            left_out[first + at] = True
             at += 1
-            found[at] = True
-    return found
+    kept = first + np.flatnonzero(~left_out[first:])
+    begins[kept[1:]] = np.diff(stamps[kept]) / unit > MAX_GAP * period
+    return left_out, begins
 
 
-def silences(series: Series) -> list[Silence]:
+def _first_pace(stamps: npt.NDArray[Any], unit: float, left_out: Flags, begins: Flags) -> tuple[float | None, int]:
+    """The median of the first steps, and the row up to which it took to find it; flags rows on the way."""
+    last, waiting, steps = 0, -1, list[float]()
+    for row in range(1, len(stamps)):
+        step = float((stamps[row] - stamps[last]) / unit)
+        usual = float(np.median(steps)) if steps else np.inf
+        confirmed = waiting > last and (stamps[row] - stamps[waiting]) / unit <= MAX_GAP * usual
+        if step > FAR * usual and not confirmed:
+            left_out[row], waiting = True, row
+            continue
+        begins[row], last = step > MAX_GAP * usual, row
+        steps.append(step)
+        if len(steps) == PACE_ROWS:
+            return float(np.median(steps)), row
+    return None, last
+
+
+def silences(series: Series, left_out: Flags | None = None) -> list[Silence]:
     """The channels that were missing for longer than they may be carried, in the order in which that was noticed."""
+    kept = np.arange(len(series)) if left_out is None else np.flatnonzero(~left_out)
     found = []
     for c, channel in enumerate(series.channels):
-        for start, stop in events_from_labels(np.isnan(series.values[:, c])).tolist():
+        for start, stop in events_from_labels(np.isnan(series.values[kept, c])).tolist():
             if stop - start > MAX_GAP:
-                until = stop if stop < len(series) else None
-                noticed = start + MAX_GAP
+                since, noticed = int(kept[start]), int(kept[start + MAX_GAP])
+                until = int(kept[stop]) if stop < len(kept) else None
                 found.append(
                     Silence(
-                        channel, start, noticed, until,
-                        series.stamp(start), series.stamp(noticed), series.stamp(until), series.name,
+                        channel, since, noticed, until,
+                        series.stamp(since), series.stamp(noticed), series.stamp(until), series.name,
                     )
                 )  # fmt: skip
     return sorted(found, key=lambda one: one.noticed)
@@ -177,6 +245,10 @@ class CarryForward:
         filled = self._last.copy()
         filled[self._age > MAX_GAP] = np.nan
         return filled
+
+    def forget(self) -> None:
+        """Carry nothing across a gap; a channel that is missing stays so."""
+        self._last = np.full(len(self._channels), np.nan)
 
     def whole(self, row: Array) -> bool:
         """Take in a row that has every value, where no channel was missing before it; False, and nothing done, where one was."""

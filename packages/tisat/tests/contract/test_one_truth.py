@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import tisat
 from tisat import registry
 from tisat.alarms.rules import RULES
-from tisat.errors import CalibrationWarning
+from tisat.errors import CalibrationWarning, SeriesError
 from tisat.testing import contracts as checks
 from tisat.watch import Fleet, Monitor, Watch
 from tisat.watch.text_stream import LineReader, watch_lines
@@ -195,6 +195,108 @@ def test_cut_and_restarted_anywhere_with_holes_anywhere(tmp_path_factory, name, 
     assert judged(watch, json_lines(values)) == expected
     assert restarted(watch, values, cuts) == expected
     assert through_a_fleet(watch, values, cuts, tmp_path_factory.mktemp("cut")) == expected
+
+
+PAUSES = (2, 10, 11, 40, 999, 1001, 2000, 50_000)  # in sampling periods: bridged, gaps, and gaps to be confirmed
+
+
+def drawn_times(rng, length, pauses):
+    """Times of rows a minute apart, with pauses of these lengths somewhere, perhaps one row after another."""
+    steps = np.ones(length)
+    for pause in pauses:
+        at = int(rng.integers(1, length))
+        steps[at : at + int(rng.choice([1, 1, 1, 2, 3]))] = pause
+    return np.cumsum(steps) * 60.0
+
+
+def whole_alarms(alarms):
+    """What a file says: every alarm as it stands at the end, the silent channels, and the counts."""
+    rows = [{key: value for key, value in one.items() if key != "peak"} for one in alarms.to_rows()]
+    return rows, [one.to_json() for one in alarms.silences if one.until is None], alarms.tally
+
+
+def told_by(monitor, values, times, cuts):
+    """The same, put together from what a monitor said row by row, and restored at some places."""
+    alarms, silent = {}, {}
+    for t, (row, time) in enumerate(zip(values, times, strict=True)):
+        if t in cuts:
+            monitor = Monitor.restore(monitor.watch, monitor.to_bytes())
+        verdict = monitor.update(row, time=time)
+        if verdict.alarm is not None:
+            alarms[verdict.alarm.raised] = verdict.alarm
+        for one in verdict.silences:
+            silent[one.channel] = one
+    if monitor.alarm is not None:
+        alarms[monitor.alarm.raised] = monitor.alarm
+    rows = [{key: value for key, value in one.to_json().items() if key != "peak"} for one in alarms.values()]
+    return rows, [one.to_json() for one in silent.values() if one.until is None], monitor.tally
+
+
+def rounded(value):
+    """Numbers to ten places, for detectors that score many rows at once with another rounding."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("name", ROWWISE)
+@given(
+    rule=st.sampled_from(sorted(RULES)),
+    pauses=st.lists(st.sampled_from(PAUSES), max_size=3),
+    cuts=st.sets(st.integers(1, LENGTH - 1), max_size=3),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=4, deadline=None)
+def test_pauses_of_any_length_are_the_same_in_a_file_and_row_by_row(name, rule, pauses, cuts, seed):
+    rng = np.random.default_rng(seed)
+    values, watch = rows(), watch_of(name, rule)
+    start = int(rng.integers(70))
+    values[start : start + 30] += 30.0 * rng.random()  # an alarm that pauses fall into
+    values[rng.random(values.shape) < 0.03] = np.nan
+    values[int(rng.integers(60)) :, int(rng.integers(3))] = np.nan if rng.random() < 0.3 else 0.5
+    times = drawn_times(rng, LENGTH, pauses)
+    file = tisat.Series(values, timestamps=times, channels=CHANNELS, name="rows")
+    try:
+        expected = whole_alarms(watch.alarms(file, any_period=True))
+    except SeriesError:  # a dead sensor from the start: no row could be judged
+        return
+    assert rounded(told_by(watch.monitor(name="rows"), values, times, cuts)) == rounded(expected)
+
+
+def test_an_alarm_ends_at_a_gap_of_any_length_and_row_numbers_stay():
+    """The reproduction of a pause of 2000 minutes under an alarm: one alarm in a stream, two in a file."""
+    for name in ("ecod", "ewma"):
+        for pause in (11, 2000):
+            values = rows()
+            values[40:] += 30.0
+            times = np.arange(LENGTH) * 60.0
+            times[60:] += 60.0 * pause
+            watch = watch_of(name, "threshold")
+            expected = whole_alarms(
+                watch.alarms(tisat.Series(values, timestamps=times, channels=CHANNELS, name="rows"))
+            )
+            assert rounded(told_by(watch.monitor(name="rows"), values, times, ())) == rounded(expected)
+            first = next(one for one in expected[0] if one["raised"] <= 59 < one["cleared"])
+            assert (first["cleared"], first["cleared_time"]) == (60, times[60])
+
+
+@given(pauses=st.lists(st.sampled_from(PAUSES), max_size=4), seed=st.integers(0, 2**31))
+@settings(max_examples=20, deadline=None)
+def test_without_a_sampling_period_pauses_are_the_same_too(pauses, seed):
+    rng, watch = np.random.default_rng(seed), without_a_period()
+    values, times = rows(), drawn_times(rng, LENGTH, pauses)
+    expected = whole_alarms(watch.alarms(tisat.Series(values, timestamps=times, channels=CHANNELS, name="rows")))
+    assert rounded(told_by(watch.monitor(name="rows"), values, times, {50})) == rounded(expected)
+
+
+@lru_cache
+def without_a_period():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        train = tisat.Series(checks.example(400, channels=3, seed=1), channels=CHANNELS)
+        return Watch("ecod", budget="1/40 rows").fit(train)
 
 
 def test_lines_after_a_restart_go_on_where_they_were(tmp_path):

@@ -6,12 +6,12 @@ The words are made in :mod:`tisat.alarms.explanation`. This module knows no part
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tisat.alarms.explanation import Explanation, shares
-from tisat.gap_filling import carry_forward
+from tisat.gap_filling import take_in
 from tisat.series import Series
 from tisat.utils.types import Array
 
@@ -23,6 +23,7 @@ class Explaining:
         points_are_channels: ClassVar[bool]
         fault_kind: ClassVar[str]
         usual_: Array
+        trained_on_: dict[str, Any]
 
         def _check_fitted(self) -> None: ...
         def _context(self) -> int | None: ...
@@ -52,7 +53,8 @@ class Explaining:
         It is what :meth:`explain` says of the rows: a forecast where the detector makes one, else the usual value. NaN where there is no score.
         """
         checked = self.check_series(series)
-        rows, points = self.bounded(carry_forward(checked.values)), self.points(checked)
+        period = self.trained_on_.get("period_seconds")
+        rows, points = self.bounded(take_in(checked, period=period).filled), self.points(checked)
         expected, spread = np.full((2, *rows.shape), np.nan)
         known = ~np.isnan(self.aggregate(points))
         if type(self)._explain is Explaining._explain:

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from tisat.alarms.alarms import Alarm, explained, named_shares, shares_of
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.rules import RuleRun
-from tisat.errors import ArtefactError
 from tisat.gap_filling import Silence, Stamp
 from tisat.utils.types import Array
+from tisat.watch.state_files import check_stamp
 from tisat.watch.watch import Watch
 
 
@@ -31,6 +31,10 @@ class Taken(NamedTuple):
     row: int = -1  # rows accepted before this one; -1: it was left out
     silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
     learn: bool = True  # whether the alarm rule is to learn from it
+    gap: bool = False  # nothing follows from earlier rows: an alarm that is on ends
+    unconfirmed: int = 0  # rows before it that were left out until it confirmed them; they count as rows
+    unconfirmed_stamp: Stamp = None  # time of the first of them
+    remark: str = ""  # a sentence about how it was taken in
 
 
 class Course:
@@ -69,6 +73,8 @@ class Course:
             return self.alarm
         if not active:
             self.alarm = None
+            if taken.unconfirmed:  # it ended with the first row that was left out, as in a file
+                return replace(before, cleared=taken.row - taken.unconfirmed, cleared_time=taken.unconfirmed_stamp)
             return replace(before, cleared=taken.row, cleared_time=taken.stamp)
         self.alarm = on = replace(before, peak=statistic) if statistic > before.peak else before
         if self._climb.update(statistic, threshold=self._threshold):
@@ -116,8 +122,7 @@ class Course:
     def restore(self, document: Mapping[str, Any], climb: Mapping[str, Any], since_onset: Array) -> None:
         """Go on from what :meth:`state` returned."""
         for name in ("onset_time", "last_stamp"):
-            if not (document[name] is None or isinstance(document[name], str | float | int)):
-                raise ArtefactError(f"The {name!r} of a monitor must be a time or nothing.")
+            check_stamp(document[name], name)
         self._onset, self._onset_time = int(document["onset"]), document["onset_time"]
         self.stamp = document["last_stamp"]
         self.alarm = None

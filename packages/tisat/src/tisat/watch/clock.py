@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from tisat.errors import SeriesError
-from tisat.gap_filling import FAR, MAX_GAP
+from tisat.gap_filling import FAR, MAX_GAP, PACE_ROWS
 from tisat.io.timestamps import Moment, read_time
 
-PACE_ROWS = 30  # steps after which the pace of the rows is known
 PACE_TOLERANCE = 0.1  # how much it may differ from the model's sampling period
 MANY_LATE = 20  # late rows in a row after which somebody should look
+NEW_CLOCK = 20  # late rows that agree with one another and lie outside all times seen: the clock has been set
+SET_BACK = 1000  # the same for rows within times seen, which may be a repetition of old rows
+MOST_SPANS = 8  # stretches of time that are remembered as seen
 
 
 class RowClock:
@@ -23,11 +25,13 @@ class RowClock:
 
     A row more than ``FAR`` sampling periods ahead waits for a second one that confirms it (``unconfirmed``): one wrong
     stamp must not make every later row late. The first row of all is not confirmed either, until a later one follows.
+    Late rows that agree with one another start a new clock (``restart``): after ``NEW_CLOCK`` rows where their times were never
+    seen, after ``SET_BACK`` where they were, because old rows may be sent again.
 
     Parameters
     ----------
     period : float, optional
-        The sampling period in seconds; without it no jump in time is too long.
+        The sampling period in seconds; without it the median of the first ``PACE_ROWS`` steps stands in for it.
 
     Examples
     --------
@@ -43,9 +47,17 @@ class RowClock:
         self.dates = False
         self.last: float | int | None = None
         self.candidate: float | int | None = None  # a time far ahead that waits for a second one
+        self.waiting = 0  # rows that are not confirmed yet, each after the one before
         self.confirmed = False  # a row has followed the first one
         self.late = 0  # late or duplicate rows since the last good one
-        self.steps: list[float] = []  # the first steps in seconds, until the pace is known
+        self.behind: float | int | None = None  # the last late time
+        self.agreeing = 0  # late rows in a row that agree with one another
+        self.repeated = False  # one of them lies within a time that was seen
+        self.steps: list[
+            float
+        ] = []  # the last steps in seconds until there are PACE_ROWS; without a period the first ones
+        self.spans: list[list[float | int]] = []  # the times seen: from, to
+        self.pace: float | None = None  # the median of the last PACE_ROWS steps in seconds
 
     def read(self, time: object) -> Moment:
         """The time of a row; an error where it cannot be one, and nothing has changed. A moment that was read already is taken as it is."""
@@ -55,53 +67,117 @@ class RowClock:
         return moment
 
     def advance(self, moment: Moment) -> str:
-        """``ok``, ``gap`` (too long to bridge), ``unconfirmed``, ``late`` or ``duplicate``; the last three are left out."""
-        dates, value, _ = moment
-        unit = 1e-9 if dates else 1.0
+        """``ok``, ``gap``, ``restart``; or ``unconfirmed``, ``late``, ``duplicate``, which are left out.
+
+        After a ``gap`` (too long to bridge) and a ``restart`` (of the clock, in the past) nothing follows from earlier rows.
+        """
+        value = moment.value
         if self.last is None:
-            self.dates, self.last = dates, value
+            self.dates = moment.dates
+            self._accept(value, new=True)
             return "ok"
-        step = (value - self.last) * unit
-        if step <= 0 and not self.confirmed and self.period is not None and -step > FAR * self.period:
-            self.last = value  # the very first row was far ahead of all others: it was wrong, not they
-            return "gap"
+        step, usual = self._seconds(self.last, value), self._usual()
         if step <= 0:
-            self.late += 1
-            return "duplicate" if step == 0 else "late"
-        jumped = self.period is not None and step > MAX_GAP * self.period
-        usual = float(np.median(self.steps)) if self.period is None and self.steps else self.period
-        if usual is not None and step > FAR * usual:
-            waiting, self.candidate = self.candidate, value
-            if waiting is None or not 0 < (value - waiting) * unit <= MAX_GAP * usual:
-                return "unconfirmed"
-        self.candidate = None
-        self.last, self.late, self.confirmed = value, 0, True
-        if len(self.steps) < PACE_ROWS and not jumped:
-            self.steps.append(step)
-        return "gap" if jumped else "ok"
+            if not self.confirmed and usual is not None and -step > FAR * usual:
+                self.spans.clear()  # the very first row was far ahead of all others: it was wrong, not they
+                self._accept(value, new=True)
+                return "gap"
+            return self._backwards(value, usual)
+        if usual is not None and step > FAR * usual and not self._confirms(value, usual):
+            return "unconfirmed"
+        gap = usual is not None and step > MAX_GAP * usual
+        self._accept(value, new=gap)
+        self.confirmed = True
+        self._count(step)
+        return "gap" if gap else "ok"
+
+    def _seconds(self, earlier: float | int, later: float | int) -> float:
+        return (later - earlier) / (1e9 if self.dates else 1.0)
+
+    def _usual(self) -> float | None:
+        """The sampling period, as far as it is known."""
+        if self.period is not None:
+            return self.period
+        return float(np.median(self.steps)) if self.steps else None
+
+    def _accept(self, value: float | int, *, new: bool) -> None:
+        self.last, self.candidate, self.behind = value, None, None
+        self.late = self.agreeing = self.waiting = 0
+        self.repeated = False
+        if new:
+            self.spans.append([value, value])
+            if len(self.spans) > MOST_SPANS:
+                (a, b), (c, d) = self.spans[:2]
+                self.spans[:2] = [[min(a, c), max(b, d)]]
+        else:
+            self.spans[-1][1] = value
+
+    def _count(self, step: float) -> None:
+        if self.period is None and len(self.steps) == PACE_ROWS:
+            return
+        self.steps.append(step)
+        if self.period is not None and len(self.steps) == PACE_ROWS:
+            self.pace = float(np.median(self.steps))
+            self.steps.clear()
+
+    def _confirms(self, value: float | int, usual: float) -> bool:
+        """Whether a row far ahead follows closely on another one that waits."""
+        waiting, self.candidate = self.candidate, value
+        if waiting is not None and 0 < self._seconds(waiting, value) <= MAX_GAP * usual:
+            return True
+        self.waiting = self.waiting + 1 if waiting is not None and value > waiting else 1
+        return False
+
+    def _backwards(self, value: float | int, usual: float | None) -> str:
+        self.late += 1
+        if value == self.last:
+            return "duplicate"
+        if value == self.behind:
+            return "late"
+        step = 0.0 if self.behind is None else self._seconds(self.behind, value)
+        agrees = step > 0 and (usual is None or step <= MAX_GAP * usual)
+        inside = any(start <= value <= stop for start, stop in self.spans)
+        self.repeated = inside or (agrees and self.repeated)
+        self.agreeing = self.agreeing + 1 if agrees else 1
+        self.behind = value
+        if self.agreeing < (SET_BACK if self.repeated else NEW_CLOCK):
+            return "late"
+        self._accept(value, new=True)
+        return "restart"
 
     @property
     def seconds(self) -> float | None:
         """The time of the last accepted row, once a second one has confirmed the first."""
         return None if self.last is None or not self.confirmed else self.last * (1e-9 if self.dates else 1.0)
 
-    @property
-    def pace(self) -> float | None:
-        """The median step of the first rows in seconds, once there are enough."""
-        return float(np.median(self.steps)) if len(self.steps) >= PACE_ROWS else None
-
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on after a restart, as plain values."""
-        return {name: value for name, value in vars(self).items() if name != "period"} | {"steps": list(self.steps)}
+        """Everything needed to go on after a restart, as plain values; not the pace, which is measured anew."""
+        kept = {name: value for name, value in vars(self).items() if name not in ("period", "pace")}
+        return kept | {"steps": list(self.steps), "spans": [list(span) for span in self.spans]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from ``state``."""
-        for name in ("last", "candidate"):
-            if not (state[name] is None or (type(state[name]) in (int, float) and abs(state[name]) < 2**63)):
+        for name in ("last", "candidate", "behind"):
+            if not (state.get(name) is None or _is_time(state[name])):
                 raise ValueError(f"the clock's {name!r} must be a number or nothing")
         self.dates, self.last, self.candidate = bool(state["dates"]), state["last"], state["candidate"]
+        self.behind = state.get("behind")  # states of earlier versions do not have this and the following
         self.confirmed, self.late = bool(state["confirmed"]), int(state["late"])
-        self.steps = [float(step) for step in state["steps"]][:PACE_ROWS]
+        self.waiting, self.agreeing = int(state.get("waiting", 0)), int(state.get("agreeing", 0))
+        self.repeated = bool(state.get("repeated", False))
+        self.steps = [float(step) for step in state["steps"]][-PACE_ROWS + (self.period is not None) :]
+        spans = state.get("spans", [] if self.last is None else [[self.last, self.last]])
+        if not all(len(span) == 2 and all(map(_is_time, span)) for span in spans) or bool(spans) != (
+            self.last is not None
+        ):
+            raise ValueError("the clock's 'spans' must be pairs of times")
+        self.spans = [list(span) for span in spans][-MOST_SPANS:]
+        if not all(0 < step < float("inf") for step in self.steps):
+            raise ValueError("the clock's 'steps' must be seconds")
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63
 
 
 def wrong_pace(pace: float | None, period: float | None, *, whose: str) -> str | None:

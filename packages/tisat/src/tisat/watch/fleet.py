@@ -18,8 +18,9 @@ from tisat.errors import ArtefactError, InputError
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.watch.batch import judge_all
 from tisat.watch.liveness import RollCall
-from tisat.watch.monitor import Monitor, whole_state
+from tisat.watch.monitor import Monitor
 from tisat.watch.row_result import RowResult
+from tisat.watch.state_files import whole_state
 from tisat.watch.watch import Watch
 
 EXACT = 1e-9  # rounding of double precision; networks admit to more

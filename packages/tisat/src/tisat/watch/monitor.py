@@ -10,7 +10,9 @@ What can happen to a row, and what is done about it:
   ``unusable``, its score is NaN, an alarm that was on ends, and warm-up begins again;
 * a time not after the last one is ``late`` or ``duplicate``, one far ahead of all others is ``unconfirmed`` until a second
   one confirms it: the row is left out and nothing changes, because the scores that depended on it have been given;
-* a jump in time of more than ``MAX_GAP`` sampling periods: the past is forgotten and warm-up begins again;
+* a jump in time of more than ``MAX_GAP`` sampling periods, or many late rows that agree with one another (a clock that was
+  set): the past is forgotten, an alarm that was on ends, and warm-up begins again;
+* no time, where rows before it had one, is an error;
 * infinity or a wrong number of values is an error, and nothing changes either.
 
 What becomes of an alarm from row to row is the business of :mod:`tisat.watch.alarm_tracker`, several entities at once that of
@@ -20,8 +22,7 @@ What becomes of an alarm from row to row is the business of :mod:`tisat.watch.al
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from tisat.alarms.alarms import Alarm, Tally
 from tisat.alarms.calibration import Calibration
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.rules import Scored
-from tisat.errors import ArtefactError
+from tisat.errors import ArtefactError, SeriesError
 from tisat.gap_filling import CarryForward, Stamp
 from tisat.io.timestamps import say
 from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_artefact, write_artefact
@@ -43,6 +44,7 @@ from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
 from tisat.watch.protocols import Array, Stream, WindowedStream
 from tisat.watch.row_reader import RowReader
 from tisat.watch.row_result import RowResult
+from tisat.watch.state_files import check_stamp, whole_state
 from tisat.watch.watch import Watch
 
 
@@ -84,6 +86,7 @@ class Monitor:
         self.rows = 0  # accepted
         self._no_point = np.full(watch.detector.normal_.shape[1], np.nan)
         self._course = Course(watch, self._run, name=name)
+        self._waiting: Stamp = None  # time of the first row that waits to be confirmed
 
     def __repr__(self) -> str:
         return f"Monitor({self.watch!r}, name={self.name!r})"
@@ -134,6 +137,13 @@ class Monitor:
         """What somebody should know of how the rows come in; None where all is well."""
         if self._clock.late >= MANY_LATE:
             return f"{self._clock.late} rows in a row came late: the clock stands at {self.stamp}. Is the time of the rows right?"
+        if self._clock.waiting >= MANY_LATE:
+            return f"{self._clock.waiting} rows in a row were each too far ahead of the one before: the clock stands at {self.stamp}. Is the time of the rows right?"
+        return self.wrong_pace
+
+    @property
+    def wrong_pace(self) -> str | None:
+        """The sentence about rows that come at another pace than in training; None where they do not."""
         return wrong_pace(self._clock.pace, self.watch.period, whose=self.name or "this monitor")
 
     # ------------------------------------------------------------------ rows in, results out
@@ -167,15 +177,33 @@ class Monitor:
     def take(self, row: object, time: object) -> Taken:
         """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
         values = self._read(row)
-        stamp: Stamp = None
-        if time is not None:
-            moment = self._clock.read(time)
-            stamp = say(moment.value, moment.offset, dates=moment.dates)
-            passed = self._clock.advance(moment)
-            if passed in ("late", "duplicate", "unconfirmed"):
-                return Taken(passed, None, time, stamp)
-            if passed == "gap":
-                self._stream.reset()
+        if time is None:
+            if self._clock.last is not None:
+                raise SeriesError("A row must have a time where the rows before it had one. Got none.")
+            return self._fill(values, None, None)
+        moment = self._clock.read(time)
+        stamp = say(moment.value, moment.offset, dates=moment.dates)
+        before, candidate, waiting = self.stamp, self._clock.candidate, self._clock.waiting
+        passed = self._clock.advance(moment)
+        if passed == "unconfirmed" and self._clock.waiting == 1:
+            self._waiting = stamp
+        if passed in ("late", "duplicate", "unconfirmed"):
+            return Taken(passed, None, time, stamp)
+        if passed == "ok":
+            return self._fill(values, time, stamp)
+        self._stream.reset()
+        self._carry.forget()
+        remark = ""
+        if passed == "restart":
+            remark = f"the clock of the rows was set back from {before} to {stamp}: rows that came late agree with one another, and are judged from here on"
+        if candidate is None or moment.value <= candidate:
+            waiting = 0  # it confirms nothing
+        self.rows += waiting
+        taken = self._fill(values, time, stamp)
+        return taken._replace(gap=True, unconfirmed=waiting, unconfirmed_stamp=self._waiting, remark=remark)
+
+    def _fill(self, values: Array, time: object, stamp: Stamp) -> Taken:
+        """Take in a row whose time is good: its number, and its holes filled."""
         row_number, self.rows = self.rows, self.rows + 1
         if math.isfinite(values.sum()) and self._carry.whole(values):  # the usual row: nothing is missing, nothing was
             return Taken("ok", values, time, stamp, row_number)
@@ -226,6 +254,8 @@ class Monitor:
             self.counts[status] += 1
             return self._left_out(status, taken.time)
         now = taken.row
+        if taken.gap:
+            scored = self._end_at_gap(scored, taken.unconfirmed)
         score = float(scored.scores[0])
         evidence, statistic, active, onset = self._run.update(scored, learn=taken.learn)
         self.record.update(statistic)
@@ -239,8 +269,17 @@ class Monitor:
         return RowResult(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._threshold,
             active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,
-            silences=taken.silences, entity=self.name,
+            silences=taken.silences, reason=taken.remark, entity=self.name,
         )  # fmt: skip
+
+    def _end_at_gap(self, scored: Scored, unconfirmed: int) -> Scored:
+        """Pass the unconfirmed rows to the rule as unknown; the first row after a gap is unknown to it, too."""
+        unknown = Scored(*(np.full((unconfirmed, *part.shape[1:]), np.nan) for part in scored))
+        if unconfirmed:
+            self._run.extend(unknown)
+            for _ in range(unconfirmed):
+                self.record.update(math.nan)
+        return Scored(*(np.full_like(part, np.nan) for part in scored))
 
     # ------------------------------------------------------------------ people's words
 
@@ -266,6 +305,7 @@ class Monitor:
             "rows": self.rows,
             "counts": self.counts,
             "clock": self._clock.state(),
+            "waiting": self._waiting,
             "silence": silence,
             "threshold": self._threshold,
             "budget": self.calibration.budget,
@@ -296,6 +336,7 @@ class Monitor:
         self.rows = int(document["rows"])
         self.counts = {status: int(document["counts"][status]) for status in self.counts}
         self._clock.restore(document["clock"])
+        self._waiting = check_stamp(document.get("waiting"), "waiting")
         parts: dict[str, dict[str, npt.NDArray[Any]]] = {
             name: {} for name in ("carry", "stream", "run", "record", "climb")
         }
@@ -339,23 +380,3 @@ class Monitor:
             monitor = cls(watch, name=header["state"]["name"])
             monitor.set_state(header["state"], tensors, recalibrate=recalibrate)
             return monitor, dict(header["note"])
-
-
-@contextmanager
-def whole_state(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str) -> Iterator[None]:
-    """Refuse a state of something else or of another watch; and whatever a damaged one makes of our code is one sentence."""
-    if header.get("kind") != kind:
-        raise ArtefactError(f"The state file {where!r} must hold a {kind}. Got {header.get('kind')!r} instead.")
-    if header.get("watch") != watch.fingerprint():
-        raise ArtefactError(
-            f"The state file {where!r} must belong to this model and rule. It was written with another one; "
-            "give that one, or begin with a new state file."
-        )
-    try:
-        yield
-    except ArtefactError:
-        raise
-    except Exception as error:
-        raise ArtefactError(
-            f"The state file {where!r} must hold a whole {kind}. It does not: {str(error)[:300]}"
-        ) from None

@@ -13,6 +13,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,7 +28,7 @@ from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.episode_log import Proposal
 from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, SeriesError, TisatError
-from tisat.gap_filling import carry_forward, finite, silences, usable_parts
+from tisat.gap_filling import finite, silences, take_in
 from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
@@ -226,25 +227,28 @@ class Watch:
             problem = wrong_pace(checked.period, self.period, whose=type(self.detector).__name__)
             if problem is not None:
                 raise SeriesError(problem)
-        filled = carry_forward(checked.values)
+        seen = take_in(checked, period=self.period, partial=self.detector.partial)
         points = self.detector.points(checked, period=self.period)
-        silent = tuple(silences(checked))
-        usable = sum(len(part) for _, part in usable_parts(checked, period=self.period, partial=self.detector.partial))
+        points[seen.begins] = np.nan  # an alarm of any rule ends at a gap
+        silent = tuple(silences(checked, seen.left_out))
+        usable, left_out = int(seen.usable.sum()), int(seen.left_out.sum())
         scored = self.scored(points)
         judged = int(scored.known.sum())
-        tally = Tally(rows=len(checked), judged=judged, warming_up=usable - judged, unusable=len(checked) - usable)
+        unusable = len(checked) - usable - left_out
+        tally = Tally(len(checked), judged, warming_up=usable - judged, unusable=unusable, refused=left_out)
         if judged == 0:
             raise SeriesError(nothing_judged(checked, tally, silent, self.detector))
-        return alarms_of(
-            scored,
+        found = alarms_of(
+            scored.rows(slice(len(checked) - seen.ending)),
             rule=self.rule,
             calibration=calibration,
             series=checked,
             attribution=self.detector.points_are_channels,
-            explain=lambda t: self.detector.explain(filled[t], scored.points[t]),
+            explain=lambda t: self.detector.explain(seen.filled[t], scored.points[t]),
             tally=tally,
             silences=silent,
         )
+        return lengthened(found, seen.ending) if seen.ending else found
 
     def monitor(self, *, name: str = "") -> Monitor:
         """A monitor of one entity, row by row: the same alarms as :meth:`alarms` of the whole."""
@@ -339,6 +343,18 @@ class Watch:
                 f"The model file {str(path)!r} must hold a whole watch. It does not: {str(error)[:300]}"
             ) from None
         return watch
+
+
+def lengthened(alarms: Alarms, rows: int) -> Alarms:
+    """The same alarms with ``rows`` more at the end of which nothing is known yet; one that is on stays on."""
+    unknown = np.full(rows, np.nan)
+    return replace(
+        alarms,
+        scores=np.append(alarms.scores, unknown),
+        evidence=np.append(alarms.evidence, unknown),
+        statistic=np.append(alarms.statistic, unknown),
+        active=np.append(alarms.active, np.zeros(rows, dtype=np.bool_)),
+    )
 
 
 def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector: Scorer) -> str:
