@@ -26,6 +26,7 @@ Stamp: TypeAlias = str | float | None
 
 MAX_GAP = 10  # rows a missing value is carried forward; beyond it the row is unusable
 FAR = 1000.0  # sampling periods ahead that one row alone is not believed
+MOST_WAITING = 20  # rows in a row, each too far ahead of the one before; then the next is believed
 PACE_ROWS = 30  # steps after which the pace of the rows is known
 HUGE = 1e100  # values beyond it are cut off: their squares, and sums of these, stay finite
 LARGEST = 1e150  # points beyond it are cut off: their squares stay finite
@@ -168,11 +169,14 @@ def time_flags(series: Series, period: float | None) -> tuple[Flags, Flags]:
     if period is None:
         return left_out, begins
     steps = np.diff(stamps[first:]) / unit
+    done = 0
     for row in np.flatnonzero(steps > FAR * period) + 1:
         at = int(row)
-        while at <= len(steps) and not left_out[first + at] and steps[at - 1] > MAX_GAP * period:
-            left_out[first + at] = True
-            at += 1
+        if at > done:
+            end = min(at + MOST_WAITING, len(steps) + 1)
+            close = np.flatnonzero(steps[at : end - 1] <= MAX_GAP * period)
+            done = at + 1 + int(close[0]) if len(close) else end  # the row that is believed
+            left_out[first + at : first + done] = True
     kept = first + np.flatnonzero(~left_out[first:])
     begins[kept[1:]] = np.diff(stamps[kept]) / unit > MAX_GAP * period
     return left_out, begins
@@ -180,15 +184,15 @@ def time_flags(series: Series, period: float | None) -> tuple[Flags, Flags]:
 
 def _first_pace(stamps: npt.NDArray[Any], unit: float, left_out: Flags, begins: Flags) -> tuple[float | None, int]:
     """The median of the first steps, and the row up to which it took to find it; flags rows on the way."""
-    last, waiting, steps = 0, -1, list[float]()
+    last, waiting, steps = 0, 0, list[float]()
     for row in range(1, len(stamps)):
         step = float((stamps[row] - stamps[last]) / unit)
         usual = float(np.median(steps)) if steps else np.inf
-        confirmed = waiting > last and (stamps[row] - stamps[waiting]) / unit <= MAX_GAP * usual
-        if step > FAR * usual and not confirmed:
-            left_out[row], waiting = True, row
+        confirmed = waiting and (stamps[row] - stamps[row - 1]) / unit <= MAX_GAP * usual
+        if step > FAR * usual and not confirmed and waiting < MOST_WAITING:
+            left_out[row], waiting = True, waiting + 1
             continue
-        begins[row], last = step > MAX_GAP * usual, row
+        begins[row], last, waiting = step > MAX_GAP * usual, row, 0
         steps.append(step)
         if len(steps) == PACE_ROWS:
             return float(np.median(steps)), row

@@ -124,7 +124,7 @@ def test_a_second_watcher_is_refused_and_a_signal_saves_the_state(model, tmp_pat
     wait_for(lambda: (tmp_path / "out.jsonl").read_bytes().count(b"\n") == 50)
     first.send_signal(signal.SIGTERM)
     _, said = first.communicate(timeout=120)
-    assert first.returncode == 130, said.decode()[-1800:]
+    assert first.returncode == 143, said.decode()[-1800:]
     assert (tmp_path / "s").is_file()
     third = start(model, tmp_path)
     _, said = third.communicate((HEADER + "".join(lines(0, 60))).encode(), timeout=120)

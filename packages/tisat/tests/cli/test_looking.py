@@ -131,7 +131,7 @@ def test_recalibrating_says_before_and_after(plant, tmp_path):
     told = tisat(*words)
     assert "before: budget 1/100 rows" in told.out
     assert "now:    budget 1/300 rows" in told.out
-    both = json.loads(tisat(*words, "--json").out)
+    both = json.loads(tisat(*words, "--overwrite", "--json").out)
     assert both["after"]["threshold"] > both["before"]["threshold"]
 
 

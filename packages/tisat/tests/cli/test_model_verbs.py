@@ -72,7 +72,7 @@ def test_a_neural_detector_resumes_from_its_checkpoint(files, capsys):
     whole, halves, run = files / "whole.tisat", files / "halves.tisat", files / "run.checkpoint"
     assert call(*base, "--out", whole, "--set", "epochs=2") == 0
     assert call(*base, "--out", halves, "--set", "epochs=1", "--checkpoint", run) == 0
-    assert call(*base, "--out", halves, "--set", "epochs=2", "--checkpoint", run, "--resume") == 0
+    assert call(*base, "--out", halves, "--set", "epochs=2", "--checkpoint", run, "--resume", "--overwrite") == 0
     first, second = load(whole), load(halves)
     np.testing.assert_array_equal(
         first.decision_function(str(files / "test.csv")), second.decision_function(str(files / "test.csv"))

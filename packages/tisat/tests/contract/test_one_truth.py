@@ -205,7 +205,7 @@ def drawn_times(rng, length, pauses):
     steps = np.ones(length)
     for pause in pauses:
         at = int(rng.integers(1, length))
-        steps[at : at + int(rng.choice([1, 1, 1, 2, 3]))] = pause
+        steps[at : at + int(rng.choice([1, 1, 1, 2, 3, 25]))] = pause
     return np.cumsum(steps) * 60.0
 
 

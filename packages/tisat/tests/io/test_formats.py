@@ -235,7 +235,7 @@ def test_notes_say_what_was_found_out(tmp_path):
     said = " ".join(found.notes)
     for word in ("cp1252", "semicolon", "decimal comma", "above the header", "day-first"):
         assert re.search(word, said), word
-    assert found.seen == {"delimiter": ";", "decimal": ",", "time_format": "day-first"}
+    assert found.seen == {"delimiter": ";", "decimal": ",", "encoding": "cp1252", "time_format": "day-first"}
 
 
 DELIMITED = {

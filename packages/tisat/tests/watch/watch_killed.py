@@ -29,6 +29,10 @@ class Lines:
         self.path, self.last = path, last
         self.buffer = self  # as sys.stdin has it: the lines as bytes
 
+    def readline(self, limit: int = -1) -> bytes:
+        self.lines = getattr(self, "lines", None) or iter(self)
+        return next(self.lines, b"")
+
     def __iter__(self) -> Iterator[bytes]:
         with open(self.path, "rb") as file:
             for number, line in enumerate(file):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.cli.output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ def far(
         float, typer.Option(help="Share of each training split, its end, that alarms are counted on.", min=0.1, max=0.8)
     ] = 0.5,
     picture: Annotated[Path | None, typer.Option(help="Draw log period against h here: .png or .svg.")] = None,
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
 ) -> None:
     """Count false alarms on the held-out end of each training split, for targets and methods; without data sets, on ideal data.
 
     For a file and a budget of your own: tisat far FILE.
     """
+    check_outputs({"--picture": picture}, inputs=data or (), overwrite=overwrite)
     from tisat_bench.false_alarm_figures import draw_promises, draw_study, ideal_study, study
 
     if not data:
@@ -63,7 +66,7 @@ def far(
         )
     if picture is not None:
         # Thresholds of real data have no common scale.
-        (draw_promises(found) if data else draw_study(curves)).savefig(picture, dpi=110)
+        save_figure(draw_promises(found) if data else draw_study(curves), picture)
     if json:
         print_json([{**vars(one), "observed": one.observed, "kept": one.kept} for one in found])
         return

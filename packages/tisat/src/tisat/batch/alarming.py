@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from tisat.alarms import Alarm
 from tisat.alarms.suppression import Suppression, suppressed_by
 from tisat.batch.machines import How, Machine, RowJob, model_file
 from tisat.errors import TisatError
+from tisat.persistence.model_file import write_bytes
 from tisat.watch import Watch
 
 
@@ -161,11 +163,13 @@ def _write_scores(out: Path, series: Any, scores: Any, points: Mapping[str, Any]
     if series.labels is not None:
         columns["is_anomaly"] = series.labels.astype(np.int8)
     table = pa.table(columns | {name: pa.array(values, from_pandas=True) for name, values in points.items()})
+    buffer = io.BytesIO()
     if out.suffix == ".parquet":
         from pyarrow import parquet
 
-        parquet.write_table(table, out)
+        parquet.write_table(table, buffer)
     else:
         from pyarrow import csv
 
-        csv.write_csv(table, out)
+        csv.write_csv(table, buffer)
+    write_bytes(out, buffer.getvalue())

@@ -14,6 +14,7 @@ import typer
 from tisat.cli.machines import FleetBudget, Where, budget_of, reading_of
 from tisat.cli.options import Asked, How, Model, Taken, open_watch, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 
 if TYPE_CHECKING:
     from tisat.alarms import Alarm, Alarms
@@ -46,6 +47,7 @@ def alarm(
         ),
     ] = None,
     where: Where = Where(),
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
@@ -57,7 +59,10 @@ def alarm(
     from tisat.batch import AlarmEach, find_machines
     from tisat.batch.machines import model_file
     from tisat.errors import CalibrationWarning, ParameterError
+    from tisat.persistence.model_file import write_bytes
 
+    outputs = {"--out": out, "--picture": picture, "--html": html}
+    check_outputs(outputs, inputs=[*files, model], overwrite=overwrite)
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
     rules = [Suppression.parse(one) for one in suppress or ()]
@@ -81,14 +86,14 @@ def alarm(
     if out is not None:
         found.write(out)
     if picture is not None:
-        found.plot(series, channels=shown).savefig(picture, dpi=120)
+        save_figure(found.plot(series, channels=shown), picture)
     if html is not None:
         from tisat.plotting.alarm_page import alarm_page
 
         checked = watch.detector.check_series(series, ignore_extra=taken.ignore_extra)
         command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
         page = alarm_page(found, checked, expected=watch.detector.expected(checked), command=command)
-        html.write_text(page, encoding="utf-8")
+        write_bytes(html, page.encode())
     if json:
         document = {
             "calibration": found.calibration.to_json(),

@@ -10,6 +10,7 @@ import typer
 
 from tisat.cli.options import DeltaMax, rows_or_duration
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_outputs
 from tisat.errors import DataFileError
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def audit_verb(
     csv: Annotated[Path | None, typer.Option(help="Write every figure in full precision here.")] = None,
     resamples: Annotated[int, typer.Option(help="Draws of the events for the intervals.", min=100, max=100_000)] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the random trivial baselines and of the draws.")] = 0,
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
 ) -> None:
     """What scores are worth on these labels: SPD, the old scores, the baseline scores, and a result in words.
@@ -106,6 +108,8 @@ def audit_verb(
     from tisat.metrics import audit
     from tisat.metrics.comparison import compare
 
+    outputs = {"--html": html, "--latex": latex, "--csv": csv}
+    check_outputs(outputs, inputs=[labels, *scores], overwrite=overwrite)
     found = {
         name: read_scored(labels, path, label_column=label_column, score_column=score_column)
         for name, path in _named(scores).items()
@@ -173,6 +177,7 @@ def _write(
     command: str,
 ) -> None:
     """The page and the tables that were asked for."""
+    from tisat.persistence.model_file import write_bytes
     from tisat.plotting.audit_page import audit_csv, audit_layout, audit_page, comparison_page
 
     if html is not None:
@@ -181,11 +186,11 @@ def _write(
             page = audit_page(one, names=read.names, scores=scores[name], command=command)
         else:
             page = comparison_page(audits, comparison, command=command)
-        html.write_text(page, encoding="utf-8")
+        write_bytes(html, page.encode())
     if latex is not None:
-        latex.write_text(audit_layout(audits, comparison).latex(), encoding="utf-8")
+        write_bytes(latex, audit_layout(audits, comparison).latex().encode())
     if csv is not None:
-        csv.write_text(audit_csv(audits, comparison), encoding="utf-8")
+        write_bytes(csv, audit_csv(audits, comparison).encode())
 
 
 def _print_side_by_side(audits: dict[str, Audit], comparison: Comparison) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.registry import DEFAULT
 
@@ -24,6 +25,7 @@ def far(
     ] = 0.5,
     page: Annotated[Path | None, typer.Option(help="Write one HTML page here.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the periods here: .png or .svg.")] = None,
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
 ) -> None:
     """Count false alarms on normal rows that training has not seen, beside the budget.
@@ -31,6 +33,7 @@ def far(
     The end of each file is held out: the rate asked for, the rate the data supports, the rate observed, and what more data would
     allow. On the published data sets and on ideal data (the paper's Figure 3): tisat data far.
     """
+    check_outputs({"--page": page, "--picture": picture}, inputs=files, overwrite=overwrite)
     from tisat.persistence.model_file import write_bytes
     from tisat.plotting import budget_page
     from tisat.series import Series
@@ -50,7 +53,7 @@ def far(
     if picture is not None:
         for number, one in enumerate(studies):
             file_name = picture if number == 0 else picture.with_stem(f"{picture.stem}-{number + 1}")
-            budget_page.draw(one).savefig(file_name, dpi=120)
+            save_figure(budget_page.draw(one), file_name, dpi=120)
     if page is not None:
         write_bytes(page, budget_page.page(studies, command=f"tisat far {' '.join(map(str, files))}").encode())
     if json:

@@ -15,6 +15,7 @@ import typer
 from tisat.cli.machines import FleetBudget, Where, budget_of, read_machines, refuse_failed
 from tisat.cli.options import How, Period, reads_files
 from tisat.cli.output import JsonFlag, print_json
+from tisat.cli.output_files import Overwrite, check_outputs
 
 if TYPE_CHECKING:
     from tisat.batch import FitEach, Machine
@@ -96,6 +97,7 @@ def fit(
         Path | None, typer.Option(help="For neural detectors: say after every epoch where training stands.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint if it exists.")] = False,
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
@@ -115,6 +117,8 @@ def fit(
             )
     if not out.resolve().parent.is_dir():
         raise InputError(f"The folder of --out must exist. There is no {str(out.resolve().parent)!r}.")
+    if not each_one:
+        check_outputs({"--out": out}, inputs=[*(files or []), *(train or []), checkpoint], overwrite=overwrite)
     options: dict[str, Any] = {}
     if checkpoint is not None or resume:
         if "checkpoint" not in inspect.signature(cls.fit).parameters:

@@ -12,6 +12,7 @@ import typer
 from tisat.cli.machines import Where, read_machines, reading_of, refuse_failed
 from tisat.cli.options import How, Model, reads_files
 from tisat.cli.output import JsonFlag, print_json
+from tisat.cli.output_files import Overwrite, check_outputs
 
 if TYPE_CHECKING:
     from tisat.watch import Watch
@@ -28,6 +29,7 @@ def update(
     ],
     out: Out,
     where: Where = Where(),
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
@@ -41,6 +43,7 @@ def update(
     if model.is_dir():
         _update_each(model, train, out, how or {}, where, json=json)
         return
+    check_outputs({"--out": out}, inputs=[*train, model], overwrite=overwrite)
     kept = Watch.load(model)
     reading = {**kept.reading, **(how or {})}
     series = list(read_machines(train, reading).values())
@@ -74,11 +77,13 @@ def recalibrate(
     model: Model,
     out: Out,
     budget: Annotated[str, typer.Option(help="False alarms you accept from now on: 1/day, 3/week, daily, 0.1%.")],
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
 ) -> None:
     """Find the threshold for another budget, from what the model keeps of its normal data."""
     from tisat.watch import Watch
 
+    check_outputs({"--out": out}, inputs=[model], overwrite=overwrite)
     kept = Watch.load(model)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -113,6 +118,7 @@ def label(
     out: Annotated[
         Path | None, typer.Option(help="Take the proposal: write the model with its threshold here.")
     ] = None,
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
@@ -121,6 +127,7 @@ def label(
     from tisat.errors import InputError
     from tisat.watch import Watch
 
+    check_outputs({"--out": out}, inputs=[alarms, file, model], overwrite=overwrite)
     watch = Watch.load(model)
     machines = read_machines([file], {**watch.reading, **(how or {})})
     if len(machines) != 1:

@@ -10,6 +10,7 @@ import typer
 from tisat.cli.machines import Where, reading_of, refuse_failed
 from tisat.cli.options import How, IgnoreExtra, Model, reads_files
 from tisat.cli.output import JsonFlag, print_json
+from tisat.cli.output_files import Overwrite, check_outputs
 
 
 @reads_files
@@ -26,6 +27,7 @@ def score(
     ] = False,
     ignore_extra: IgnoreExtra = False,
     where: Where = Where(),
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
@@ -33,6 +35,8 @@ def score(
     from tisat.batch import ScoreEach, find_machines
     from tisat.errors import DataFileError, InputError, SeriesError
 
+    if not out.is_dir():
+        check_outputs({"--out": out}, inputs=[*files, model], overwrite=overwrite)
     machines = find_machines(files, {**reading_of(model), **(how or {})})
     many = len(machines) > 1 or out.is_dir()
     if many:
@@ -41,6 +45,8 @@ def score(
                 f"--out must be a folder for the scores of {len(machines)} machines. Got {str(out)!r} instead."
             )
         out.mkdir(exist_ok=True)
+        targets = {f"--out ({machine.name})": out / f"{Path(machine.name).name}.csv" for machine in machines}
+        check_outputs(targets, inputs=[*files, model], overwrite=overwrite)
     elif out.suffix not in (".csv", ".parquet"):
         raise DataFileError(f"The scores must go to a .parquet or .csv file. Got {str(out)!r} instead.")
     job = ScoreEach(str(model), str(out), whole=not many, points=points, ignore_extra=ignore_extra, how=how or {})

@@ -9,11 +9,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tisat.cli.options import Asked, How, Model, Taken, open_watch, reads_files
+from tisat.cli.output_files import Overwrite, check_outputs
 
 if TYPE_CHECKING:
     from tisat.watch import Monitor, Watch
@@ -33,6 +34,10 @@ def watch(
             help="Write results to this file instead of standard output; with --state each line is then judged exactly once, whatever happens."
         ),
     ] = None,
+    append: Annotated[
+        bool, typer.Option("--append", help="Write behind what --output holds already, where there is no state.")
+    ] = False,
+    overwrite: Overwrite = False,
     live: Annotated[
         bool, typer.Option("--live", help="The input does not begin again after a restart: pass over nothing.")
     ] = False,
@@ -53,8 +58,9 @@ def watch(
     from tisat.errors import CalibrationWarning, InputError, SeriesError
     from tisat.io.files import Reading
     from tisat.utils.locking import locked
-    from tisat.watch.text_stream import LineReader, Switch, after, watch_lines
+    from tisat.watch.text_stream import LineReader, Switch, after, bounded_lines, watch_lines
 
+    _check_files(model, state, output)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
         kept = open_watch(model, asked)
@@ -66,13 +72,18 @@ def watch(
         guard = locked(state.with_name(state.name + ".lock"), refusal)
     with guard:
         told = Reading.of({**kept.reading, **(how or {})})
+        fresh = state is None or not state.is_file()
         monitor, note = _begin(kept, state, name, recalibrate=recalibrate, many=told.entity is not None)
         _say(str(monitor.calibration))
         if output is not None:
-            _cut(output, note)
+            _prepare(output, note, fresh=fresh, append=append, overwrite=overwrite)
+        if state is not None and fresh:  # so that a process killed before its first state begins again here
+            monitor.snapshot(state, note=vars(note))
         switch = Switch()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, switch)
+        for name_of in ("SIGINT", "SIGTERM", "SIGHUP"):  # not every system has the last
+            if hasattr(signal, name_of):
+                signal.signal(getattr(signal, name_of), switch)
+        before = monitor.tally
         reader = LineReader(
             kept.channels,
             header=note.header,
@@ -80,7 +91,7 @@ def watch(
             ignore_extra=taken.ignore_extra or "channels" in kept.reading,
         )
         with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
-            lines: IO[bytes] = sys.stdin.buffer
+            lines = bounded_lines(sys.stdin.buffer)
             with _reader_may_leave():
                 watch_lines(
                     monitor,
@@ -98,9 +109,12 @@ def watch(
     tally = monitor.tally
     _say(f"{tally}; {_alarms_on(monitor.alarm)}" + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else ""))
     if switch.off:
-        raise typer.Exit(130)
+        raise typer.Exit(128 + switch.signal)
     if tally.rows and tally.refused + tally.unusable + tally.late == tally.rows:
         raise SeriesError(f"Not one row could be judged: {tally}. The lines above say why.")
+    lost = tally.late + tally.refused - before.late - before.refused
+    if 2 * lost > tally.rows - before.rows:
+        raise SeriesError(f"Most rows came late or were refused: {tally}. The lines above say why.")
 
 
 @contextmanager
@@ -148,11 +162,31 @@ def _begin(
     return found, note
 
 
-def _cut(output: Path, note: Note) -> None:
-    """Cut the output back to where the state stood; refuse one that is not the file it was."""
+def _check_files(model: Path, state: Path | None, output: Path | None) -> None:
+    """Refuse files that are one another's, or the input's."""
     from tisat.errors import InputError
 
+    if state is not None and state.is_dir():
+        raise InputError(f"--state must be a file. Got the folder {str(state)!r}.")
+    check_outputs({"--state": state, "--output": output}, inputs=[model], overwrite=True)
+
+
+def _prepare(output: Path, note: Note, *, fresh: bool, append: bool, overwrite: bool) -> None:
+    """Cut the output back to where the state stood; without a state, refuse one that holds something."""
+    from tisat.errors import InputError
+
+    if output.exists() and not output.is_file():
+        return  # a device or a pipe: nothing to cut, nothing to lose
     size = output.stat().st_size if output.exists() else 0
+    if size and fresh:
+        if append and overwrite:
+            raise InputError("--append and --overwrite must not both be given: the output is kept or replaced.")
+        if not append and not overwrite:
+            raise InputError(
+                f"--output must be a new file where there is no state. {str(output)!r} holds {size} bytes. "
+                "To write behind them: --append; to replace them: --overwrite."
+            )
+        note.bytes = size if append else 0
     if size < note.bytes:
         raise InputError(
             f"The output {str(output)!r} must hold the {note.bytes} bytes the state has written. Got {size}: it was cut, moved or "

@@ -42,6 +42,9 @@ _UNIT = re.compile(
 )
 
 
+NO_TEXT = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")  # encodings of something else
+
+
 @dataclass(frozen=True)
 class Format:
     """How a text table is written."""
@@ -69,7 +72,10 @@ class Format:
     def said(self) -> dict[str, str]:
         """What is worth remembering for lines that come one by one."""
         usual = {"delimiter": ",", "decimal": ".", "thousands": "", "comment": ""}
-        return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
+        seen = {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
+        if self.encoding != "utf-8" and not self.encoding.lower().startswith(("utf", "u16", "u32")):
+            seen["encoding"] = self.encoding  # one byte a sign: lines can be told apart before they are decoded
+        return seen
 
 
 def sign(text: str | None, name: str, known: Sequence[str]) -> str | None:
@@ -207,14 +213,22 @@ def _head(path: Path, text: bytes | None) -> tuple[bytes, int]:
     return head, max(HEAD, 8 * first)
 
 
+def check_encoding(told: str) -> str:
+    """The name of an encoding of text; ``utf-8`` for all that are parts of it."""
+    try:
+        name = codecs.lookup(told).name
+        if name in ("utf-8", "utf-8-sig", "ascii"):
+            return "utf-8"
+        if name not in NO_TEXT and "a;1\n".encode(told).decode(told) == "a;1\n":
+            return told
+    except (LookupError, ValueError):  # also encodings from bytes to bytes
+        pass
+    raise ParameterError(f"--encoding must be one such as utf-8, latin-1, cp1252 or utf-16. Got {told!r} instead.")
+
+
 def _encoding(path: Path, head: bytes, told: str | None) -> str:
     if told is not None:
-        try:
-            return "utf-8" if codecs.lookup(told).name in ("utf-8", "utf-8-sig", "ascii") else told
-        except LookupError:
-            raise ParameterError(
-                f"--encoding must be one such as utf-8, latin-1, cp1252 or utf-16. Got {told!r} instead."
-            ) from None
+        return check_encoding(told)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if len(head) > 3 and head[1:200:2].count(0) > 0.9 * len(head[1:200:2]):

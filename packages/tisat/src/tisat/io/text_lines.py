@@ -8,7 +8,7 @@ from typing import Any
 
 from tisat.errors import SeriesError
 from tisat.io.dates import ISO, DateReader
-from tisat.io.dialect import COMMENTS, DELIMITERS, is_unit, number_text, sign
+from tisat.io.dialect import COMMENTS, DELIMITERS, check_encoding, is_unit, number_text, sign
 from tisat.io.files import Reading
 from tisat.io.missing_values import is_number, read_number
 from tisat.io.time_zones import offsets_of_local, zone_of
@@ -34,7 +34,7 @@ class Writing:
         self.delimiter = sign(how.delimiter, "delimiter", list(DELIMITERS)) or seen.get("delimiter", ",")
         self.decimal = sign(how.decimal, "decimal", [".", ","]) or seen.get("decimal", ".")
         self.thousands = seen.get("thousands", "")
-        self.encoding = how.encoding or "utf-8"
+        self.encoding = check_encoding(how.encoding) if how.encoding else seen.get("encoding", "utf-8")
         self._comment = seen.get("comment", "")
         form = how.time_format or seen.get("time_format")
         self._read: Callable[[Any], Moment] = read_time if form in (None, ISO) else DateReader(str(form))

@@ -32,8 +32,14 @@ FORMAT_VERSION = 2  # raised when an older reader would misread a newer file
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a file whole or not at all: a temporary name in the same folder, flushed to disk, then renamed."""
-    target = Path(path)
+    """Write a file whole or not at all: a temporary name in the same folder, flushed to disk, then renamed.
+
+    A link stays one, and what it points to is replaced; a device or a pipe is written to as it is.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file() and not target.is_dir():
+        target.write_bytes(content)
+        return
     _sweep(target)
     handle, temporary = tempfile.mkstemp(dir=target.parent or Path(), prefix=f".{target.name}.", suffix=".part")
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tisat.errors import SeriesError
-from tisat.gap_filling import FAR, MAX_GAP, PACE_ROWS
+from tisat.gap_filling import FAR, MAX_GAP, MOST_WAITING, PACE_ROWS
 from tisat.io.timestamps import Moment, read_time
 
 PACE_TOLERANCE = 0.1  # how much it may differ from the model's sampling period
@@ -24,7 +24,7 @@ class RowClock:
     """Remembers the time of the last accepted row.
 
     A row more than ``FAR`` sampling periods ahead waits for a second one that confirms it (``unconfirmed``): one wrong
-    stamp must not make every later row late. The first row of all is not confirmed either, until a later one follows.
+    stamp must not make every later row late. After ``MOST_WAITING`` such rows the next is believed. The first row of all is not confirmed either, until a later one follows.
     Late rows that agree with one another start a new clock (``restart``): after ``NEW_CLOCK`` rows where their times were never
     seen, after ``SET_BACK`` where they were, because old rows may be sent again.
 
@@ -126,7 +126,7 @@ class RowClock:
         if waiting is not None and 0 < self._seconds(waiting, value) <= MAX_GAP * usual:
             return True
         self.waiting = self.waiting + 1 if waiting is not None and value > waiting else 1
-        return False
+        return self.waiting > MOST_WAITING
 
     def _backwards(self, value: float | int, usual: float | None) -> str:
         self.late += 1

@@ -68,6 +68,11 @@ class FleetLines:
         return next((found for one in self.fleet.monitors.values() if (found := one.trouble) is not None), None)
 
     @property
+    def wrong_pace(self) -> str | None:
+        """The sentence about rows of a machine that come at another pace than in training; None where none do."""
+        return next((found for one in self.fleet.monitors.values() if (found := one.wrong_pace) is not None), None)
+
+    @property
     def tally(self) -> Tally:
         """Rows of all machines."""
         tallies = [one.tally for one in self.fleet.monitors.values()]

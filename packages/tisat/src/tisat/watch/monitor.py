@@ -34,7 +34,7 @@ from tisat.alarms.calibration import Calibration
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.rules import Scored
 from tisat.errors import ArtefactError, SeriesError
-from tisat.gap_filling import CarryForward, Stamp
+from tisat.gap_filling import MOST_WAITING, CarryForward, Stamp
 from tisat.io.timestamps import say
 from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.utils.fitted_state import check_layout
@@ -137,7 +137,7 @@ class Monitor:
         """What somebody should know of how the rows come in; None where all is well."""
         if self._clock.late >= MANY_LATE:
             return f"{self._clock.late} rows in a row came late: the clock stands at {self.stamp}. Is the time of the rows right?"
-        if self._clock.waiting >= MANY_LATE:
+        if self._clock.waiting >= MOST_WAITING:
             return f"{self._clock.waiting} rows in a row were each too far ahead of the one before: the clock stands at {self.stamp}. Is the time of the rows right?"
         return self.wrong_pace
 

@@ -15,11 +15,10 @@ state are written again; each carries its line number, counted from 1. This modu
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,10 +29,12 @@ from tisat.io.files import Reading
 from tisat.io.text_lines import SHOWN, Writing
 from tisat.utils.validation import check_integer
 from tisat.watch.fleet_stream import FleetLines
+from tisat.watch.input_lines import LONGEST_LINE as LONGEST_LINE
+from tisat.watch.input_lines import OPENING, fingerprint
+from tisat.watch.input_lines import Note as Note
+from tisat.watch.input_lines import after as after
+from tisat.watch.input_lines import bounded_lines as bounded_lines
 from tisat.watch.monitor import Monitor
-
-OPENING = 3  # lines by which an input is told from another: the header, and what came first
-LONGEST_LINE = 1 << 20  # bytes; a longer line is refused unread
 
 
 class HeaderError(SeriesError):
@@ -101,6 +102,10 @@ class LineReader:
                 self.header = self._check_names([cell.strip() for cell in cells])
                 self._units_may_follow = True
                 return None
+        elif self._is_header(cells):  # a file was rotated: its columns go by their names from here on
+            self.header = self._check_names([cell.strip() for cell in cells])
+            self._units_may_follow = True
+            return None
         if self._units_may_follow:
             self._units_may_follow = False
             if self._writing.are_units(cells):
@@ -111,6 +116,29 @@ class LineReader:
     def encoding(self) -> str:
         """What the lines are encoded in."""
         return self._writing.encoding
+
+    def decode(self, line: bytes) -> str:
+        """The text of a line; bytes that are none do not matter in columns the model does not use."""
+        try:
+            return line.decode(self.encoding)
+        except UnicodeDecodeError:
+            if self.header is not None:
+                text = line.decode(self.encoding, errors="replace")
+                cells = self._writing.cells(text.strip(), expected=len(self.header))
+                used = (*self.channels, *self._times, self._entity)
+                if len(cells) == len(self.header) and not any(
+                    "\ufffd" in cell for name, cell in zip(self.header, cells, strict=True) if name in used
+                ):
+                    return text
+            raise SeriesError(
+                f"A row must be text in {self.encoding.upper()}, or --encoding must say what it is in. Got {line[:20]!r} instead."
+            ) from None
+
+    def _is_header(self, cells: Sequence[str]) -> bool:
+        """Whether a line in mid-stream names columns: channels among them, and not one number."""
+        return any(cell in self.channels for cell in cells) and not any(
+            cell and self._writing.is_number(cell) for cell in cells
+        )
 
     def _time_columns(self, names: Iterable[str]) -> tuple[str, ...]:
         free = [name for name in names if name not in self.channels]
@@ -202,14 +230,8 @@ def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, n
     """The result on one line as plain values; None for an empty line or a header."""
     try:
         if len(line) > LONGEST_LINE:
-            raise SeriesError(f"A row must be at most {LONGEST_LINE} bytes long. Got {len(line)} instead.")
-        try:
-            text = line.decode(reader.encoding)
-        except UnicodeDecodeError:
-            raise SeriesError(
-                f"A row must be text in {reader.encoding.upper()}, or --encoding must say what it is in. Got {line[:20]!r} instead."
-            ) from None
-        read = reader(text)
+            raise SeriesError(f"A row must be at most {LONGEST_LINE} bytes long. Got a longer one.")
+        read = reader(reader.decode(line))
         if read is None:
             return None
         verdict = monitor.update(*read)
@@ -219,51 +241,6 @@ def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, n
         verdict = monitor.refuse(str(error))
     named = {"entity": verdict.entity} if isinstance(monitor, FleetLines) else {}
     return {"line": number, **named, **verdict.to_json()}
-
-
-@dataclass
-class Note:
-    """What is kept beside the monitor in the state file: where the input and the output stood."""
-
-    lines: int = 0  # seen
-    bytes: int = 0  # written
-    header: list[str] | None = None
-    first: str = ""  # hashes of the first lines, by which another input is told
-
-    @classmethod
-    def of(cls, document: dict[str, Any]) -> Note:
-        """From what a state file holds."""
-        header = document.get("header")
-        return cls(
-            int(document.get("lines", 0)),
-            int(document.get("bytes", 0)),
-            None if header is None else [str(name) for name in header],
-            str(document.get("first", "")),
-        )
-
-
-def fingerprint(line: bytes) -> str:
-    """A short hash of a line."""
-    return hashlib.sha256(line).hexdigest()[:16]
-
-
-def after(lines: Iterable[bytes], note: Note) -> Iterator[bytes]:
-    """The lines not yet seen; an error where the input is not the one the note is about."""
-    passed = 0
-    for line in lines:
-        if passed < min(OPENING, note.lines) and fingerprint(line) != note.first[16 * passed : 16 * passed + 16]:
-            raise InputError(
-                f"The input must be the one the state file remembers, from its beginning. Line {passed + 1} is another: {line[:SHOWN]!r}. "
-                "If rows only go on here (a pipe, a rotated file), say --live; to begin anew, give another --state."
-            )
-        passed += 1
-        if passed > note.lines:
-            yield line
-    if passed < note.lines:
-        raise InputError(
-            f"The input must have the {note.lines} lines the state file has seen. Got only {passed}: it was cut or rotated. "
-            "If rows only go on here, say --live; to begin anew, give another --state."
-        )
 
 
 class Interrupted(BaseException):
@@ -276,10 +253,13 @@ class Switch:
     def __init__(self) -> None:
         self.waiting = False
         self.off = False
+        self.signal = 2  # the number of the signal that turned it off
 
-    def __call__(self, *_: Any) -> None:
+    def __call__(self, number: int = 2, *_: Any) -> None:
         """Turn it off; as a signal handler."""
         again, self.off = self.off, True
+        if not again:
+            self.signal = int(number)
         if self.waiting and not again:
             raise Interrupted
 
@@ -342,13 +322,17 @@ def watch_lines(
     def save() -> None:
         at.header = read.header
         if state is not None:
-            if output.seekable():
+            if output.seekable() and stat.S_ISREG(os.fstat(output.fileno()).st_mode):
                 os.fsync(output.fileno())
             monitor.snapshot(state, note=vars(at))
 
     coming = iter(lines)
     while (line := off.next(coming)) is not None:
         if not line.endswith(b"\n"):
+            if b"\r" in line.strip():
+                raise SeriesError(
+                    "Lines must end with a newline. Got carriage returns alone; turn them into newlines: tr '\\r' '\\n'."
+                )
             report(f"line {at.lines + 1} has no end yet and waits; add a newline to have it judged")
             break
         if at.lines < OPENING:
@@ -357,11 +341,13 @@ def watch_lines(
         at.lines += 1
         if answer is not None:
             at.bytes += _write(output, answer, at.lines, report, alarms_only=alarms_only)
+            pace = None if any_period else monitor.wrong_pace
+            if pace is not None:
+                save()  # so that a restart goes on behind these rows
+                raise SeriesError(pace)
             trouble = None if troubled else monitor.trouble
             if trouble is not None:
                 troubled = True
-                if "must come every" in trouble and not any_period:
-                    raise SeriesError(trouble)
                 report(trouble)
         if at.lines - saved >= every:
             save()
@@ -375,6 +361,8 @@ def _write(
 ) -> int:
     if answer["status"] == "refused":
         report(f"line {number} refused: {answer['reason']}")
+    elif answer.get("reason"):
+        report(f"line {number}: {answer['reason']}")
     for one in answer.get("data", ()):
         report(Silence(**{key: value for key, value in one.items() if key != "kind"}).words)
     if alarms_only and answer["alarm"] is None and "data" not in answer:

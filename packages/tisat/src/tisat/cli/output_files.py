@@ -1,0 +1,88 @@
+"""Checks of the files that a verb is about to write: nothing is overwritten unasked, no input ever."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tisat.errors import InputError
+
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that are there already.")]
+
+
+def check_outputs(
+    outputs: Mapping[str, Path | None], *, inputs: Iterable[str | Path | None] = (), overwrite: bool = False
+) -> None:
+    """Refuse outputs that would replace a file of the user's.
+
+    Parameters
+    ----------
+    outputs : mapping
+        Option, as it is typed, to the file it names.
+    inputs : iterable of paths
+        Files, folders and patterns that are read: never an output, whatever is said. So is the file behind standard input.
+    overwrite : bool
+        Replace files that are there.
+
+    Raises
+    ------
+    InputError
+    """
+    given = {option: path for option, path in outputs.items() if path is not None}
+    read = [file for path in inputs if path is not None for file in _files(Path(path))]
+    before: dict[str, Path] = {}
+    for option, path in given.items():
+        same = next((other for other, one in before.items() if _same(path, one)), None)
+        if same is not None:
+            raise InputError(f"{option} and {same} must be different files. Got {str(path)!r} for both.")
+        before[option] = path
+        if any(_same(path, file) for file in read) or is_standard_input(path):
+            raise InputError(f"{option} must not be a file that is read here. Got {str(path)!r}; give another name.")
+        if not overwrite and path.is_file() and path.stat().st_size:
+            raise InputError(
+                f"{option} must be a new file. {str(path)!r} is there already; to replace it: --overwrite."
+            )
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a matplotlib figure, whole or not at all; the suffix says how."""
+    from tisat.persistence.model_file import write_bytes
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=120, format=path.suffix.lstrip(".").lower() or None)
+    write_bytes(path, buffer.getvalue())
+
+
+def is_standard_input(path: Path) -> bool:
+    """Whether a file is the one that standard input is read from."""
+    try:
+        mine, other = os.fstat(sys.stdin.fileno()), path.stat()
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISREG(other.st_mode) and os.path.samestat(mine, other)
+
+
+def _files(path: Path) -> list[Path]:
+    """The files that a path or a pattern means; those of a folder are only compared with what would be written there."""
+    if path.is_dir():
+        return [file for file in path.iterdir() if file.is_file()]
+    if path.exists():
+        return [path]
+    try:
+        return [file for file in Path(path.anchor or ".").glob(str(path.relative_to(path.anchor))) if file.is_file()]
+    except (ValueError, NotImplementedError, OSError):
+        return []
+
+
+def _same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them is not there: the same only if they are called the same
+        return path.absolute() == other.absolute()
