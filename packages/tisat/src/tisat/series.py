@@ -29,10 +29,10 @@ from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
 from tisat.io.columns import clock_like, meant, order_of
 from tisat.io.files import Columns, Reading, check_file, parts_of, read_columns, stem_of
-from tisat.io.frames import frame_columns
+from tisat.io.frames import frame_columns, named_columns
 from tisat.io.time_columns import in_time_order
 from tisat.io.timestamps import Times, read_times, say
-from tisat.io.validate import check_times, check_values
+from tisat.io.validate import check_times, check_values, plain_array
 from tisat.utils.html import table
 from tisat.utils.types import AnyFloats, Array, Flags, Integers
 from tisat.utils.validation import check_labels
@@ -243,7 +243,7 @@ class Series:
         Parameters
         ----------
         table : dataframe
-            A pandas index of dates is the time.
+            A pandas index that holds times is the time.
         time, label : str, optional
             The columns that hold them. Where not given, the first column called like one is taken:
             timestamp, time, datetime, date, ds, ts; and is_anomaly, label, labels, anomaly (any case).
@@ -369,14 +369,14 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
     try:
         import narwhals as nw
 
-        native = nw.from_native(data, allow_series=True, eager_only=True)
+        native = nw.from_native(named_columns(data), allow_series=True, eager_only=True)
         if isinstance(native, nw.Series):
             named = native if native.name else native.alias("value")
             return Series.from_table(named.to_frame().to_native())
         return Series.from_table(data)
     except TypeError:
         if hasattr(data, "__array__"):  # a tensor, an xarray, ...
-            return Series(np.asarray(data))
+            return Series(plain_array(data))
         raise SeriesError(
             f"The series given to {whose} must be a Series, an array, a dataframe or a file path. "
             f"Got {type(data).__qualname__} instead."

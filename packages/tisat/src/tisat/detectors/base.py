@@ -52,6 +52,7 @@ from tisat.utils.validation import check_real
 from tisat.watch.protocols import Stream as Stream
 from tisat.watch.shortcuts import InOneStep
 
+SMALLEST = 1e-150  # of a channel's largest value: its square is not lost
 HOLDOUT = 0.2  # the tail of normal data that a model which is expensive to fit is calibrated on
 FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 NORMAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
@@ -349,6 +350,13 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
         if empty.any():
             raise SeriesError(
                 f"Every channel given to {whose}.fit must have values. Channel {many[0].channels[int(np.argmax(empty))]!r} has none."
+            )
+        largest = np.max([np.nanmax(np.abs(one.values), axis=0, initial=0.0) for one in many], axis=0)
+        tiny = (largest > 0) & (largest < SMALLEST)
+        if tiny.any():
+            raise SeriesError(
+                f"Every channel given to {whose}.fit must have values of a size that can be squared. Channel "
+                f"{many[0].channels[int(np.argmax(tiny))]!r} has none above {SMALLEST:g}; give it in smaller units."
             )
         return many
 

@@ -175,14 +175,14 @@ class Roles:
             raise SeriesError(f"The columns of a table must have distinct names. Got {twice!r} twice.")
         for wanted in (*(channels or ()), *drop, *(() if entity is None else (entity,))):
             choose(columns, wanted, ())  # refuses a column that is not there
-        left = {*drop, entity}
+        left = {*drop, *(() if entity is None else (entity,))}
         free = [column for column in columns if column not in left]
         self.times = time_columns(free, time, [column for column in free if (numeric or {}).get(column) is False])
         for name in self.times:
             choose(free, name, ())
         self.time = self.times[0] if len(self.times) == 1 else None
         self.label = choose(free, label, LABEL_NAMES)
-        others = {*self.times, self.label}
+        others = {*self.times, *(() if self.label is None else (self.label,))}
         self.channels = [column for column in free if column not in others] if channels is None else list(channels)
         if not self.channels:
             raise SeriesError(f"A table must have at least one column of values. Got only {list(columns)!r}.")

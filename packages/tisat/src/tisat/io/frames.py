@@ -10,6 +10,8 @@ import numpy as np
 from tisat.errors import SeriesError
 from tisat.io.columns import Roles
 from tisat.io.files import Columns
+from tisat.io.pandas_index import index_times, refuse_levels
+from tisat.io.pandas_index import named_columns as named_columns
 from tisat.io.time_columns import arrow_times
 from tisat.io.timestamps import Times, read_times
 from tisat.utils.types import Array
@@ -19,10 +21,11 @@ from tisat.utils.validation import check_labels
 def frame_columns(
     table: Any, *, time: str | None, label: str | None, name: str, channels: Sequence[str] | None, drop: Sequence[str]
 ) -> Columns:
-    """Values, times and labels of a dataframe; a pandas index of dates is the time."""
+    """Values, times and labels of a dataframe; a pandas index that holds times is the time."""
     import narwhals as nw
 
-    frame = nw.from_native(table, eager_only=True)
+    refuse_levels(table)
+    frame = nw.from_native(named_columns(table), eager_only=True)
     index = nw.maybe_get_index(frame)
     roles = Roles(list(frame.columns), time, label, channels, drop)
     values = np.empty((len(frame), len(roles.channels)))
@@ -32,9 +35,8 @@ def frame_columns(
     if roles.time is not None:
         stamps = frame.get_column(roles.time)
         times = arrow_times(stamps.to_arrow(), name=roles.time) if stamps.dtype == nw.Datetime else stamps.to_numpy()
-    elif index is not None and str(index.dtype).startswith("datetime64"):
-        dates: Any = nw.from_native(index.to_series(), series_only=True)
-        times = arrow_times(dates.to_arrow())
+    else:
+        times = index_times(index)
     labels = None
     if roles.label is not None:
         labels = check_labels(_numbers(frame.get_column(roles.label), roles.label), roles.label, f"table {name!r}")

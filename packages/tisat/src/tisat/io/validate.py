@@ -13,6 +13,21 @@ from tisat.io.timestamps import Times
 from tisat.utils.types import AnyFloats
 
 
+def plain_array(data: Any) -> npt.NDArray[Any]:
+    """An array from a tensor or anything else with ``__array__``, also with gradients, on a device or in half precision."""
+    try:
+        for step in ("detach", "cpu"):
+            data = getattr(data, step)() if hasattr(data, step) else data
+        return np.asarray(data)
+    except (TypeError, RuntimeError, ValueError, BufferError):
+        try:
+            return np.asarray(data.float())  # numbers that numpy has no kind for, such as bfloat16
+        except Exception:
+            raise SeriesError(
+                f"The values of a series must be an array of numbers. Got a {type(data).__qualname__} that numpy cannot read."
+            ) from None
+
+
 def check_values(values: object) -> AnyFloats:
     """Values as floats of shape (T, C); what is masked is missing."""
     if isinstance(values, np.ma.MaskedArray):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tisat.errors import InputError, SeriesError
 from tisat.io.columns import listed, meant
+from tisat.io.validate import plain_array
 from tisat.watch.protocols import Array
 
 
@@ -49,7 +50,7 @@ class RowReader:
         if isinstance(row, np.ma.MaskedArray):
             row = np.ma.filled(row.astype(np.float64), np.nan)
         try:
-            values = np.asarray(row)
+            values = plain_array(row) if hasattr(row, "detach") else np.asarray(row)
             if values.dtype != np.float64:
                 if values.dtype.kind not in "biufO":
                     raise TypeError
