@@ -15,9 +15,11 @@ import pytest
 
 from tisat import registry
 from tisat.errors import ArtefactError, InputError
+from tisat.io.files import Reading
 from tisat.persistence.model_file import pack_artefact, unpack_artefact
 from tisat.testing import contracts as checks
 from tisat.watch import Monitor, Watch
+from tisat.watch.text_stream import LineReader
 
 QUICK, MANY = 700, 20_000  # mutants over all detectors
 VALUES = [
@@ -32,6 +34,12 @@ def document_of(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         watch = Watch(cls(**cls._test_params()), budget="1/40 rows").fit(checks.example(300, channels=2, seed=1))
+        watch.reading = {
+            "time": "time",
+            "drop": ["host"],
+            "sort": True,
+            "seen": {"delimiter": ";", "encoding": "cp1252"},
+        }
         document, tensors = watch.detector.document()
         return {**document, "kind": "watch", "watch": watch.to_json()}, tensors
 
@@ -44,6 +52,35 @@ def places(value, path=()):
         yield from places(item, (*path, key))
 
 
+def drawn_place(document, rng):
+    """A place to change: every section of the document as often as the others, however small it is."""
+    sections = {}
+    for path in places(document):
+        if path:
+            sections.setdefault(path[: 2 if path[0] in ("watch", "state") else 1], []).append(path)
+    section = sections[list(sections)[int(rng.integers(len(sections)))]]
+    return section[int(rng.integers(len(section)))]
+
+
+def other_structure(value, rng):
+    """A value of another structure: in a list, doubled, emptied, deeply nested, as text, as a key."""
+    kind = int(rng.integers(6))
+    if kind == 0:
+        return [value]
+    if kind == 1:
+        return {"x": value}
+    if kind == 2:
+        return str(value)
+    if kind == 3 and isinstance(value, list) and value:
+        return value + value
+    if kind == 4 and isinstance(value, int | float) and not isinstance(value, bool):
+        return value * float(rng.choice([-1.0, 0.0, 1e3, 1e9, 1e300, 1e-300]))
+    nested = value
+    for _ in range(50):
+        nested = [nested]
+    return nested
+
+
 def replaced(document, path, value, rng):
     changed = copy.deepcopy(document)
     changed = _lists(changed)
@@ -52,6 +89,8 @@ def replaced(document, path, value, rng):
         parent = parent[key]
     if rng.random() < 0.2 and isinstance(parent, dict):
         del parent[path[-1]]
+    elif rng.random() < 0.4:
+        parent[path[-1]] = other_structure(parent[path[-1]], rng)
     else:
         parent[path[-1]] = value
     return changed
@@ -105,8 +144,7 @@ def mutant(name, rng):
                 )
         return bytes(content)
     if rng.random() < 0.5:
-        paths = [path for path in places(document) if path]
-        path = paths[int(rng.integers(len(paths)))]
+        path = drawn_place(document, rng)
         document = replaced(document, path, VALUES[int(rng.integers(len(VALUES)))], rng)
     else:
         names = sorted(tensors)
@@ -121,6 +159,20 @@ def mutant(name, rng):
     return b""
 
 
+def used(watch, rows):
+    """Everything a user would do with a model that was loaded: print, draw from, score, watch, and save it."""
+    str(watch.calibration), repr(watch), watch.calibration.words, json.dumps(watch.to_json(), allow_nan=False)
+    watch.detector.decision_function(rows)
+    watch.alarms(rows)
+    LineReader(watch.channels, how=Reading.of(watch.reading))
+    monitor = watch.monitor()
+    for row in rows[:3]:
+        json.dumps(monitor.update(row).to_json(), allow_nan=False)
+    monitor.to_bytes()
+    document, tensors = watch.detector.document()
+    pack_artefact({**document, "watch": watch.to_json()}, tensors)
+
+
 def attack(name, count, seed):
     """The findings among so many mutants: what came out and was neither a model nor one of our sentences."""
     rng = np.random.default_rng(seed)
@@ -132,7 +184,7 @@ def attack(name, count, seed):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 watch = Watch.of_document(*unpack_artefact(content), path="mutant")
-                watch.detector.decision_function(rows)
+                used(watch, rows)
         except ArtefactError:
             refused += 1
         except InputError:
@@ -154,6 +206,41 @@ def test_mutants_are_refused_or_harmless(name):
 def test_many_mutants_are_refused_or_harmless(name):
     findings, _ = attack(name, MANY // len(registry.names()) + 1, seed=1000 + len(name))
     assert findings == []
+
+
+FORGED = [
+    (("watch", "calibration", "largest"), "x"), (("watch", "calibration", "high"), [1]),
+    (("watch", "calibration", "target"), "x"), (("watch", "calibration", "supported"), 0),
+    (("watch", "calibration", "threshold"), 1e299), (("watch", "calibration", "threshold"), -5),
+    (("watch", "options", "hold"), 10**9), (("watch", "options", "lag"), 10**9), (("watch", "options", "length"), 10**9),
+    (("watch", "options", "window"), 10**9), (("watch", "options", "lasting"), 10**9), (("watch", "period"), 10**400),
+    (("state", "trained_on_", "period_seconds"), 10**400), (("watch", "reading"), {"time": 5}),
+    (("watch", "reading"), {"seen": {"encoding": 5}}), (("watch", "random_state"), -1), (("watch", "method"), "x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "value"), FORGED, ids=lambda one: ".".join(one) if isinstance(one, tuple) else None)
+def test_what_was_found_forged_is_refused_at_load(path, value):
+    document, tensors = document_of("ewma")
+    changed = _lists(copy.deepcopy(document))
+    parent = changed
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = value
+    with pytest.raises(ArtefactError):
+        Watch.of_document(*unpack_artefact(pack_artefact(changed, tensors)), path="forged")
+
+
+@pytest.mark.parametrize("place", ["params", "presets"])
+def test_a_network_of_ten_million_layers_is_refused_before_it_is_built(place):
+    pytest.importorskip("torch")
+    document, tensors = document_of("tisat")
+    changed = _lists(copy.deepcopy(document))
+    changed["presets"].pop("decoder_layers", None)
+    changed["params"].pop("decoder_layers", None)
+    changed[place]["decoder_layers"] = 10_000_000
+    with pytest.raises(ArtefactError, match="at most 1000"):
+        Watch.of_document(*unpack_artefact(pack_artefact(changed, tensors)), path="forged")
 
 
 def test_the_unchanged_file_is_a_model():
@@ -178,8 +265,11 @@ def state_of(name):
     document, tensors = document_of(name)
     watch = Watch.of_document(*unpack_artefact(pack_artefact(document, tensors)), path="whole")
     monitor = watch.monitor(name="pump")
-    for second, row in enumerate(checks.example(90, channels=2, seed=3)):
+    rows = checks.example(90, channels=2, seed=3)
+    rows[80:] += 50.0 * np.arange(10)[:, None]  # an alarm is on
+    for second, row in enumerate(rows):
         monitor.update(row, time=60.0 * second)
+    assert monitor.alarm is not None
     return watch, unpack_artefact(monitor.to_bytes())
 
 
@@ -191,8 +281,7 @@ def test_forged_states_are_refused_or_harmless(name):
     for number in range(100):
         header, arrays = document, dict(tensors)
         if rng.random() < 0.6:
-            paths = [path for path in places(header) if path]
-            header = replaced(header, paths[int(rng.integers(len(paths)))], VALUES[int(rng.integers(len(VALUES)))], rng)
+            header = replaced(header, drawn_place(header, rng), VALUES[int(rng.integers(len(VALUES)))], rng)
         else:
             which = sorted(arrays)[int(rng.integers(len(arrays)))]
             arrays[which] = forged_array(arrays[which], rng)
@@ -204,8 +293,13 @@ def test_forged_states_are_refused_or_harmless(name):
         except BaseException as error:
             findings.append((number, "restore", type(error).__name__, str(error)[:200]))
             continue
-        with contextlib.suppress(InputError), warnings.catch_warnings():  # a state that remembers another time
-            warnings.simplefilter("ignore")
-            json.dumps(monitor.update([3.0, 4.0], time=60.0 * 91).to_json(), allow_nan=False)
+        try:
+            with contextlib.suppress(InputError), warnings.catch_warnings():  # a state that remembers another time
+                warnings.simplefilter("ignore")
+                str(monitor.alarm), monitor.tally, monitor.trouble
+                json.dumps(monitor.update([3.0, 4.0], time=60.0 * 91).to_json(), allow_nan=False)
+                monitor.to_bytes()
+        except BaseException as error:
+            findings.append((number, "use", type(error).__name__, str(error)[:200]))
     assert findings == []
     assert refused > 20

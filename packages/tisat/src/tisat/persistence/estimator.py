@@ -18,6 +18,8 @@ from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.utils.fitted_state import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values
 from tisat.utils.parameters import FROM_PRESET, Parametrized, rebuild
 
+LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
+
 
 class OneFile(Parametrized):
     """What can be written to one file and read back: parameters that are declared, attributes that are declared as learned."""
@@ -122,7 +124,7 @@ def _channels_of(plain: Mapping[str, Any], whose: str) -> int:
     if not good or not 1 <= count == len(names) <= MOST_CHANNELS or not 1 <= points <= MOST_NUMBERS:
         raise ArtefactError(f"The channels of {whose} must be distinct names, and as many as it says.")
     period = plain["trained_on_"].get("period_seconds") if isinstance(plain["trained_on_"], dict) else -1.0
-    if period is not None and not (isinstance(period, int | float) and 0 < period < float("inf")):
+    if period is not None and not (type(period) in (int, float) and 0 < period <= LONGEST_PERIOD):
         raise ArtefactError(f"The sampling period of {whose} must be a number of seconds, or none.")
     return int(count)
 

@@ -21,6 +21,8 @@ from tisat.errors import ArtefactError
 
 MOST_CHANNELS = 100_000
 MOST_NUMBERS = 100_000_000  # what one window, or one parameter of a file, may ask for
+MOST_LAYERS = 1000  # of anything a network has one after the other
+STACKED = ("layers", "blocks", "n_flows", "heads")  # how such parameters end
 LARGEST = 1e300  # of a number in a state: sums of a few stay finite
 KINDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values"}
 TYPES: dict[str, tuple[type, ...]] = {"float": (int, float), "int": (int,), "bool": (bool,), "str": (str,)}
@@ -176,11 +178,9 @@ def check_sizes(params: Mapping[str, Any], *, whose: str) -> None:
             isinstance(value, int | float)
             and not isinstance(value, bool)
             and not name.endswith("random_state")
-            and (not math.isfinite(value) or abs(value) > MOST_NUMBERS / 10)
+            and not abs(value) <= (most := MOST_LAYERS if name.endswith(STACKED) else MOST_NUMBERS // 10)
         ):
-            raise ArtefactError(
-                f"The {name!r} of {whose} must be at most {MOST_NUMBERS // 10}. Got {str(value)[:40]} instead."
-            )
+            raise ArtefactError(f"The {name!r} of {whose} must be at most {most}. Got {str(value)[:40]} instead.")
 
     look("parameter", params)
 

@@ -17,7 +17,7 @@ from tisat.alarms.joined_channels import Climb
 from tisat.alarms.rules import RuleRun
 from tisat.gap_filling import Silence, Stamp
 from tisat.utils.types import Array
-from tisat.watch.state_files import check_stamp
+from tisat.watch.state_files import check_alarm, check_stamp
 from tisat.watch.watch import Watch
 
 
@@ -127,8 +127,6 @@ class Course:
         self.stamp = document["last_stamp"]
         self.alarm = None
         if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
-            place = {channel: c for c, channel in enumerate(self._watch.channels)}
-            shares = sorted(document["alarm"]["channels"].items(), key=lambda item: (-item[1], place[item[0]]))
-            self.alarm = Alarm.from_json({**document["alarm"], "channels": dict(shares)})
+            self.alarm = Alarm.from_json(check_alarm(document["alarm"], self._watch.channels))
         self._since_onset[:] = since_onset
         self._climb.restore(climb)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tisat.alarms.alarms import Alarm
+from tisat.alarms.explanation import Reason
+from tisat.alarms.joined_channels import Further
+from tisat.declared import check_fields
 from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
 from tisat.watch.watch import Watch
@@ -13,9 +17,35 @@ from tisat.watch.watch import Watch
 
 def check_stamp(stamp: object, name: str) -> Stamp:
     """The time of a row from a state file; refused where it cannot be one."""
-    if stamp is None or (isinstance(stamp, str | float | int) and not isinstance(stamp, bool)):
+    if stamp is None or isinstance(stamp, str):
+        return stamp
+    if isinstance(stamp, float | int) and not isinstance(stamp, bool) and abs(stamp) < 2**63:
         return stamp
     raise ArtefactError(f"The {name!r} of a monitor must be a time or nothing. Got {str(stamp)[:40]!r} instead.")
+
+
+def check_alarm(document: object, channels: Sequence[str]) -> dict[str, Any]:
+    """The alarm of a state file, its channels by share; refused where a value is not as declared."""
+    if not isinstance(document, Mapping):
+        raise ArtefactError("The alarm of a monitor must be names and values.")
+    alarm = dict(document)
+    check_fields(Alarm, alarm, whose="an alarm")
+    for name in ("raised_time", "onset_time", "cleared_time"):
+        check_stamp(alarm[name], name)
+    shares = alarm["channels"]
+    place = {channel: c for c, channel in enumerate(channels)}
+    if not isinstance(shares, Mapping) or not all(
+        name in place and type(share) in (int, float) and 0 <= share <= 1.000001 for name, share in shares.items()
+    ):
+        raise ArtefactError("The channels of an alarm must be the model's, each with a share up to 1.")
+    alarm["channels"] = dict(sorted(shares.items(), key=lambda item: (-item[1], place[item[0]])))
+    more = list(alarm.get("further", ()))
+    for one in more:
+        check_fields(Further, one, whose="an alarm")
+        check_stamp(one["time"], "time")
+    for reason in [*alarm["reasons"], *(reason for one in more for reason in one["reasons"])]:
+        check_fields(Reason, reason, whose="an alarm")
+    return alarm
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
 from tisat.watch.clock import wrong_pace
+from tisat.watch.model_files import check_calibration, check_watch
 from tisat.watch.protocols import Array, Scorer
 
 if TYPE_CHECKING:
@@ -327,6 +328,7 @@ class Watch:
         if kept is None:
             return cls(detector, budget=budget)
         try:
+            check_watch(kept)
             settings = {name: kept[name] for name in ("budget", "method", "strict", "period", "random_state")}
             watch = cls(detector, rule=make_rule(kept["rule"], **kept["options"]), **settings)
             watch.reading = dict(kept["reading"])
@@ -335,7 +337,7 @@ class Watch:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there was to say was said when it was calibrated
                 watch.rule.fit(watch.scored(detector.normal_))
-            watch._calibration = Calibration.from_json(kept["calibration"])
+            watch._calibration = check_calibration(kept["calibration"])
         except Exception as error:  # whatever an untrusted file makes of our code, one sentence comes out of it
             if budget is not None and isinstance(error, TisatError):  # of what was asked, which is not the file's fault
                 raise

@@ -1,0 +1,61 @@
+"""Checks of what a model file says beside its detector: settings, rule options, calibration, reading."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tisat.alarms.calibration import METHODS, Calibration
+from tisat.declared import check_fields, check_options
+from tisat.errors import ArtefactError
+from tisat.io.files import Reading
+
+LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
+REACH = 4.0  # times the level that follows from the file's own table; a threshold beyond it contradicts the table
+
+
+def check_watch(kept: object) -> None:
+    """Refuse settings, options, calibration or reading that are not as declared."""
+    if not isinstance(kept, Mapping):
+        raise ArtefactError("The 'watch' of a model must be names and values.")
+    period, seed = kept["period"], kept["random_state"]
+    if period is not None and not (type(period) in (int, float) and 0 < period <= LONGEST_PERIOD):
+        raise ArtefactError(f"The 'period' of a watch must be a number of seconds. Got {str(period)[:40]!r} instead.")
+    if not (type(seed) is int and 0 <= seed < 2**32):
+        raise ArtefactError(f"The 'random_state' of a watch must be a whole number. Got {str(seed)[:40]!r} instead.")
+    if kept["method"] not in METHODS or not isinstance(kept["strict"], bool):
+        raise ArtefactError("The 'method' of a watch must be one of ours, and 'strict' yes or no.")
+    check_options(kept["options"], whose="the rule")
+    reading = kept["reading"]
+    if not isinstance(reading, Mapping):
+        raise ArtefactError("The 'reading' of a watch must be names and values.")
+    check_fields(Reading, reading, whose="how files are read")
+    Reading.of(reading)
+
+
+def check_calibration(document: Mapping[str, Any]) -> Calibration:
+    """The calibration of a file; refused where a value is not as declared, or contradicts the others."""
+    if not isinstance(document, Mapping):
+        raise ArtefactError("The calibration of a watch must be names and values.")
+    check_fields(Calibration, document, whose="a calibration")
+    found = Calibration.from_json(dict(document))
+    for name in ("target", "supported", "time_steps"):
+        if not getattr(found, name) > 0:
+            raise ArtefactError(f"The {name!r} of a calibration must be above 0. Got {getattr(found, name)} instead.")
+    if found.period is not None and not 0 < found.period <= LONGEST_PERIOD:
+        raise ArtefactError(f"The 'period' of a calibration must be a number of seconds. Got {found.period} instead.")
+    if found.alarms < 0 or found.low < 0 or (found.high is not None and found.high < found.low):
+        raise ArtefactError("The counts of a calibration must be at least 0, and its interval in order.")
+    if found.normal is not None:
+        wanted, level = found.normal.threshold(found.target, strict=found.strict), found.threshold
+        if found.compression is not None:
+            centre, unit = found.compression
+            if not unit > 0:
+                raise ArtefactError("The unit of a calibration must be above 0.")
+            level = math.log1p(max(level - centre, 0.0) / unit)
+        if not wanted / REACH <= level <= REACH * wanted + 1.0:
+            raise ArtefactError(
+                f"The threshold of a calibration must follow from the levels beside it, about {wanted:.4g}. Got {level:.4g} instead."
+            )
+    return found
