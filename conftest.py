@@ -7,7 +7,10 @@ thousand examples where a test does not say how many, ``repeatable`` for the sam
 
 import io
 import os
+import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -28,6 +31,15 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate],
 )
 settings.load_profile(os.environ.get("TISAT_HYPOTHESIS", "tisat"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Data sets of the user's are none of the tests' business, but for those that are asked for with ``-m data``."""
+    if re.search(r"(?<!not )\bdata\b", str(config.getoption("markexpr", default=""))):
+        return
+    empty = tempfile.mkdtemp(prefix="tisat-no-data-")
+    os.environ["TISAT_DATA"] = empty
+    config.add_cleanup(lambda: shutil.rmtree(empty, ignore_errors=True))
 
 
 @pytest.fixture

@@ -321,6 +321,8 @@ def baseline_figures(
     found = []
     for dataset, many in labels.items():
         time_steps = sum(map(len, many))
+        if not time_steps:
+            continue
         events = sum(len(events_from_labels(one)) for one in many)
         share = 100.0 * sum(int(one.sum()) for one in many) / time_steps
         for delta in deltas:

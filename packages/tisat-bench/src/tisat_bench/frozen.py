@@ -92,9 +92,11 @@ def label_sets(experiment: Experiment) -> dict[str, list[Any]]:
     data = next((source.data for source in experiment.sources.values()), None)
     for name in NAMES:
         try:
-            found[name] = list(labels(name, data).values())
+            many = list(labels(name, data).values())
         except DataFileError:
             continue
+        if many:  # a folder without an entity is what a failed download has left
+            found[name] = many
     if PLANTS in experiment.sources:
         source = experiment.sources[PLANTS]
         found[PLANTS] = [source.pair(entity)[1].labels for entity in experiment.names[PLANTS]]

@@ -10,7 +10,6 @@ import datetime
 import importlib.metadata
 import os
 import platform
-import resource
 import sys
 import time
 import traceback
@@ -90,6 +89,10 @@ def peak_memory() -> int:
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
+    try:
+        import resource
+    except ImportError:  # not on every system
+        return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

@@ -236,3 +236,22 @@ def test_a_file_of_unknown_size_has_a_limit_too(site, tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "LARGEST", 3)
     with pytest.raises(DataFileError, match="must be at most 3 bytes large"):
         fetch(site, tmp_path)
+
+
+def test_a_download_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    from tisat import datasets
+    from tisat.errors import DataFileError
+    from tisat_bench import frozen
+
+    def refused(*_):
+        raise OSError("no network")
+
+    monkeypatch.setattr("tisat_bench.datasets.downloads._request", refused)
+    monkeypatch.setattr("tisat_bench.datasets.downloads.time.sleep", lambda _: None)
+    with pytest.raises(DataFileError):
+        datasets.download("smd", tmp_path / "data")
+    assert not (tmp_path / "data" / "ServerMachineDataset").exists()
+    (tmp_path / "ServerMachineDataset").mkdir()  # what an earlier version has left
+    monkeypatch.setenv("TISAT_DATA", str(tmp_path))
+    experiment = type("Experiment", (), {"sources": {}, "names": {}})()
+    assert frozen.label_sets(experiment) == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -97,7 +96,6 @@ class Metrics(Collector):
             ("tisat_rows_replayed", "Rows judged again from the log at the start.", engine.replayed),
         ):
             yield counter(name, said, [((), value)])
-        usage = resource.getrusage(resource.RUSAGE_SELF)
         log = engine.store.read("SELECT coalesce(sum(count), 0) FROM log")[0][0]
         outbox = engine.store.read("SELECT count(*) FROM outbox")[0][0]
         gauges = [
@@ -110,7 +108,7 @@ class Metrics(Collector):
             ("tisat_log_rows", "Rows in the log that a restart may have to look at.", log),
             ("tisat_outbox_waiting", "Messages that are not sent yet.", outbox),
             ("tisat_resident_bytes", "Memory of the process.", resident_bytes()),
-            ("tisat_cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime),
+            ("tisat_cpu_seconds", "Processor time used.", sum(os.times()[:2])),
             ("tisat_started_seconds", "When it started, seconds since 1970.", service.started),
         ]
         for part in service.parts:
@@ -144,4 +142,8 @@ def resident_bytes() -> float:
         with open("/proc/self/statm", encoding="ascii") as file:
             return float(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
+        try:
+            import resource
+        except ImportError:  # not on every system
+            return 0.0
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * 1024

@@ -111,3 +111,24 @@ def test_alarm_writes_a_page(folder):
     assert "Content-Security-Policy" in page
     refused = run(*arguments, folder / "other.csv", "--html", folder / "b.html")
     assert refused.exit_code != 0
+
+
+def test_a_model_is_loaded_once(tmp_path, monkeypatch):
+    import numpy as np
+
+    from tisat.cli import main
+    from tisat.watch import Watch
+
+    rows = np.random.default_rng(0).normal(size=(600, 2)).tolist()
+    (tmp_path / "f.csv").write_text("time,a,b\n" + "".join(f"{60 * t},{a},{b}\n" for t, (a, b) in enumerate(rows)))
+    for words in (("fit", "f.csv", "--detector", "ewma", "--out", "m"), ("alarm", "f.csv", "--model", "m")):
+        loads, load = [], Watch.load
+        monkeypatch.setattr(
+            Watch, "load", lambda *given, load=load, loads=loads, **more: loads.append(1) or load(*given, **more)
+        )
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as stopped:
+            main(list(words))
+        monkeypatch.undo()
+        assert not stopped.value.code
+    assert len(loads) == 1

@@ -7,6 +7,7 @@ standard library is used (see docs/decisions). This module does not know how to 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -83,12 +84,27 @@ def fetch(url: str, target: Path, *, published: FileCard | None, attempts: int, 
     """Bring one file into place, or say why not.
 
     A wrong checksum gets one fresh start, since the part may be left over from another version; then it is an error and
-    nothing is left behind that could be taken for the file.
+    nothing is left behind that could be taken for the file, nor a folder in which nothing is.
     """
+    part = target.with_name(f"{target.name}.part")
+    made = [folder for folder in (part.parent, *part.parent.parents) if not folder.exists()]
+    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _fetch(url, target, part, published=published, attempts=attempts, pause=pause, bar=bar)
+    except BaseException:
+        if part.is_file() and not part.stat().st_size:
+            part.unlink()
+        with contextlib.suppress(OSError):  # not empty: something has arrived, and will be continued
+            for folder in made:
+                folder.rmdir()
+        raise
+
+
+def _fetch(
+    url: str, target: Path, part: Path, *, published: FileCard | None, attempts: int, pause: float, bar: Bar
+) -> None:
     from urllib.error import HTTPError
 
-    part = target.with_name(f"{target.name}.part")
-    part.parent.mkdir(parents=True, exist_ok=True)
     fresh_starts = 1 if part.is_file() else 0
     attempt = 0
     while True:
@@ -185,7 +201,6 @@ def _bar(card: Card, missing: list[FileCard]) -> Iterator[Bar]:
 
 def fetch_set(card: Card, folder: Path, *, attempts: int, pause: float, url: str | None = None) -> None:
     """Bring every file of a card into its folder, then write the manifest; what is there and right is left alone."""
-    folder.mkdir(parents=True, exist_ok=True)
     missing = [file for file in card.files if not _have(folder, file)]
     with _bar(card, missing) as bar:
         for origin, files in _shares(card):
@@ -240,5 +255,6 @@ def download(
     try:
         fetch_set(card, folder, attempts=attempts, pause=pause, url=url)
     except DataFileError as error:
-        raise DataFileError(f"{error} Another way to get {name}: {card.obtain}") from None
+        same = url is None and f"tisat data download {name}" in card.obtain  # the command that has just failed
+        raise DataFileError(str(error) if same else f"{error} Another way to get {name}: {card.obtain}") from None
     return folder

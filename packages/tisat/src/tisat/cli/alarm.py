@@ -60,13 +60,15 @@ def alarm(
     from tisat.batch.machines import model_file
     from tisat.errors import CalibrationWarning, ParameterError
     from tisat.persistence.model_file import write_bytes
+    from tisat.watch import Watch
 
     outputs = {"--out": out, "--picture": picture, "--html": html}
     check_outputs(outputs, inputs=[*files, model], overwrite=overwrite)
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
     rules = [Suppression.parse(one) for one in suppress or ()]
-    told = {**reading_of(model), **(how or {})}
+    loaded = None if model.is_dir() else Watch.load(model)
+    told = {**(reading_of(model) if loaded is None else loaded.reading), **(how or {})}
     machines = find_machines(files, told)
     asked = replace(asked, budget=budget_of(asked.budget, fleet_budget, len(machines)))
     if len(machines) > 1:
@@ -79,7 +81,7 @@ def alarm(
     series = machines[0].read(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        watch = open_watch(model_file(model, series.name), asked)
+        watch = open_watch(model_file(model, series.name), asked, loaded=loaded)
         found = watch.alarms(series, **vars(taken))
         if rules:
             found = found.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))

@@ -163,11 +163,11 @@ class Taken:
     ignore_extra: IgnoreExtra = False
 
 
-def open_watch(model: Path, asked: Asked) -> Watch:
+def open_watch(model: Path, asked: Asked, *, loaded: Watch | None = None) -> Watch:
     """The model as its file has it, or calibrated anew for what was said otherwise, which is then told."""
     from tisat.watch import Watch
 
-    found = Watch.load(model)
+    found = Watch.load(model) if loaded is None else loaded
     if not asked.given or asked.given == {"budget": found.budget}:
         return found
     other = found.recalibrated(**asked.given)

@@ -64,8 +64,10 @@ class OneFile(Parametrized):
         return detector
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted detector to one file, atomically; see :mod:`tisat.persistence.model_file`."""
-        write_artefact(path, *self.document())
+        """Write the fitted detector to one file, atomically; refused where :meth:`load` would refuse it."""
+        document, tensors = self.document()
+        registry.from_document(document, tensors, path=path)
+        write_artefact(path, document, tensors)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -97,7 +99,7 @@ class OneFile(Parametrized):
     def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
         """Set what :meth:`_state` returned, after it was checked against what the class declares to learn."""
         whose, table = type(self).__name__, dict(type(self).learns)
-        if not type(self).__module__.startswith("tisat."):  # a class of a user's own need not declare what it learns
+        if self._declares_nothing():
             table |= {name: Learned(", ".join("abcdefgh"[: a.ndim]), a.dtype.kind) for name, a in tensors.items() if name not in table}  # fmt: skip
             table |= {name: Learned() for name in plain if name not in table}
         table = {name: one for name, one in table.items() if name.endswith("_") and name not in self._restored_apart}
@@ -112,6 +114,14 @@ class OneFile(Parametrized):
         if (context + 1) * self.n_channels_ > MOST_NUMBERS:
             raise ArtefactError(f"The windows of {whose} must be at most {MOST_NUMBERS} numbers large.")
         self._check_learned()
+
+    @classmethod
+    def _declares_nothing(cls) -> bool:
+        """Whether a class leaves open what it learns: one of a user's own, or one that declares nothing beyond its bases."""
+        if not cls.__module__.startswith("tisat."):
+            return True
+        root = next(base for base in cls.__mro__ if base.__module__ == "tisat.detectors.base")
+        return not cls._restored_apart and cls.learns == vars(root)["learns"]
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file and fits its declared shape but not its meaning: indices, orders."""

@@ -278,8 +278,10 @@ class Watch:
 
     def save(self, path: str | Path) -> None:
         """Write detector, rule, budget and calibration to one file, atomically."""
-        document, tensors = self.detector.document()
-        write_artefact(path, {**document, "kind": "watch", "watch": self.to_json()}, tensors)
+        detector, tensors = self.detector.document()
+        document = {**detector, "kind": "watch", "watch": self.to_json()}
+        Watch.of_document(document, tensors, path=path)  # what could not be read back is not written
+        write_artefact(path, document, tensors)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the detector, as plain values."""

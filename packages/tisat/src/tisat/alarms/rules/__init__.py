@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tisat.alarms.rules.base import AlarmRule, Evidence, Memoryless, RuleRun, Scored
+from tisat.alarms.rules.base import RULES, AlarmRule, Evidence, Memoryless, RuleRun, Scored, register_rule
 from tisat.alarms.rules.drift import DriftRule
 from tisat.alarms.rules.excess import ExcessRule
 from tisat.alarms.rules.paper import PaperRule
@@ -37,16 +37,9 @@ __all__ = [
     "register_rule",
 ]
 
-RULES: dict[str, type[AlarmRule]] = {rule.name: rule for rule in (PaperRule, ThresholdRule, DriftRule, ExcessRule)}
+for _rule in (PaperRule, ThresholdRule, DriftRule, ExcessRule):
+    register_rule(_rule)
 DEFAULT_RULE = "excess"
-
-
-def register_rule(cls: type[AlarmRule]) -> type[AlarmRule]:
-    """Add a rule of your own under its ``name``; usable as a decorator."""
-    if RULES.get(cls.name, cls) is not cls:
-        raise ParameterError(f"The rule name {cls.name!r} must be free. It already stands for {RULES[cls.name]!r}.")
-    RULES[cls.name] = cls
-    return cls
 
 
 def make_rule(rule: str | AlarmRule, **options: Any) -> AlarmRule:

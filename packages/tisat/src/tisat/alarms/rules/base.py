@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.alarms.cusum import Trace
-from tisat.errors import InputError, NotFittedError
+from tisat.errors import InputError, NotFittedError, ParameterError
 from tisat.utils.parameters import Parametrized
 from tisat.utils.types import Array as Array
 from tisat.utils.types import Flags
@@ -303,3 +303,14 @@ class AlarmRule(Parametrized, ABC):
 
     def __repr__(self, N_CHAR_MAX: int | None = None) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.params().items())})"
+
+
+RULES: dict[str, type[AlarmRule]] = {}  # by name; filled by the package, and by users
+
+
+def register_rule(cls: type[AlarmRule]) -> type[AlarmRule]:
+    """Add a rule of your own under its ``name``; usable as a decorator."""
+    if RULES.get(cls.name, cls) is not cls:
+        raise ParameterError(f"The rule name {cls.name!r} must be free. It already stands for {RULES[cls.name]!r}.")
+    RULES[cls.name] = cls
+    return cls
