@@ -143,6 +143,7 @@ class RowClock:
         if self.agreeing < (SET_BACK if self.repeated else NEW_CLOCK):
             return "late"
         self._accept(value, new=True)
+        self.confirmed = True
         return "restart"
 
     @property
