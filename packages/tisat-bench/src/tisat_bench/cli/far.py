@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 
 if TYPE_CHECKING:
     from tisat.alarms.false_alarm_study import Promise

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.registry import DEFAULT
 
 
@@ -53,7 +53,7 @@ def far(
     if picture is not None:
         for number, one in enumerate(studies):
             file_name = picture if number == 0 else picture.with_stem(f"{picture.stem}-{number + 1}")
-            save_figure(budget_page.draw(one), file_name, dpi=120)
+            save_figure(budget_page.draw(one), file_name)
     if page is not None:
         write_bytes(page, budget_page.page(studies, command=f"tisat far {' '.join(map(str, files))}").encode())
     if json:
