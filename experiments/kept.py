@@ -85,6 +85,7 @@ def keep(out: Path, detector: str, which: str) -> None:
             "normal_scores": made.aggregate(made.normal_),
             "normal": made.views(made.normal_),
             "breaks": made.normal_breaks_,
+            "momentary": np.array(made.momentary_views, dtype=np.int64),
             "scores": made.aggregate(points),
             "views": made.views(points),
             "labels": labels,
@@ -104,8 +105,9 @@ def kept(out: Path, detector: str, which: str) -> list[Stateful]:
     found = []
     for file in sorted((out / detector).glob(f"{which}__*.npz")):
         with np.load(file) as arrays:
-            normal = Scored.of(arrays["normal_scores"], arrays["normal_scores"], arrays["normal"])
-            test = Scored.of(arrays["scores"], arrays["scores"], arrays["views"])
+            momentary = tuple(arrays["momentary"].tolist()) if "momentary" in arrays else ()
+            normal = Scored.of(arrays["normal_scores"], arrays["normal_scores"], arrays["normal"], momentary)
+            test = Scored.of(arrays["scores"], arrays["scores"], arrays["views"], momentary)
             found.append(
                 Stateful(file.stem.split("__")[1], normal, arrays["breaks"], test, arrays["labels"].astype(bool))
             )

@@ -41,8 +41,10 @@ COMPARABLE = {
     "enter": 10**9,
     "lasting": 10**6,
     "window": 1000,
+    "gate": 1e9,
 }  # every score enters the past: one threshold for many entities
 SLOW = [v for v, view in enumerate(VIEWS.values()) if view.slow]
+MOMENTARY = tuple(v for v, view in enumerate(VIEWS.values()) if view.momentary)
 FAST = [v for v in range(len(VIEWS)) if v not in SLOW]
 Fusion = Callable[[np.ndarray], np.ndarray]  # (T, V) sums of evidence to one number a row
 
@@ -63,7 +65,7 @@ def sums(file: Path, steady: float | None, options: tuple[tuple[str, float], ...
         kept = fused.exponents(normal)
         fused.STEADY = before
         normal, test = fused.compressed(normal, kept), fused.compressed(test, kept)
-    rule = make_rule("excess", **dict(options)).fit(Scored.of(normal, views=normal))
+    rule = make_rule("excess", **dict(options)).fit(Scored.of(normal, views=normal, momentary=MOMENTARY))
     evidence = rule.evidence(Scored.of(test, views=test))
     known = np.concatenate([np.zeros((rule.length - 1, len(VIEWS))), np.nan_to_num(evidence)])
     total = np.lib.stride_tricks.sliding_window_view(known, rule.length, axis=0).sum(axis=-1)
@@ -131,6 +133,8 @@ def table(out: Path, sets: list[str]) -> None:
     header(sets)
     steady, fusion = FUSIONS[DEFAULT]
     row("prism, excess", {which: counts(out, which, steady, fusion) for which in sets})
+    guarded = {"momentary_window": 3000, "gate": 0.0}
+    row("prism, every view guarded (0.2)", {which: counts(out, which, steady, fusion, **guarded) for which in sets})
     row("prism, comparable reference", {which: counts(out, which, steady, fusion, **COMPARABLE) for which in sets})
     check(out, sets)
 
@@ -140,7 +144,7 @@ def check(out: Path, sets: list[str]) -> None:
     file = files(out, sets[-1])[0]
     steady, fusion = FUSIONS[DEFAULT]
     with np.load(file) as arrays:
-        rule = make_rule("excess").fit(Scored.of(arrays["normal"], views=arrays["normal"]))
+        rule = make_rule("excess").fit(Scored.of(arrays["normal"], views=arrays["normal"], momentary=MOMENTARY))
         evidence = rule.evidence(Scored.of(arrays["views"], views=arrays["views"]))
     mine = held(fusion(sums(file, steady, ())), rule.hold)
     own = CompressedSum(threshold=NEVER, length=rule.length, hold=rule.hold, unit=rule.unit, views=len(VIEWS)).run(

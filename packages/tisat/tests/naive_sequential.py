@@ -85,6 +85,7 @@ def excess(
     enter: int,
     gap: int,
     lasting: int,
+    gate: float = 0.0,
 ) -> Any:
     """Evidence of each score, from the definition."""
     past: list[float] = []
@@ -109,7 +110,7 @@ def excess(
             if above and here - above[-1] - 1 > gap:
                 above = []
             above.append(here)
-            if len(above) > enter:
+            if len(above) > enter and score > centre + gate * spread:
                 entering = reference
             if here - above[0] + 1 >= lasting:
                 third = max(lasting // 3, 1)

@@ -74,8 +74,9 @@ def evidence_of(arrays: dict[str, Array], rule: AlarmRule) -> Array:
             f"The rule {rule.name!r} must have its evidence in the store, because it looks at points. Got {', '.join(sorted(arrays))} instead."
         )
     unit = 1.0 if rule.has_unit else normal_unit(arrays["normal"])
+    momentary = tuple(np.asarray(arrays.get("momentary", ()), dtype=np.int64).tolist())
     normal, scored = (
-        Scored.of(arrays[scores] / unit, views=arrays[views] / unit if views in arrays else None)
+        Scored.of(arrays[scores] / unit, views=arrays[views] / unit if views in arrays else None, momentary=momentary)
         for scores, views in (("normal", "normal_views"), ("scores", "views"))
     )
     return rule.fit(normal).evidence(scored)
@@ -183,6 +184,7 @@ class Results:
             normal = {"normal": arrays["normal"], "scores": arrays["normal"]}
             if "normal_views" in arrays:
                 normal |= {"normal_views": arrays["normal_views"], "views": arrays["normal_views"]}
+                normal |= {"momentary": arrays["momentary"]} if "momentary" in arrays else {}
             return {"top": np.array(np.nanmax(statistic_of(normal, made)))}
 
         return float(self._kept(["normal top", identifier, rule, made.params()], make)["top"])

@@ -146,6 +146,7 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
         }
         if detector.n_views > 1:
             arrays |= {"views": detector.views(points), "normal_views": detector.views(detector.normal_)}
+            arrays["momentary"] = np.array(detector.momentary_views, dtype=np.int64)
         done = time.perf_counter()
     row = {
         "status": "done",

@@ -127,14 +127,14 @@ EARLY = {"absurd": (20, 1e30), "gross": (60, 30.0), "ordinary": (60, 8.0)}
 LATER = [700, 1100, 1500, 1900]
 
 
-@pytest.mark.parametrize("views", [1, 6])
+@pytest.mark.parametrize(("views", "momentary"), [(1, ()), (6, ()), (6, (0, 1, 2))])
 @pytest.mark.parametrize("when", [50, 130, 220, 400])
 @pytest.mark.parametrize("what", EARLY)
 @pytest.mark.parametrize("name", MOVING)
-def test_what_goes_wrong_early_in_a_stream_hides_and_delays_nothing_later(name, what, when, views):
+def test_what_goes_wrong_early_in_a_stream_hides_and_delays_nothing_later(name, what, when, views, momentary):
     rng = np.random.default_rng(11)
     normal, clean, healthy = (rng.exponential(size=(n, views)) for n in (10_080, 14_400, 2400))
-    rule = make_rule(name).fit(normal, views=normal)
+    rule = make_rule(name).fit(Scored.of(normal, views=normal, momentary=momentary))
     threshold = level_of_one_alarm_a_day(rule, rule.evidence(clean, views=clean))
     for start in LATER:
         healthy[start : start + SPAN] *= 5.0

@@ -76,18 +76,22 @@ def test_an_alarm_at_a_higher_threshold_comes_no_sooner(name, options, threshold
 @given(
     st.lists(st.one_of(st.floats(-5, 50), st.just(float("nan"))), min_size=1, max_size=40),
     st.integers(2, 9), st.integers(0, 4), st.floats(1.0, 4.0), st.floats(0.3, 0.95), st.integers(1, 12),
-    st.integers(0, 4), st.integers(1, 5), st.integers(2, 20), st.integers(0, 99),
+    st.integers(0, 4), st.integers(1, 5), st.integers(2, 20), st.integers(0, 99), st.integers(2, 12), st.floats(0.0, 4.0),
 )  # fmt: skip
 @settings(max_examples=50, deadline=None)
-def test_the_excess_is_its_definition(scores, window, lag, clip, quantile, warm, enter, hold, lasting, seed):
+def test_the_excess_is_its_definition(
+    scores, window, lag, clip, quantile, warm, enter, hold, lasting, seed, momentary_window, gate
+):
     normal = np.random.default_rng(seed).exponential(size=(60, 2)) * [1.0, 3.0]
     options = {"window": window, "lag": lag, "clip": clip, "quantile": quantile, "warm": warm, "enter": enter}
-    rule = ExcessRule(**options, hold=hold, length=hold + 1, lasting=lasting).fit(normal, views=normal)
+    momentary = {"momentary_window": momentary_window, "gate": gate}
+    rule = ExcessRule(**options, **momentary, hold=hold, length=hold + 1, lasting=lasting)
+    rule.fit(Scored.of(normal, views=normal, momentary=(1,)))
     values = np.column_stack([scores, scores[::-1]])
     found = rule.evidence(values, scores=values[:, 0], views=values)
-    for v in range(2):
+    for v, of_view in enumerate((options, {**options, "window": momentary_window, "gate": gate})):
         expected = naive.excess(
-            values[:, v], level=rule.level_[v], centre=rule.centre_[v], gap=rule.length, lasting=lasting, **options
+            values[:, v], level=rule.level_[v], centre=rule.centre_[v], gap=rule.length, lasting=lasting, **of_view
         )
         known = ~np.isnan(values[:, v])
         np.testing.assert_array_equal(found[known, v], np.array(expected)[known])
@@ -194,7 +198,7 @@ def test_what_is_not_said_is_what_published_figures_were_made_with():
         "PaperRule(form='power', k=1, alpha=0.05, end='restart', cooldown=50, method='auto', max_points=10000, random_state=0)",
         "ThresholdRule(hold=1)",
         "DriftRule(drift=0.4, end='endless', cooldown=50)",
-        "ExcessRule(quantile=0.98, window=3000, lag=20, clip=10.0, warm=3000, length=20, hold=30, enter=5, lasting=200, unit=0.2)",
+        "ExcessRule(quantile=0.98, window=3000, lag=20, clip=10.0, warm=3000, length=20, hold=30, enter=5, lasting=200, unit=0.2, momentary_window=1000, gate=5.0)",
     ]
 
 
@@ -220,3 +224,19 @@ def test_bad_arguments_are_refused_in_a_sentence():
         make_rule("threshold").fit([1.0, np.nan])
     with pytest.raises(InputError, match="one entry a point"):
         make_rule("threshold").fit([1.0, 2.0], scores=[1.0])
+
+
+def test_options_of_an_earlier_file_keep_the_rule_it_was_written_with():
+    written = {name: value for name, value in ExcessRule(window=500).params().items() if name not in ExcessRule.added}
+    rule = make_rule("excess", **ExcessRule.earlier(written))
+    assert (rule.momentary_window, rule.gate) == (500, 0.0)
+    assert rule.identity() == written  # and what tells it from others is what it was
+    assert ExcessRule().identity()["gate"] == 5.0
+    rng = np.random.default_rng(0)
+    normal, values = (
+        rng.exponential(size=(500, 3)),
+        rng.exponential(size=(3000, 3)) * rng.choice([1.0, 9.0], (3000, 1)),
+    )
+    fitted = [rule.fit(Scored.of(normal, views=normal, momentary=numbers)) for numbers in ((), (0, 1, 2))]
+    closed, opened = (one.evidence(Scored.of(values, views=values)) for one in fitted)
+    np.testing.assert_array_equal(closed, opened)

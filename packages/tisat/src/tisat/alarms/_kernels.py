@@ -208,8 +208,10 @@ def excess(
     warm: int,
     enter: int,
     gap: int,
-    past: Array,  # (V, lag + window): what entered, a ring
-    ordered: Array,  # (V, window): what is older than the lag, sorted; as many as there are
+    windows: Integers,  # (V,): past scores of each view
+    gates: Array,  # (V,): units above the centre from which a score of an excess is kept out of the past
+    past: Array,  # (V, lag + the largest window): what entered, a ring of lag + windows[v]
+    ordered: Array,  # (V, the largest window): what is older than the lag, sorted; as many as there are
     raw: Array,  # (V, lasting): the last scores as they were, a ring
     rest: Array,  # (V,): what a past score that is not there yet counts as: the level, or that of a change for good
     count: Integers,  # (V, 6)
@@ -219,13 +221,11 @@ def excess(
     """What each view has above max(``level``, rolling quantile of its past), in units of that above its centre.
 
     Of one excess (scores above the reference, at most ``gap`` rows apart) only the first ``enter`` enter the past as they
-    are; the others enter as the reference itself. Once it has gone on for ``lasting`` rows, those, cut off at
+    are; of the others those above the view's gate enter as the reference itself. Once it has gone on for ``lasting`` rows, those, cut off at
     their level, are the past; and again once the normal level is back for as long. A past of fewer than ``warm`` scores is
     filled up with ``rest``.
     """
     views_count = views.shape[1]
-    window = ordered.shape[1]
-    capacity = past.shape[1]
     lasting = raw.shape[1]
     for i in range(len(views)):
         anything = False
@@ -237,9 +237,11 @@ def excess(
                 evidence[i, v] = 0.0 if anything else np.nan
                 reference[i, v] = np.nan
                 continue
+            window = windows[v]
+            capacity = lag + window
             seen = count[v, SEEN]
             size = min(max(seen - lag, 0), window)
-            current = max(level[v], quantile_of(ordered[v], size, max(size, warm), quantile, rest[v]))
+            current = max(level[v], quantile_of(ordered[v], size, max(size, min(warm, window)), quantile, rest[v]))
             spread = current - centre[v]
             if spread <= 0.0:
                 spread = 1.0
@@ -255,13 +257,13 @@ def excess(
             else:
                 count[v, SINCE] += 1
             count[v, RUN] += 1
-            if score > current and count[v, ABOVE] > enter:
+            if score > current and count[v, ABOVE] > enter and score > centre[v] + gates[v] * spread:
                 kept = current
             rows = count[v, ROWS] + 1
             count[v, ROWS] = rows
             raw[v, (rows - 1) % lasting] = min(score, LARGEST)
             if score > current and count[v, RUN] >= lasting:  # this is how it is now
-                count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v], ordered[v])
+                count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v, :capacity], ordered[v, :window])
                 count[v, ABOVE] = 0
                 count[v, CHANGED] = rows
                 rest[v] = max(level[v], _new_level(raw[v], rows, quantile))
@@ -270,7 +272,7 @@ def excess(
                 continue
             due = count[v, CHANGED] > 0 and (rows - count[v, CHANGED]) % lasting == 0
             if due and (raw[v] > level[v]).sum() <= BACK * lasting:  # and this is how it was
-                count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v], ordered[v])
+                count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v, :capacity], ordered[v, :window])
                 count[v, ABOVE] = 0
                 count[v, CHANGED] = 0
                 rest[v] = level[v]

@@ -47,7 +47,8 @@ def with_breaks(normal: Scored, breaks: Sequence[int]) -> Scored:
     places = np.unique([b for b in breaks if 0 < b < len(normal)]).astype(np.int64)
     if len(places) == 0:
         return normal
-    return Scored(*(np.insert(part, places, np.nan, axis=0) for part in normal))
+    points, scores, views = (np.insert(part, places, np.nan, axis=0) for part in normal[:3])
+    return Scored(points, scores, views, normal.momentary)
 
 
 class _Fold:

@@ -146,6 +146,11 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
         """V, how many views of a series this detector has."""
         return 1
 
+    @property
+    def momentary_views(self) -> tuple[int, ...]:
+        """Numbers of the views that speak while something happens, not for as long as it lasts; rules let them adapt faster."""
+        return ()
+
     def views(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view, from points ``(T, m)``: the score alone where there is one view.
 

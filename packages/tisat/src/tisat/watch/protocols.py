@@ -64,6 +64,10 @@ class Scorer(Protocol):
     def views(self, points: Array) -> Array:
         """Scores ``(T, V)`` of each view."""
 
+    @property
+    def momentary_views(self) -> tuple[int, ...]:
+        """Numbers of the views that speak while something happens."""
+
     def check_series(self, series: object, *, ignore_extra: bool = False) -> Series:
         """The series with the detector's channels, in its order; refused where it cannot be."""
 

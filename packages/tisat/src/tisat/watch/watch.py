@@ -200,7 +200,7 @@ class Watch:
     def scored(self, points: Array) -> Scored:
         """What the detector says of points, in the forms rules look at."""
         known = finite(points)
-        return Scored(known, self.detector.aggregate(known), self.detector.views(known))
+        return Scored(known, self.detector.aggregate(known), self.detector.views(known), self.detector.momentary_views)
 
     # ------------------------------------------------------------------ alarms, offline and online
 
@@ -267,7 +267,7 @@ class Watch:
 
     def fingerprint(self) -> str:
         """Tells what this watch sees from what another does: its detector, channels, normal points and rule; not its threshold."""
-        rule = json.dumps([self.rule.name, self.rule.params()], sort_keys=True)
+        rule = json.dumps([self.rule.name, self.rule.identity()], sort_keys=True)
         head = f"{type(self.detector).__qualname__}:{self.channels}:{rule}"
         normal = self.detector.normal_
         if self._print is None or self._print[0] is not normal or self._print[1] != head:
@@ -332,7 +332,8 @@ class Watch:
         try:
             check_watch(kept)
             settings = {name: kept[name] for name in ("budget", "method", "strict", "period", "random_state")}
-            watch = cls(detector, rule=make_rule(kept["rule"], **kept["options"]), **settings)
+            options = RULES[kept["rule"]].earlier(kept["options"]) if kept["rule"] in RULES else kept["options"]
+            watch = cls(detector, rule=make_rule(kept["rule"], **options), **settings)
             watch.reading = dict(kept["reading"])
             if budget is not None:
                 return watch.calibrate(budget)

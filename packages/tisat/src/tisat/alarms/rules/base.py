@@ -30,6 +30,9 @@ class Scored(NamedTuple):
     points: Array  # (T, m): residual vectors, or the score itself
     scores: Array  # (T,): higher = more anomalous, NaN where there is none
     views: Array  # (T, V): the scores of each view of the series; the score alone for a detector with one view
+    momentary: tuple[
+        int, ...
+    ] = ()  # numbers of the views that speak while something happens, not for as long as it lasts
 
     @classmethod
     def of(
@@ -37,6 +40,7 @@ class Scored(NamedTuple):
         points: npt.ArrayLike,
         scores: npt.ArrayLike | None = None,
         views: npt.ArrayLike | None = None,
+        momentary: tuple[int, ...] = (),
         *,
         whose: str = "Scored",
     ) -> Scored:
@@ -60,14 +64,14 @@ class Scored(NamedTuple):
             raise InputError(
                 f"The views given to {whose} must have shape ({len(array)}, V). Got shape {seen.shape} instead."
             )
-        return cls(array, values, seen)
+        return cls(array, values, seen, tuple(momentary))
 
     def __len__(self) -> int:  # rows, not fields
         return len(self.scores)
 
     def rows(self, which: slice | npt.NDArray[Any]) -> Scored:
         """Some of the rows."""
-        return Scored(self.points[which], self.scores[which], self.views[which])
+        return Scored(self.points[which], self.scores[which], self.views[which], self.momentary)
 
     @property
     def known(self) -> Flags:
@@ -197,6 +201,7 @@ class AlarmRule(Parametrized, ABC):
     bounded: ClassVar[bool] = False  # True: exp(-omega h) bounds its false alarms if evidence is independent
     feeds_back: ClassVar[bool] = False  # True: an alarm changes the statistic after it, so each threshold needs a run
     needs_points: ClassVar[bool] = False  # True: it looks at points, not only at scores; a store must keep its evidence
+    added: ClassVar[tuple[str, ...]] = ()  # options that files of earlier versions do not have; see :meth:`earlier`
     has_unit: ClassVar[bool] = True  # False: the statistic is in the score's own unit, which differs between entities
 
     @abstractmethod
@@ -287,6 +292,17 @@ class AlarmRule(Parametrized, ABC):
             return statistic
         centre, unit = self.compression
         return np.asarray(np.log1p(np.maximum(statistic - centre, 0.0) / unit))
+
+    def identity(self) -> dict[str, Any]:
+        """The options that tell this rule from others; those added later only where they change it."""
+        params = self.params()
+        before = self.earlier({name: value for name, value in params.items() if name not in self.added})
+        return {name: value for name, value in params.items() if name not in self.added or value != before[name]}
+
+    @classmethod
+    def earlier(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Complete the options of a model file that was written before some of them existed, so that nothing changes."""
+        return dict(options)
 
     @classmethod
     def options(cls) -> dict[str, Any]:

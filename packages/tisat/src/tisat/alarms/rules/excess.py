@@ -6,6 +6,9 @@ for months: faults do not raise the reference that the next fault is measured by
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from tisat.alarms import _kernels
@@ -14,6 +17,7 @@ from tisat.alarms.rules.base import AlarmRule, Array, Evidence, Scored
 from tisat.errors import InputError
 from tisat.utils.parameters import integer, learned, real
 from tisat.utils.stateful import Stateful
+from tisat.utils.types import Flags
 
 
 class _Excess(Stateful):
@@ -23,11 +27,13 @@ class _Excess(Stateful):
         views = len(rule.level_)
         self._rule = rule
         self._numbers = (
-            rule.quantile, rule.clip, rule.lag, min(rule.warm, rule.window), rule.enter, rule.length,
+            rule.quantile, rule.clip, rule.lag, rule.warm, rule.enter, rule.length,
+            np.where(rule.momentary_, rule.momentary_window, rule.window), np.where(rule.momentary_, rule.gate, 0.0),
         )  # fmt: skip  # looked up once, not at every row
+        widest = int(self._numbers[-2].max())
         # Filled, not zeros(): the memory is taken at once, and a monitor does not grow as its past does.
-        self._past = np.full((views, rule.window + rule.lag), 0.0)
-        self._ordered = np.full((views, rule.window), 0.0)
+        self._past = np.full((views, widest + rule.lag), 0.0)
+        self._ordered = np.full((views, widest), 0.0)
         self._raw = np.full((views, rule.lasting), 0.0)
         self._rest = rule.level_.copy()
         self._count = np.zeros((views, 6), dtype=np.int64)
@@ -64,6 +70,10 @@ class ExcessRule(AlarmRule):
     apart. Of each excess only the first ``enter`` scores enter the past, cut off at ``clip`` units; the others enter as the
     reference itself. It takes many excesses, not one long one, to raise the reference.
 
+    **Momentary views adapt faster.** A view that speaks while something happens, not for as long as it lasts (a forecast error, a
+    shape: :attr:`Scored.momentary`), has a past of ``momentary_window`` scores, and of an excess everything below ``gate`` units
+    enters it: unrest becomes the reference, and a gross fault does not.
+
     **A change for good ends its alarm.** An excess that has gone on for ``lasting`` rows is the new level: the lowest
     of the quantiles of its three thirds, so that a fault in it is no part of it. Those scores, cut off there, become the
     past, that level fills it up, and the alarm ends ``length + hold`` rows later. Once the scores of as many rows
@@ -96,18 +106,32 @@ class ExcessRule(AlarmRule):
     enter: int = integer(5, at_least=0, doc="Scores of one excess that enter the past.")
     lasting: int = integer(200, at_least=2, doc="Rows after which an excess is taken for the new level.")
     unit: float = real(0.2, above=0.0, doc="Summed evidence that counts as one unit.")
+    momentary_window: int = integer(1000, at_least=2, doc="Past scores of a momentary view.")
+    gate: float = real(
+        5.0,
+        at_least=0.0,
+        doc="Units from which a score of an excess in a momentary view is kept out of its past after the first 'enter'.",
+    )
 
     name = "excess"
     title = "excess over a moving reference, summed and held"
+    added = ("momentary_window", "gate")
 
     level_: Array = learned()  # (V,)
     centre_: Array = learned()  # (V,)
+    momentary_: Flags = learned()  # (V,)
+
+    @classmethod
+    def earlier(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of a file from before views could be momentary: all had the same window and a closed past."""
+        return {"momentary_window": options.get("window", 3000), "gate": 0.0, **options}
 
     def _fit(self, normal: Scored) -> None:
         whose = "ExcessRule"
         views = normal.views
         self.centre_ = np.zeros(views.shape[1])
         self.level_ = np.zeros(views.shape[1])
+        self.momentary_ = np.isin(np.arange(views.shape[1]), normal.momentary)
         for v in range(views.shape[1]):
             scores = views[~np.isnan(views[:, v]), v]
             if len(scores) == 0:

@@ -281,6 +281,11 @@ class Prism(Detector):
         """V."""
         return len(VIEWS)
 
+    @property
+    def momentary_views(self) -> tuple[int, ...]:
+        """The views of forecast errors and of shapes."""
+        return tuple(v for v, view in enumerate(VIEWS.values()) if view.momentary)
+
     def views(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view: 0 at its normal level, -1 at its normal median; restless ones compressed."""
         return compressed(points[:, : len(VIEWS)], self.exponents_)

@@ -24,6 +24,7 @@ class Error(View):
     kind = "spike"
     context: ClassVar[int] = 0  # of its own; the forecast's comes on top
     signed: ClassVar[bool] = True
+    momentary: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {"spread": ("C",)}
 
     spread: Array  # (C,)

@@ -25,6 +25,7 @@ class Joint(View):
     name = "joint"
     kind = "joint error"
     context: ClassVar[int] = 0
+    momentary: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {"mean": ("C",), "precision": ("C", "C")}
 
     mean: Array  # (C,)

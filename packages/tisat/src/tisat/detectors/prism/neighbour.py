@@ -44,6 +44,7 @@ class Neighbour(View):
     name = "neighbour"
     kind = "pattern"
     context: ClassVar[int] = ROWS - 1
+    momentary: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
         "centre": ("window",), "basis": ("window", "components"), "stored": ("stored", "components"), "when": ("stored",)
     }  # fmt: skip

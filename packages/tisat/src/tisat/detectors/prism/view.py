@@ -40,6 +40,7 @@ class View(ABC):
     context: ClassVar[int]  # rows before a row it looks at
     reach: ClassVar[float] = 1.0  # normal levels above the median at which it starts to speak
     slow: ClassVar[bool] = False  # True: heard in full only where it is steady on rows the model has not seen
+    momentary: ClassVar[bool] = False  # True: speaks while something happens, not for as long as it lasts
     signed: ClassVar[bool] = False  # True: contributions are the squares of :meth:`deviations`
     learned: ClassVar[Mapping[str, tuple[str, ...]]]  # attribute -> its dimensions; "C" is the number of channels
 
