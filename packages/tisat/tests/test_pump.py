@@ -22,7 +22,7 @@ FOUND = {
     "mahalanobis": {"1/day": ALL, "1/month": ALL},
     "nearest-neighbors": {"1/day": ALL, "1/month": ALL},
     "pca": {"1/day": ALL, "1/month": ALL},
-    "prism": {"1/day": ALL, "1/month": ALL},
+    "prism": {"1/day": ALL, "1/week": ALL, "1/month": NO_RAMP},  # with a valve the ramp is found as it ends
 }
 
 

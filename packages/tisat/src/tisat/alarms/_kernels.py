@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tisat.alarms.control import follow, threshold_of
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Array, Flags, Integers
 
@@ -97,9 +98,11 @@ def window_sum(
     recent: Array,  # (length,): the last evidence values, a ring
     held: Array,  # (hold,): the last sums, a ring
     clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (rows since the last reset)
+    control: Array,  # (15,): see tisat.alarms.control
     statistic: Array,
     active: Flags,
     onset: Integers,
+    used: Array,  # (T,): the threshold in force
 ) -> None:
     """The sum of the last ``length`` values, then its maximum over the last ``hold`` rows."""
     length = len(recent)
@@ -107,7 +110,10 @@ def window_sum(
     for i in range(len(evidence)):
         now = clock[NOW]
         clock[NOW] = now + 1
+        level = threshold_of(control, threshold)
+        used[i] = level
         if np.isnan(evidence[i]):
+            follow(control, clock[ACTIVE] == 1, False, False)
             clock[FILLED] = 0
             clock[ACTIVE] = 0
             clock[QUIET] = now
@@ -128,10 +134,11 @@ def window_sum(
             highest = max(highest, held[j])
         clock[FILLED] = filled + 1
         statistic[i] = highest
-        active[i] = highest >= threshold
-        _end_of_alarm(clock, now, highest, threshold)
+        active[i] = highest >= level
+        follow(control, clock[ACTIVE] == 1, active[i], True)
+        _end_of_alarm(clock, now, highest, level)
         onset[i] = clock[QUIET]
-        if length == 1 and highest < threshold:
+        if length == 1 and highest < level:
             onset[i] = now
             clock[QUIET] = now
 
@@ -300,9 +307,11 @@ def compressed_sum(
     recent: Array,  # (length, V): the last evidence values, a ring
     held: Array,  # (hold,): the last totals, a ring
     clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (rows since the last reset)
+    control: Array,  # (15,): see tisat.alarms.control
     statistic: Array,
     active: Flags,
     onset: Integers,
+    used: Array,  # (T,): the threshold in force
 ) -> None:
     """Over views, the sum of ``log(1 + S / unit)``, S the sum of a view's last values; its maximum over some rows."""
     length, views_count = recent.shape
@@ -310,7 +319,10 @@ def compressed_sum(
     for i in range(len(evidence)):
         now = clock[NOW]
         clock[NOW] = now + 1
+        level = threshold_of(control, threshold)
+        used[i] = level
         if np.isnan(evidence[i, 0]):
+            follow(control, clock[ACTIVE] == 1, False, False)
             clock[FILLED] = 0
             clock[ACTIVE] = 0
             clock[QUIET] = now
@@ -334,8 +346,9 @@ def compressed_sum(
             highest = max(highest, held[j])
         clock[FILLED] = filled + 1
         statistic[i] = highest
-        active[i] = highest >= threshold
-        _end_of_alarm(clock, now, highest, threshold)
+        active[i] = highest >= level
+        follow(control, clock[ACTIVE] == 1, active[i], True)
+        _end_of_alarm(clock, now, highest, level)
         onset[i] = clock[QUIET]
 
 

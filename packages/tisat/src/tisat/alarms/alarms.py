@@ -7,9 +7,8 @@ as csv, parquet or JSON lines, and drawn. This module does not know detectors; i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -18,11 +17,14 @@ import numpy.typing as npt
 
 from tisat.alarms.budget import Budget
 from tisat.alarms.calibration import Calibration, calibrate
+from tisat.alarms.control import Movement, most_alike
 from tisat.alarms.explanation import Explanation, Reason
 from tisat.alarms.files import COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
 from tisat.alarms.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 from tisat.alarms.suppression import Suppression, suppressed_by
+from tisat.alarms.tally import Tally as Tally
+from tisat.alarms.tally import say_time as say_time
 from tisat.events import events_from_labels
 from tisat.gap_filling import Silence
 from tisat.series import Series
@@ -110,41 +112,6 @@ class Alarm:
         return replace(self, further=(*self.further, Further(at, time, why.kind, reasons))) if reasons else self
 
 
-@dataclass(frozen=True)
-class Tally:
-    """How many rows were judged, and how many were not, and why."""
-
-    rows: int
-    judged: int
-    warming_up: int = 0  # the detector needs rows before it can say anything
-    unusable: int = 0  # a value was missing for too long
-    late: int = 0  # at or before the time of a row that came earlier
-    refused: int = 0  # could not be read, or its time could not be believed
-
-    def __str__(self) -> str:
-        reasons = (
-            (self.warming_up, "to warm up"),
-            (self.unusable, "with missing values"),
-            (self.late, "late or repeated"),
-            (self.refused, "refused"),
-        )
-        why = ", ".join(f"{count} {word}" for count, word in reasons if count)
-        return f"{self.judged} of {self.rows} rows judged" + (f" ({why})" if why else "")
-
-
-def say_time(stamp: str | float) -> str:
-    """A time for people: no T, no seconds that are zero.
-
-    Examples
-    --------
-    >>> say_time("2026-03-09T11:40:00+02:00"), say_time(90.0)
-    ('2026-03-09 11:40+02:00', '90')
-    """
-    if not isinstance(stamp, str):
-        return f"{stamp:g}"
-    return re.sub(r"(?<=\d\d:\d\d):00(?=$|Z|[+-])", "", stamp.replace("T", " "))
-
-
 def shares_between(contributions: Array) -> Array:
     """Shares ``(m,)`` of contributions ``(n, m)``, added up row after row as a monitor does; equal if all are 0."""
     total = np.zeros(contributions.shape[1])
@@ -187,6 +154,8 @@ class Alarms(Sequence[Alarm]):
     calibration: Calibration
     tally: Tally  # rows judged and not judged
     silences: tuple[Silence, ...] = ()  # channels that fell silent: alarms about the data, outside the budget
+    thresholds: Array = field(default_factory=lambda: np.empty(0))  # (T,), in force at each row
+    movement: Movement | None = None  # where the threshold went; None where it stays
 
     @overload
     def __getitem__(self, index: int) -> Alarm: ...
@@ -209,6 +178,7 @@ class Alarms(Sequence[Alarm]):
             f"{len(self)} alarm{'s' * (len(self) != 1)}; {self.tally}",
             *map(str, self.alarms),
             str(self.calibration),
+            *([str(self.movement)] if self.movement is not None and self.movement.moved else []),
         ]
         return "\n".join(lines)
 
@@ -317,7 +287,8 @@ def alarms_of(
         Rows judged and not judged; counted from the scores unless given.
     silences : tuple of Silence
     """
-    evidence, trace = rule.start(threshold=calibration.threshold).extend(scored)
+    run = rule.start(threshold=calibration.threshold, control=calibration.control)
+    evidence, trace = run.extend(scored)
     found, climb = [], Climb()
     for start, stop in events_from_labels(trace.active):
         onset = int(trace.onset[start])
@@ -335,7 +306,7 @@ def alarms_of(
             onset=onset,
             cleared=cleared,
             peak=float(np.max(trace.statistic[start:stop])),
-            threshold=calibration.threshold,
+            threshold=float(trace.threshold[start]),
             rule=rule.name,
             budget=calibration.budget,
             channels=shares,
@@ -349,12 +320,17 @@ def alarms_of(
         if explain is not None and series is not None:
             climb.begin()
             for at in range(int(start) + 1, int(stop)):
-                if climb.update(float(trace.statistic[at]), threshold=calibration.threshold):
+                if climb.update(float(trace.statistic[at]), threshold=float(trace.threshold[start])):
                     alarm = alarm.join(at, series.stamp(at), explain(at), series.channels)
         found.append(alarm)
     judged = int(scored.known.sum())
     counted = Tally(rows=len(scored), judged=judged, warming_up=len(scored) - judged) if tally is None else tally
-    return Alarms(tuple(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences)
+    alike = most_alike([(one.kind, next(iter(one.channels), "")) for one in found])
+    moved = run.movement if run.movement is None else replace(run.movement, alike=alike)
+    return Alarms(
+        tuple(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
+        trace.threshold, moved,
+    )  # fmt: skip
 
 
 def raise_alarms(
@@ -365,6 +341,7 @@ def raise_alarms(
     period: object = None,
     rule: str | AlarmRule = DEFAULT_RULE,
     method: str = "auto",
+    control: bool = True,
     random_state: int = 0,
     **options: Any,
 ) -> Alarms:
@@ -384,11 +361,18 @@ def raise_alarms(
         ``excess``, ``threshold`` or ``paper``; ``options`` are the rule's own.
     method : str
         How the threshold is found: see :func:`tisat.alarms.calibrate`.
+    control : bool
+        The threshold follows the alarms, so that in the long run they are the budget; False: it stays.
     random_state : int
     """
     scored = Scored.of(scores, whose="raise_alarms")
     made = make_rule(rule, **options)
     calibration = calibrate(
-        made, normal, Budget.parse(false_alarms, period=period), method=method, random_state=random_state
+        made,
+        normal,
+        Budget.parse(false_alarms, period=period),
+        method=method,
+        control=control,
+        random_state=random_state,
     )
     return alarms_of(scored, rule=made, calibration=calibration)

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from tisat.alarms import _kernels
 from tisat.alarms import closed_forms as formulas
 from tisat.alarms.budget import Budget
+from tisat.alarms.control import ACTIVE
 from tisat.alarms.episodes import SUPPORT, Episodes
 from tisat.alarms.result import Calibration as Calibration
 from tisat.alarms.result import from_episodes
@@ -31,6 +32,7 @@ from tisat.alarms.result import period_interval as period_interval
 from tisat.alarms.rules import AlarmRule, PaperRule, Scored
 from tisat.errors import CalibrationWarning, InputError
 from tisat.utils.random import generator
+from tisat.utils.types import Array
 from tisat.utils.validation import check_choice
 
 METHODS = ("auto", "episodes", "printed", "other-root", "exact", "weibull", "empirical", "bootstrap")
@@ -131,12 +133,26 @@ class NormalEvidence:
 
     def episodes(self) -> Episodes:
         """How often the statistic rises above each level, fold by fold, on a logarithmic scale."""
-        statistics = [fold.rule.accumulate(fold.evidence, threshold=NEVER).statistic for fold in self.folds]
         common, floor = self.rule.tail(self.views)
-        return Episodes.of([self.rule.compressed(one) for one in statistics], common=common, floor=floor)
+        return Episodes.of(self._statistics(), common=common, floor=floor)
+
+    def _statistics(self) -> list[Array]:
+        traces = (fold.rule.accumulate(fold.evidence, threshold=NEVER) for fold in self.folds)
+        return [self.rule.compressed(trace.statistic) for trace in traces]
+
+    def calm(self) -> float:
+        """The level that a share :data:`~tisat.alarms.control.ACTIVE` of the rows lie above."""
+        together = np.concatenate(self._statistics())
+        return float(np.quantile(together[~np.isnan(together)], 1.0 - ACTIVE))
 
     def calibrate(
-        self, budget: Budget | float | str, *, method: str = "auto", strict: bool = False, random_state: int = 0
+        self,
+        budget: Budget | float | str,
+        *,
+        method: str = "auto",
+        strict: bool = False,
+        control: bool = False,
+        random_state: int = 0,
     ) -> Calibration:
         """The threshold that keeps ``budget``; as :func:`calibrate`."""
         check_choice(method, "method", "calibrate", choices=METHODS)
@@ -150,6 +166,8 @@ class NormalEvidence:
             period=wanted.period, strict=strict, compression=self.rule.compression,
         )  # fmt: skip
         if method == "episodes" or (method == "auto" and not self.rule.feeds_back):
+            if control and self.rule.controllable:
+                draft = replace(draft, controlled=True, calm=self.calm())
             return from_episodes(draft, self.episodes())
         return self._by_other(draft, wanted, rng)
 
@@ -211,6 +229,7 @@ def calibrate(
     breaks: Sequence[int] = (),
     method: str = "auto",
     strict: bool = False,
+    control: bool = False,
     random_state: int = 0,
 ) -> Calibration:
     """Fit ``rule`` to normal points and find the threshold that keeps ``budget``.
@@ -230,6 +249,8 @@ def calibrate(
         ``auto``, ``episodes``, ``paper``, ``exact``, ``weibull``, ``empirical`` or ``bootstrap``.
     strict : bool
         The threshold of half the budget, at least a fifth higher: kept more often than on average, and fewer events are found.
+    control : bool
+        The threshold found here is where it starts; from there it follows the alarms (:mod:`tisat.alarms.control`).
     random_state : int
         Seed of the resampling.
 
@@ -250,7 +271,7 @@ def calibrate(
     formulas.check_method(rule, method)
     budget = Budget.parse(budget)
     calibration = NormalEvidence(rule, points, scores=scores, breaks=breaks).calibrate(
-        budget, method=method, strict=strict, random_state=random_state
+        budget, method=method, strict=strict, control=control, random_state=random_state
     )
     for note in calibration.notes:
         warnings.warn(note, CalibrationWarning, stacklevel=2)

@@ -19,12 +19,15 @@ comes after. This module does not know where evidence comes from, nor how h is c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tisat.alarms import _kernels
+from tisat.alarms.control import Control, kept, no_control, restore
 from tisat.errors import InputError
 from tisat.utils.stateful import Stateful
 from tisat.utils.types import Array, Flags
@@ -48,11 +51,13 @@ class Trace:
     onset: npt.NDArray[
         np.int64
     ]  # (T,), the last row up to this one at which the statistic was 0 or an alarm had just ended
+    threshold: Array  # (T,), in force
 
     @classmethod
     def empty(cls, length: int) -> Trace:
         """Room for ``length`` rows."""
-        return cls(np.empty(length), np.empty(length, dtype=np.bool_), np.empty(length, dtype=np.int64))
+        flags, numbers = np.empty(length, dtype=np.bool_), np.empty(length, dtype=np.int64)
+        return cls(np.empty(length), flags, numbers, np.empty(length))
 
 
 class _Accumulator(Stateful, ABC):
@@ -72,6 +77,30 @@ class _Accumulator(Stateful, ABC):
     @abstractmethod
     def extend(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+
+
+class _Controlled(_Accumulator):
+    """An accumulator whose statistic no alarm changes: its threshold may follow the alarms."""
+
+    _control: Array  # see tisat.alarms.control
+
+    def follow(self, control: Control | None) -> None:
+        """Let a control move the threshold from here on; None: it stays."""
+        self._control = no_control() if control is None else control.array()
+
+    @property
+    def control(self) -> Array:
+        """The state of the control, which the caller may change."""
+        return self._control
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything needed to go on after a restart."""
+        return {**super().state(), **kept(self._control)}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``."""
+        super().restore(state)
+        restore(self._control, state)
 
 
 class Cusum(_Accumulator):
@@ -124,6 +153,7 @@ class Cusum(_Accumulator):
             trace.active,
             trace.onset,
         )
+        trace.threshold[:] = self.threshold
 
     def reset(self) -> None:
         """Forget everything."""
@@ -131,7 +161,7 @@ class Cusum(_Accumulator):
         self._clock = _kernels.fresh_clock()
 
 
-class WindowSum(_Accumulator):
+class WindowSum(_Controlled):
     """The sum of the last ``length`` evidence values, held at its maximum for ``hold`` rows: a finite memory.
 
     Parameters
@@ -155,13 +185,15 @@ class WindowSum(_Accumulator):
         self.threshold = check_real(threshold, "threshold", "WindowSum")
         self.length = check_integer(length, "length", "WindowSum", minimum=1)
         self.hold = check_integer(hold, "hold", "WindowSum", minimum=1)
+        self._control = no_control()
         self.reset()
 
     def extend(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
         _kernels.window_sum(
-            evidence, self.threshold, self._recent, self._held, self._clock, trace.statistic, trace.active, trace.onset
-        )
+            evidence, self.threshold, self._recent, self._held, self._clock, self._control, trace.statistic, trace.active,
+            trace.onset, trace.threshold,
+        )  # fmt: skip
 
     def reset(self) -> None:
         """Forget everything."""
@@ -170,7 +202,7 @@ class WindowSum(_Accumulator):
         self._clock = _kernels.fresh_clock()
 
 
-class CompressedSum(_Accumulator):
+class CompressedSum(_Controlled):
     """Evidence of several views: each summed over the last ``length`` rows, then added up on a logarithmic scale.
 
     The statistic is the sum over views of ``log(1 + S / unit)``, S a view's sum, held at its maximum for ``hold`` rows.
@@ -202,6 +234,7 @@ class CompressedSum(_Accumulator):
         self.hold = check_integer(hold, "hold", "CompressedSum", minimum=1)
         self.unit = check_real(unit, "unit", "CompressedSum", above=0.0)
         self.views = check_integer(views, "views", "CompressedSum", minimum=1)
+        self._control = no_control()
         self.reset()
 
     def run(self, evidence: npt.ArrayLike) -> Trace:
@@ -226,7 +259,7 @@ class CompressedSum(_Accumulator):
         """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
         _kernels.compressed_sum(
             evidence if evidence.ndim == 2 else evidence[:, None], self.threshold, self.unit, self._recent, self._held,
-            self._clock, trace.statistic, trace.active, trace.onset,
+            self._clock, self._control, trace.statistic, trace.active, trace.onset, trace.threshold,
         )  # fmt: skip
 
     def reset(self) -> None:

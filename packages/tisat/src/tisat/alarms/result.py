@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from tisat.alarms.budget import Budget
+from tisat.alarms.control import BURST, LOWER, Control
 from tisat.alarms.episodes import Episodes
 from tisat.errors import ArtefactError, ParameterError
 
@@ -60,6 +61,8 @@ class Calibration:
     normal: Episodes | None = None  # what another budget can be calibrated from; None: by other methods
     compression: tuple[float, float] | None = None  # centre and unit where the statistic itself is not logarithmic
     notes: tuple[str, ...] = ()  # assumptions that fail, in words
+    controlled: bool = False  # the threshold follows the alarms; see tisat.alarms.control
+    calm: float | None = None  # the level a tenth of the calibration rows lie above, on the logarithmic scale
 
     @property
     def kept(self) -> bool:
@@ -70,6 +73,17 @@ class Calibration:
     def extrapolated(self) -> float:
         """By how much the budget is rarer than what the data can support; 1 where it is not."""
         return max(self.target / self.supported, 1.0)
+
+    @property
+    def control(self) -> Control | None:
+        """What moves the threshold; None where it stays."""
+        if not self.controlled or self.normal is None:
+            return None
+        level = self.threshold
+        if self.compression is not None:
+            level = math.log1p(max(self.threshold - self.compression[0], 0.0) / self.compression[1])
+        lowest = max(level - LOWER, self.calm or 0.0, self.normal.floor)
+        return Control(self.target, level, lowest, self.compression)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -87,6 +101,17 @@ class Calibration:
             f"Observed: {seen} in {self.time_steps} normal rows, each part at the threshold of the others; "
             f"one in {self.low:.0f}{most or ' or more'} with 95 % confidence.",
             f"Threshold: h = {self.threshold:.4g}; the largest statistic of normal data is {self.largest:.4g}.",
+            self._control_in_words(),
+        )
+
+    def _control_in_words(self) -> str:
+        control = self.control
+        if control is None:
+            return "Controlled: no. The threshold stays where it is; where normal changes, the budget may be exceeded."
+        low, high = control.bounds
+        return (
+            f"Controlled: the threshold follows the alarms between {low:.4g} and {high:.4g}, so that in the long run they are "
+            f"{self.budget}; {BURST:.0f} alarms in a burst move nothing, and one above {high:.4g} is always raised."
         )
 
     def __str__(self) -> str:
@@ -155,6 +180,7 @@ class Calibration:
     def from_json(cls, document: dict[str, Any]) -> Calibration:
         """Back from :meth:`to_json`."""
         known = {field.name for field in fields(cls)}
+        document = {"controlled": False, "calm": None, **document}  # files of earlier versions do not have these two
         if set(document) != known:
             odd = sorted(set(document) ^ known)
             raise ArtefactError(f"A calibration must have its fields and no others. {odd[0]!r} is missing or unknown.")

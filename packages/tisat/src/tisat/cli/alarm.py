@@ -101,11 +101,13 @@ def alarm(
             "calibration": found.calibration.to_json(),
             "rows": vars(found.tally),
             "alarms": found.to_rows(),
+            "movement": None if found.movement is None else vars(found.movement),
             "data": [one.to_json() for one in found.silences],
         }
         print_json(document)
         return
-    notes = [*series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
+    moved = [str(found.movement)] if found.movement is not None and found.movement.moved else []
+    notes = [*moved, *series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
     print_table(
         f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
         ["raised", "since - until", "x h", "why"],

@@ -92,6 +92,10 @@ def fit(
     where: Where = Where(),
     rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
     method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
+    control: Annotated[
+        bool,
+        typer.Option(help="Let the threshold follow the alarms, so that in the long run they are the budget."),
+    ] = True,
     period: Period = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="For neural detectors: say after every epoch where training stands.")
@@ -138,6 +142,7 @@ def fit(
             "budget": budget_of(budget, fleet_budget, len(known_machines)),
             "rule": rule,
             "method": method,
+            "control": control,
             "period": period,
         }
         job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how)
@@ -156,7 +161,7 @@ def fit(
     series = list(machines.values())
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
-    watch = Watch(cls(**values), budget=budget, rule=rule, method=method, period=period)
+    watch = Watch(cls(**values), budget=budget, rule=rule, method=method, control=control, period=period)
     watch.reading = {**how, **({"seen": seen} if seen else {})}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)

@@ -33,6 +33,13 @@ Method = Annotated[
 Period = Annotated[
     str | None, typer.Option(help="Sampling period, such as '1 min', where the training data had no clock.")
 ]
+Control = Annotated[
+    bool | None,
+    typer.Option(
+        "--control/--no-control",
+        help="Let the threshold follow the alarms, so that in the long run they are the budget; as the model has it unless given.",
+    ),
+]
 # What may be said of how files are read, in every verb that reads one; the names are those of `Series.read`.
 READING: dict[str, tuple[Any, Any]] = {
     "time": (str | None, typer.Option(help="The column that holds the time; a date and a time of the day: Date+Time.")),
@@ -142,15 +149,16 @@ def typed(how: How | None) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """Another budget, rule, method or period than a model was made for."""
+    """Another budget, rule, method, period or control than a model was made for."""
 
     budget: Budget = None
     rule: Rule = None
     method: Method = None
     period: Period = None
+    control: Control = None
 
     @property
-    def given(self) -> dict[str, str]:
+    def given(self) -> dict[str, Any]:
         """What was said, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 

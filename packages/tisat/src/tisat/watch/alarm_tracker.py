@@ -54,7 +54,6 @@ class Course:
         self.alarm: Alarm | None = None  # the one that is on
         self.stamp: Stamp = None  # time of the last row
         self._watch, self._run, self._name = watch, run, name
-        self._threshold = watch.calibration.threshold
         self._since_onset = np.zeros(watch.detector.normal_.shape[1])  # contributions of each coordinate
         self._climb = Climb()
         self._onset = 0  # the present onset estimate, and its time
@@ -77,7 +76,7 @@ class Course:
                 return replace(before, cleared=taken.row - taken.unconfirmed, cleared_time=taken.unconfirmed_stamp)
             return replace(before, cleared=taken.row, cleared_time=taken.stamp)
         self.alarm = on = replace(before, peak=statistic) if statistic > before.peak else before
-        if self._climb.update(statistic, threshold=self._threshold):
+        if self._climb.update(statistic, threshold=before.threshold):
             assert taken.filled is not None, "a row without values ends the alarm"
             reasons = detector.explain(taken.filled, point)
             self.alarm = on.join(taken.row, taken.stamp, reasons, self._watch.channels)
@@ -103,7 +102,7 @@ class Course:
         assert taken.filled is not None, "a row without values raises nothing"
         kind, shares, reasons = explained(watch.detector.explain(taken.filled, point), shares, watch.channels)
         return Alarm(
-            raised=taken.row, onset=onset, cleared=None, peak=statistic, threshold=self._threshold,
+            raised=taken.row, onset=onset, cleared=None, peak=statistic, threshold=self._run.used,
             rule=watch.rule.name, budget=watch.calibration.budget, channels=shares, raised_time=taken.stamp,
             onset_time=self._onset_time, series=self._name, kind=kind, reasons=reasons,
         )  # fmt: skip

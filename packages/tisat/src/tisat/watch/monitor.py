@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from tisat.alarms.alarms import Alarm, Tally
 from tisat.alarms.calibration import Calibration
+from tisat.alarms.control import EXEMPT, Movement
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.rules import Scored
 from tisat.errors import ArtefactError, SeriesError
@@ -46,6 +47,8 @@ from tisat.watch.row_reader import RowReader
 from tisat.watch.row_result import RowResult
 from tisat.watch.state_files import check_stamp, whole_state
 from tisat.watch.watch import Watch
+
+CONTROL = "run.accumulator.control"  # kept where the threshold is controlled; a state without it begins afresh
 
 
 class Monitor:
@@ -81,7 +84,7 @@ class Monitor:
         self._carry = CarryForward(self._channels, series=name)
         self._clock = RowClock(watch.period)
         self._threshold = watch.calibration.threshold
-        self._run = watch.rule.start(threshold=self._threshold)
+        self._run = watch.rule.start(threshold=self._threshold, control=watch.calibration.control)
         self.record = EpisodeRecord.beside(watch.calibration)  # of what it has seen: for labels and proposals
         self.rows = 0  # accepted
         self._no_point = np.full(watch.detector.normal_.shape[1], np.nan)
@@ -131,6 +134,11 @@ class Monitor:
             late=counts["late"] + counts["duplicate"],
             refused=counts["refused"] + counts["unconfirmed"],
         )
+
+    @property
+    def movement(self) -> Movement | None:
+        """Where the threshold went since the first row, and why; None where it stays."""
+        return self._run.movement
 
     @property
     def trouble(self) -> str | None:
@@ -243,7 +251,7 @@ class Monitor:
 
     def _left_out(self, status: str, time: object, *, reason: str = "") -> RowResult:
         return RowResult(
-            row=-1, status=status, threshold=self._threshold, active=self.alarm is not None, time=time, reason=reason,
+            row=-1, status=status, threshold=self._run.threshold, active=self.alarm is not None, time=time, reason=reason,
             entity=self.name,
         )  # fmt: skip
 
@@ -267,7 +275,7 @@ class Monitor:
             taken, scored.points[0], statistic=statistic, active=active, onset=onset, judged=status == "ok"
         )
         return RowResult(
-            row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._threshold,
+            row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._run.used,
             active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,
             silences=taken.silences, reason=taken.remark, entity=self.name,
         )  # fmt: skip
@@ -286,9 +294,15 @@ class Monitor:
     def label(self, row: int, word: str) -> Episode:
         """Say what the alarm that was on at ``row`` was: ``false``, ``true``, ``expected`` or ``new normal``.
 
-        Nothing changes by it but the record: see :meth:`propose`.
+        A true or expected alarm does not count in the control of the threshold; for the rest nothing changes but the record:
+        see :meth:`propose`.
         """
-        return self.record.label(row, word)
+        before = {one.start: one.label for one in self.record.episodes}
+        episode = self.record.label(row, word)
+        if (before[episode.start] in EXEMPT) != (word in EXEMPT):
+            on = self.alarm is not None and row >= self.alarm.raised
+            self._run.exempt(on=on, again=word not in EXEMPT)
+        return episode
 
     def propose(self, *, budget: object = None) -> Proposal:
         """Another threshold from what was seen and labelled, with its consequences; :meth:`Watch.adopt` puts it in force."""
@@ -344,7 +358,12 @@ class Monitor:
             part, dot, rest = name.partition(".")
             if dot:
                 parts[part][rest] = array
-        check_layout(tensors, self.state()[1], whose="a monitor")
+        expected = {name: array for name, array in self.state()[1].items() if name != CONTROL or name in tensors}
+        check_layout(
+            {name: tensors[name] for name in tensors if name != CONTROL or name in expected},
+            expected,
+            whose="a monitor",
+        )
         self._course.restore(document, parts["climb"], tensors["since_onset"])
         self._carry.restore(document["silence"], parts["carry"])
         self._stream.restore(parts["stream"])

@@ -24,6 +24,7 @@ class AlarmsInOneStep:
         false_alarms: Any,
         rule: str | AlarmRule = "excess",
         method: str = "auto",
+        control: bool = True,
         period: Any = None,
         random_state: int = 0,
     ) -> Alarms:
@@ -34,7 +35,7 @@ class AlarmsInOneStep:
         series : Series, array, dataframe or file path
         false_alarms : str, float or timedelta
             The budget: ``"1/day"``, ``"3/week"``, ``"1/1000 rows"``, a rate per row, or the time between two.
-        rule, method, period, random_state
+        rule, method, control, period, random_state
             Of :class:`tisat.watch.Watch`.
 
         Examples
@@ -47,7 +48,7 @@ class AlarmsInOneStep:
         from tisat.watch.watch import Watch
 
         detector, seen = self._watched(series)
-        options = {"rule": rule, "method": method, "period": period, "random_state": random_state}
+        options = {"rule": rule, "method": method, "control": control, "period": period, "random_state": random_state}
         return Watch(detector, budget=false_alarms, **options).alarms(seen)
 
 
@@ -60,6 +61,7 @@ class InOneStep(AlarmsInOneStep):
         false_alarms: Any,
         rule: str | AlarmRule = "excess",
         method: str = "auto",
+        control: bool = True,
         period: Any = None,
         random_state: int = 0,
         name: str = "",
@@ -76,5 +78,5 @@ class InOneStep(AlarmsInOneStep):
         """
         from tisat.watch.watch import Watch
 
-        options = {"rule": rule, "method": method, "period": period, "random_state": random_state}
+        options = {"rule": rule, "method": method, "control": control, "period": period, "random_state": random_state}
         return Watch(self, budget=false_alarms, **options).monitor(name=name)

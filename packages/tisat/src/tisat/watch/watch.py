@@ -60,6 +60,9 @@ class Watch:
         How the threshold is found: see :func:`tisat.alarms.calibrate`.
     strict : bool
         Keep the budget with about 95 % probability, at the price of events found.
+    control : bool
+        The threshold follows the alarms, so that in the long run they are the budget even where normal changes; False: it
+        stays where calibration put it. Rules whose alarms change their statistic (``paper``, ``drift``) are not controlled.
     period : float, str or timedelta, optional
         The sampling period, where the training data has no clock.
     random_state : int
@@ -80,10 +83,12 @@ class Watch:
         rule: str | AlarmRule = DEFAULT_RULE,
         method: str = "auto",
         strict: bool = False,
+        control: bool = True,
         period: object = None,
         random_state: int = 0,
     ) -> None:
         self.strict = strict
+        self.control = control
         self.detector: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
         self.budget = budget
         self.method = method
@@ -127,6 +132,7 @@ class Watch:
             breaks=self.detector.normal_breaks_,
             method=self.method,
             strict=self.strict,
+            control=self.control,
             random_state=self.random_state,
         )
         return self
@@ -145,10 +151,17 @@ class Watch:
         return other
 
     def recalibrated(
-        self, budget: object = None, *, rule: Any = None, method: str | None = None, period: object = None
+        self,
+        budget: object = None,
+        *,
+        rule: Any = None,
+        method: str | None = None,
+        period: object = None,
+        control: bool | None = None,
     ) -> Watch:
-        """The same watch for another budget, rule, method or sampling period; this one stays as it is."""
-        return self._like(self.detector, budget=budget, rule=rule, method=method, period=period).calibrate()
+        """The same watch for another budget, rule, method, sampling period or control; this one stays as it is."""
+        said = {"budget": budget, "rule": rule, "method": method, "period": period, "control": control}
+        return self._like(self.detector, **said).calibrate()
 
     def _like(self, detector: Scorer, **said: Any) -> Watch:
         """A watch with the settings of this one, but for what is said; not calibrated yet."""
@@ -157,6 +170,7 @@ class Watch:
             "rule": make_rule(self.rule.name, **self.rule.params()),
             "method": self.method,
             "strict": self.strict,
+            "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
         }
@@ -292,6 +306,7 @@ class Watch:
             "options": self.rule.params(),
             "method": self.method,
             "strict": self.strict,
+            "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
             "calibration": calibration.to_json(),
@@ -332,6 +347,7 @@ class Watch:
         try:
             check_watch(kept)
             settings = {name: kept[name] for name in ("budget", "method", "strict", "period", "random_state")}
+            settings["control"] = bool(kept.get("control", False))  # thresholds of files without it stay where they are
             options = RULES[kept["rule"]].earlier(kept["options"]) if kept["rule"] in RULES else kept["options"]
             watch = cls(detector, rule=make_rule(kept["rule"], **options), **settings)
             watch.reading = dict(kept["reading"])

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from tisat.alarms.control import CONTROLLED, FROZEN, Control, Movement, exempt, movement, no_control, threshold_of
 from tisat.alarms.cusum import Trace
 from tisat.errors import InputError, NotFittedError, ParameterError
 from tisat.utils.parameters import Parametrized
@@ -132,10 +133,20 @@ class RuleRun:
     Made by :meth:`AlarmRule.start`.
     """
 
-    def __init__(self, rule: AlarmRule, threshold: float) -> None:
+    def __init__(self, rule: AlarmRule, threshold: float, control: Control | None = None) -> None:
         self._evidence = rule._evidence_step()
         self._accumulator = rule._accumulator(threshold)
         self._trace = Trace.empty(1)
+        self._calibrated = threshold
+        self._control = no_control()
+        if control is not None:
+            if not rule.controllable:
+                raise ParameterError(
+                    f"A threshold that follows the alarms must belong to a rule whose statistic no alarm changes. Got {rule.name!r} instead; use control=False."
+                )
+            controlled: Any = self._accumulator
+            controlled.follow(control)
+            self._control = controlled.control
 
     def update(self, row: Scored, *, learn: bool = True) -> tuple[float, float, bool, int]:
         """Evidence, statistic, whether the alarm is on, and the onset estimate after one more row.
@@ -147,8 +158,14 @@ class RuleRun:
         if known is not None:
             self._evidence.restore(known)
         trace = self._trace
+        self._control[FROZEN] = not learn
         self._accumulator.extend(evidence, trace)
         return float(evidence.sum()), float(trace.statistic[0]), bool(trace.active[0]), int(trace.onset[0])
+
+    @property
+    def used(self) -> float:
+        """The threshold that was in force at the row :meth:`update` was given last."""
+        return float(self._trace.threshold[0])
 
     def contribution(self, point: Array) -> Array:
         """What each coordinate ``(m,)`` of the point just pushed added to its evidence, up to a factor."""
@@ -166,9 +183,35 @@ class RuleRun:
                     for part in np.split(np.arange(len(learn)), edges)
                 ]
             )
+        if learn is None or learn.all() or not self._control[CONTROLLED]:
+            return evidence, self._accumulated(evidence, learn=True)
+        parts = np.split(np.arange(len(learn)), np.flatnonzero(np.diff(learn)) + 1)
+        traces = [self._accumulated(evidence[part], learn=bool(learn[part[0]])) for part in parts]
+        statistic, active, onset, used = (
+            np.concatenate([getattr(one, name) for one in traces])
+            for name in ("statistic", "active", "onset", "threshold")
+        )
+        return evidence, Trace(statistic, active, onset, used)
+
+    def _accumulated(self, evidence: Array, *, learn: bool) -> Trace:
         trace = Trace.empty(len(evidence))
+        self._control[FROZEN] = not learn
         self._accumulator.extend(evidence, trace)
-        return evidence, trace
+        return trace
+
+    @property
+    def threshold(self) -> float:
+        """The threshold in force for the next row."""
+        return float(threshold_of(self._control, self._calibrated))
+
+    @property
+    def movement(self) -> Movement | None:
+        """Where the threshold went, and why; None where it stays."""
+        return movement(self._control, self._calibrated, self.threshold)
+
+    def exempt(self, *, on: bool, again: bool = False) -> None:
+        """Do not count an alarm in the control of the threshold; see :func:`tisat.alarms.control.exempt`."""
+        exempt(self._control, on=on, again=again)
 
     def _unlearned(self, scored: Scored) -> Array:
         known, found = self._evidence.state(), []
@@ -201,6 +244,9 @@ class AlarmRule(Parametrized, ABC):
     bounded: ClassVar[bool] = False  # True: exp(-omega h) bounds its false alarms if evidence is independent
     feeds_back: ClassVar[bool] = False  # True: an alarm changes the statistic after it, so each threshold needs a run
     needs_points: ClassVar[bool] = False  # True: it looks at points, not only at scores; a store must keep its evidence
+    controllable: ClassVar[bool] = (
+        False  # True: no alarm changes its statistic, and its threshold may follow the alarms
+    )
     added: ClassVar[tuple[str, ...]] = ()  # options that files of earlier versions do not have; see :meth:`earlier`
     has_unit: ClassVar[bool] = True  # False: the statistic is in the score's own unit, which differs between entities
 
@@ -262,10 +308,10 @@ class AlarmRule(Parametrized, ABC):
         """Statistic and alarms of evidence at one threshold, starting afresh."""
         return self._accumulator(threshold).run(evidence)
 
-    def start(self, *, threshold: float) -> RuleRun:
-        """The rule at work on one entity, a row at a time."""
+    def start(self, *, threshold: float, control: Control | None = None) -> RuleRun:
+        """The rule at work on one entity, a row at a time; ``control`` moves the threshold with the alarms."""
         self._check_fitted()
-        return RuleRun(self, threshold)
+        return RuleRun(self, threshold, control)
 
     def contributions(self, points: Array) -> Array:
         """What each coordinate adds to the evidence ``(T, m)``, up to a factor: squares, for the mean of squares."""

@@ -115,6 +115,7 @@ class ExcessRule(AlarmRule):
 
     name = "excess"
     title = "excess over a moving reference, summed and held"
+    controllable = True
     added = ("momentary_window", "gate")
 
     level_: Array = learned()  # (V,)

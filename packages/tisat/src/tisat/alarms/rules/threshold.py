@@ -32,6 +32,7 @@ class ThresholdRule(AlarmRule):
 
     name = "threshold"
     title = "plain threshold"
+    controllable = True
     positive = False
     has_unit = False
 

@@ -1,0 +1,181 @@
+"""A threshold that follows the alarms, so that the long-run rate is the budget whatever the machine does.
+
+One number, the **balance**, in alarms. A calm row adds ``1 / N`` (N: rows between two false alarms), an alarm that ends takes 1.
+Between 0 and ``BURST`` the threshold is the calibrated one. Below 0 it is higher by ``STEP`` for each alarm too many, at most by
+``HIGHEST``; above ``BURST``, after a long calm, it is lower, at most by ``LOWER``. Levels are on the logarithmic scale of the
+calibration. This is adaptive conformal inference (Gibbs and Candès, 2021) applied to alarms, with the burst of a token bucket.
+
+The bound (proof in ``docs/budgets.md``): of the alarms that end within T calm rows, those that stay below the highest level less
+``STEP`` are at most ``T / N + BURST + HIGHEST / STEP``. Alarms above that level are always raised. An alarm that is on counts once,
+when it ends; one that a person called true or expected does not count. This module knows no detector and no rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import ArtefactError
+from tisat.utils.compiled import compiled
+from tisat.utils.types import Array
+
+STEP = 2.0  # how much one alarm too many raises the threshold, on the logarithmic scale
+BURST = 2.0  # alarms in a row that move nothing
+HIGHEST, LOWER = 10.0, 2.0  # furthest above and below the calibrated threshold
+ACTIVE = 0.1  # share of calibration rows that may lie above the lowest threshold
+MOVED = 0.25  # least change of the threshold worth a sentence
+EXEMPT = ("true", "expected")  # labels of alarms that do not count
+
+# Fields of the float state. The first four change from row to row and are kept; the others are set once.
+BALANCE, ENDED, CALM, EXCUSED = 0, 1, 2, 3  # EXCUSED: the alarm that is on will not count
+CONTROLLED, FROZEN, PERIOD, PER_ALARM, FREE, LEAST, MOST, LEVEL, LOWEST, CENTRE, UNIT = range(4, 15)
+KEPT, FIELDS = 4, 15
+
+
+@compiled()
+def threshold_of(control: Array, threshold: float) -> float:
+    """The threshold in force: ``threshold``, moved by the balance."""
+    balance, free = control[BALANCE], control[FREE]
+    if control[CONTROLLED] == 0.0 or (balance >= 0.0 and balance <= free):
+        return threshold
+    if balance < 0.0:
+        level = control[LEVEL] - control[PER_ALARM] * balance
+    else:
+        level = max(control[LEVEL] - control[PER_ALARM] * (balance - free), control[LOWEST])
+    if control[UNIT] > 0.0:
+        return float(control[CENTRE] + control[UNIT] * np.expm1(min(level, 600.0)))
+    return float(level)
+
+
+@compiled()
+def follow(control: Array, before: int, now: int, known: int) -> None:
+    """Go on by one row: an alarm that ends takes 1 from the balance, a calm row adds its share of the budget."""
+    if control[CONTROLLED] == 0.0:
+        return
+    counts = control[FROZEN] == 0.0
+    if before and not now:
+        if counts and control[EXCUSED] == 0.0:
+            control[BALANCE] = max(control[BALANCE] - 1.0, control[LEAST])
+            control[ENDED] += 1.0
+        control[EXCUSED] = 0.0
+    if counts and known and not now:
+        control[BALANCE] = min(control[BALANCE] + 1.0 / control[PERIOD], control[MOST])
+        control[CALM] += 1.0
+
+
+@dataclass(frozen=True)
+class Control:
+    """What moves a threshold, and between which bounds.
+
+    Examples
+    --------
+    >>> control = Control(period=1000.0, level=5.0, lowest=3.5)
+    >>> [round(control.threshold(balance), 2) for balance in (1.0, 0.0, -1.0, -9.0, 3.0)]
+    [5.0, 5.0, 7.0, 15.0, 3.5]
+    """
+
+    period: float  # rows between two false alarms, asked for
+    level: float  # the calibrated threshold, on the logarithmic scale
+    lowest: float  # no threshold is below
+    compression: tuple[float, float] | None = None  # centre and unit where the statistic itself is not logarithmic
+
+    def array(self) -> Array:
+        """The state of a control that has seen nothing, as the compiled loops take it."""
+        state = np.zeros(FIELDS)
+        centre, unit = self.compression or (0.0, 0.0)
+        state[:] = [
+            BURST, 0.0, 0.0, 0.0, 1.0, 0.0, self.period, STEP, BURST, -HIGHEST / STEP, BURST + LOWER / STEP,
+            self.level, min(self.lowest, self.level), centre, unit,
+        ]  # fmt: skip
+        return state
+
+    def threshold(self, balance: float) -> float:
+        """The threshold in force at a balance, in the statistic's own unit."""
+        over = max(-balance, 0.0) - max(balance - BURST, 0.0)
+        level = self.level + STEP * over
+        level = max(level, min(self.lowest, self.level)) if over < 0 else level
+        if self.compression is None:
+            return level
+        centre, unit = self.compression
+        return centre + unit * math.expm1(min(level, 600.0))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest threshold."""
+        return self.threshold(BURST + LOWER / STEP), self.threshold(-HIGHEST / STEP)
+
+
+def no_control() -> Array:
+    """The state of a threshold that stays where it is."""
+    return np.zeros(FIELDS)
+
+
+def kept(state: Array) -> dict[str, npt.NDArray[Any]]:
+    """What changes from row to row."""
+    return {"control": state[:KEPT].copy()} if state[CONTROLLED] else {}
+
+
+def restore(state: Array, found: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Go on from :func:`kept`; a state from before there was control begins afresh."""
+    if not state[CONTROLLED] or "control" not in found:
+        return
+    values = np.asarray(found["control"], dtype=np.float64)
+    if values.shape != (KEPT,) or not np.isfinite(values).all():
+        raise ArtefactError(f"The control of a threshold must be {KEPT} finite numbers. Got {values!r} instead.")
+    state[:KEPT] = values
+    state[BALANCE] = min(max(state[BALANCE], state[LEAST]), state[MOST])
+
+
+def exempt(state: Array, *, on: bool, again: bool = False) -> None:
+    """Do not count an alarm: the one that is on, or one that has ended; ``again``: count it after all."""
+    if not state[CONTROLLED]:
+        return
+    if on:
+        state[EXCUSED] = 0.0 if again else 1.0
+        return
+    change = -1.0 if again else 1.0
+    state[BALANCE] = min(max(state[BALANCE] + change, state[LEAST]), state[MOST])
+    state[ENDED] = max(state[ENDED] - change, 0.0)
+
+
+@dataclass(frozen=True)
+class Movement:
+    """Where a threshold went, and why."""
+
+    before: float  # calibrated
+    after: float  # in force
+    alarms: int  # that ended and counted
+    rows: int  # calm
+    asked: float  # alarms the budget allows in so many rows
+    alike: int = 0  # alarms with the same kind and first channel, where that is known
+
+    @property
+    def moved(self) -> bool:
+        """Whether it is worth a sentence."""
+        return abs(self.after - self.before) >= MOVED
+
+    def __str__(self) -> str:
+        many = f"{self.alarms} alarm{'s' * (self.alarms != 1)} in {self.rows} rows, {self.asked:.2g} asked for"
+        again = f" {self.alike} look alike: a new pattern?" if self.alike > 2 else ""
+        if not self.moved:
+            return f"Threshold {self.after:.4g} as calibrated: {many}."
+        return f"Threshold {self.before:.4g} to {self.after:.4g}: {many}.{again}"
+
+
+def movement(state: Array, threshold: float, in_force: float, alike: int = 0) -> Movement | None:
+    """Where the threshold of a control went; None where there is none."""
+    if not state[CONTROLLED]:
+        return None
+    rows = int(state[CALM])
+    return Movement(threshold, in_force, int(state[ENDED]), rows, rows / float(state[PERIOD]), alike)
+
+
+def most_alike(kinds: Sequence[tuple[str, str]]) -> int:
+    """How many alarms share their kind and first channel with most others."""
+    known = [one for one in kinds if any(one)]
+    return max((known.count(one) for one in set(known)), default=0)

@@ -1,0 +1,41 @@
+"""How many rows were scored and how many were not; a time for people."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many rows were judged, and how many were not, and why."""
+
+    rows: int
+    judged: int
+    warming_up: int = 0  # the detector needs rows before it can say anything
+    unusable: int = 0  # a value was missing for too long
+    late: int = 0  # at or before the time of a row that came earlier
+    refused: int = 0  # could not be read, or its time could not be believed
+
+    def __str__(self) -> str:
+        reasons = (
+            (self.warming_up, "to warm up"),
+            (self.unusable, "with missing values"),
+            (self.late, "late or repeated"),
+            (self.refused, "refused"),
+        )
+        why = ", ".join(f"{count} {word}" for count, word in reasons if count)
+        return f"{self.judged} of {self.rows} rows judged" + (f" ({why})" if why else "")
+
+
+def say_time(stamp: str | float) -> str:
+    """A time for people: no T, no seconds that are zero.
+
+    Examples
+    --------
+    >>> say_time("2026-03-09T11:40:00+02:00"), say_time(90.0)
+    ('2026-03-09 11:40+02:00', '90')
+    """
+    if not isinstance(stamp, str):
+        return f"{stamp:g}"
+    return re.sub(r"(?<=\d\d:\d\d):00(?=$|Z|[+-])", "", stamp.replace("T", " "))
