@@ -35,12 +35,18 @@ def test_a_tail_comes_with_its_context():
     assert [(len(rows), before) for rows, before in tails] == [(10, 4)]
 
 
-def test_the_newest_points_are_kept_and_the_joins_move_along(monkeypatch):
-    monkeypatch.setattr("tisat.detectors.crossfit.MAX_POINTS", 10)
+def test_of_too_many_points_stretches_all_over_are_kept_and_the_joins_are_known(monkeypatch):
+    monkeypatch.setattr("tisat.detectors.crossfit.MAX_POINTS", 20)
     monkeypatch.setattr("tisat.detectors.crossfit.MAX_VALUES", 1)
-    points, starts = join([np.zeros((8, 3)), np.ones((0, 3)), np.ones((7, 3))], 3)
-    assert len(points) == 10
-    assert starts.tolist() == [0, 3]
+    numbers = np.arange(100.0)[:, None]
+    points, starts = join([numbers[:30], numbers[30:30], numbers[30:]], 1)
+    assert len(points) == 20
+    assert (points[0, 0], points[-1, 0]) == (0.0, 99.0)  # the first and the last season too
+    jumps = np.flatnonzero(np.diff(points[:, 0]) != 1.0) + 1
+    assert set(jumps) <= set(starts.tolist())
+    assert np.bincount((points[:, 0] // 20).astype(int)).tolist() == [4, 4, 4, 4, 4]
+    few, joins = join([numbers[:8], numbers[8:15]], 1)
+    assert (len(few), joins.tolist()) == (15, [0, 8])
 
 
 @pytest.mark.parametrize("name", CHEAP)

@@ -167,3 +167,13 @@ def test_the_budget_is_about_kept_where_nothing_changes(name):
         counted += int((active[1:] & ~active[:-1]).sum())
         allowed += 50
     assert 0.5 * allowed < counted < 1.3 * allowed
+
+
+def test_a_restless_stretch_with_more_episodes_than_are_kept_does_not_lower_the_threshold(monkeypatch):
+    rng = np.random.default_rng(0)
+    stretches = [rng.exponential(size=4000) * scale for scale in (1.0, 1.0, 1.0, 3.0)]
+    whole = Episodes.of(stretches, common=1.0, floor=0.0, most=10**6).threshold(20)
+    monkeypatch.setattr("tisat.alarms.episodes.KEPT", 50)
+    few = Episodes.of(stretches, common=1.0, floor=0.0, most=50)
+    assert few.threshold(20) >= whole
+    assert few.complete == few.levels[3][-1]

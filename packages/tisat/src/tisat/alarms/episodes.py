@@ -30,7 +30,7 @@ PEAKS = 20  # highest levels the scale of the tail is estimated from, and the we
 FEWEST_PEAKS = 3  # below which the common scale alone is used
 SLOPE = 0.01  # least growth of the threshold with ln(period), so that no two budgets share one
 STRICT, HALF = 1.2, 2.0  # strict: the threshold of half the budget, and at least so many times that of the whole
-KEPT = 200  # levels kept of each stretch of normal data
+KEPT = 1000  # levels kept of each stretch of normal data
 
 
 @compiled()
@@ -118,6 +118,11 @@ class Episodes:
         return np.sort(np.concatenate([np.asarray(one, dtype=np.float64) for one in self.levels]))[::-1]
 
     @property
+    def complete(self) -> float:
+        """The level from which on every episode is known: a restless stretch has more than are kept below it."""
+        return max((one[-1] for one in self.levels if len(one) >= KEPT), default=0.0)
+
+    @property
     def largest(self) -> float:
         """The highest level ever reached; 0 where there is none."""
         return max((one[0] for one in self.levels if one), default=0.0)
@@ -150,7 +155,7 @@ class Episodes:
         place = min(max(rank, 0.0), len(levels) - 1.0)
         low = int(place)
         high = min(low + 1, len(levels) - 1)
-        h = float(levels[low] + (place - low) * (levels[high] - levels[low]))
+        h = max(float(levels[low] + (place - low) * (levels[high] - levels[low])), self.complete)
         return max(h, self.floor) + SLOPE * math.log(near) + self.scale * math.log(period / near)
 
     def count(self, threshold: float) -> int:

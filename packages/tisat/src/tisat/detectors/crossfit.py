@@ -19,6 +19,7 @@ Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first
 
 MANY_PARTS = 8  # parts from which on a fleet is taken for one
 LEAST_STRETCH = 2000  # rows of one machine that are scored together: shorter ones know nothing of slow alarms
+LEAST_STRETCHES = 5  # that are kept where there are too many points
 MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # normal points kept with a model: so many, or more where they are small
 
 
@@ -95,10 +96,18 @@ def score_pieces(points: Callable[[Array], Array], pieces: Sequence[Piece]) -> l
 
 
 def join(stretches: Sequence[Array], m: int) -> tuple[Array, Integers]:
-    """Points ``(N, m)`` in time order, the newest where there are too many, and where stretches begin."""
+    """Points ``(N, m)`` in time order, and where stretches begin.
+
+    Where there are too many, stretches evenly spread over all of them: every season has its say, not the last one alone.
+    """
     known = [one for one in stretches if len(one)]
     points = np.concatenate(known) if known else np.empty((0, m))
     starts = np.array([0, *accumulate(map(len, known))][:-1] if known else [], dtype=np.int64)
-    dropped = max(len(points) - max(MAX_POINTS, MAX_VALUES // max(m, 1)), 0)
-    starts = np.unique(np.maximum(starts - dropped, 0))
-    return points[dropped:], starts
+    most = max(MAX_POINTS, MAX_VALUES // max(m, 1))
+    if len(points) <= most:
+        return points, starts
+    length = max(min(LEAST_STRETCH, most // LEAST_STRETCHES), 1)
+    begins = np.linspace(0, len(points) - length, most // length).astype(np.int64)
+    rows = (begins[:, None] + np.arange(length)).ravel()
+    joins = np.union1d(np.arange(len(begins)) * length, np.flatnonzero(np.isin(rows, starts)))
+    return points[rows], joins
