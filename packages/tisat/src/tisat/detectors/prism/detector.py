@@ -303,6 +303,8 @@ class Prism(Detector):
         scores = self.views(point[None])[0]
         loudest = names[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         kind = "restless" if loudest == "activity" and point[-1] > 0 else VIEWS[loudest].kind
+        if loudest == "joint" and channels == 1:
+            kind = VIEWS["neighbour"].kind  # a shape; see Joint
         spread = self._views["relations" if loudest == "relations" else "error"].arrays()["spread"]
         return Explanation(
             kind, shares(attribution), row, self._user(expected), 2.0 * self.span_ * spread, "contribution to each view"
@@ -335,7 +337,8 @@ class Prism(Detector):
         super()._restore(rest, {name: array for name, array in tensors.items() if "." not in name})
         self._views = {name: view() for name, view in VIEWS.items()}
         for name, view in self._views.items():
-            mine = {attribute: tensors[f"{name}.{attribute}"] for attribute in view.learned}
+            there = (one for one in view.learned if one not in view.added or f"{name}.{one}" in tensors)
+            mine = {attribute: tensors[f"{name}.{attribute}"] for attribute in there}
             view.restore(mine, self.n_channels_)
         fits = (
             len(self.ordinary_) == len(VIEWS)

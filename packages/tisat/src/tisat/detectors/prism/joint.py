@@ -9,6 +9,7 @@ import numpy as np
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism.error import LEAST_SPREAD
+from tisat.detectors.prism.shape import distances, own_distances, training_shapes
 from tisat.detectors.prism.view import Scene, View
 from tisat.utils.types import Flags
 
@@ -16,7 +17,8 @@ from tisat.utils.types import Flags
 class Joint(View):
     """Mahalanobis form of the forecast errors, split into what each channel adds to it.
 
-    With one channel it repeats the error view.
+    With one channel its errors have nothing to go with: it looks at shapes instead (:mod:`tisat.detectors.prism.shape`), the last
+    20 rows without their mean against those of training.
 
     Sees: channels that usually move together and now do not, from one row to the next.
     Blind to: what the error view is blind to; relations that were broken slowly.
@@ -26,10 +28,15 @@ class Joint(View):
     kind = "joint error"
     context: ClassVar[int] = 0
     momentary: ClassVar[bool] = True
-    learned: ClassVar[dict[str, tuple[str, ...]]] = {"mean": ("C",), "precision": ("C", "C")}
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {
+        "mean": ("C",), "precision": ("C", "C"), "shapes": ("shapes", "rows"), "when": ("shapes",)
+    }  # fmt: skip
+    added: ClassVar[tuple[str, ...]] = ("shapes", "when")
 
     mean: Array  # (C,)
     precision: Array  # (C, C)
+    shapes: Array  # (n, 20): of the only channel, in training; empty where there are several
+    when: Array  # (n,): row of each among those of training
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is normal."""
@@ -40,6 +47,7 @@ class Joint(View):
         covariance[np.diag_indices_from(covariance)] += LEAST_SPREAD**2
         precision = np.linalg.inv(covariance)
         self.precision = (precision + precision.T) / 2
+        self.shapes, self.when = training_shapes(scenes if errors.shape[1] == 1 else ())
 
     def expected(self, errors: Array, unknown: Flags) -> Array:
         """Errors ``(n, C)`` with those that are not known replaced by what the others of the row say."""
@@ -55,5 +63,11 @@ class Joint(View):
 
     def contributions(self, scene: Scene) -> Array:
         """How far each channel is from normal ``(n, C)``."""
+        if len(self.shapes):
+            return distances(scene, self.shapes)
         centred = scene.errors - self.mean
         return np.asarray(centred * (centred @ self.precision))
+
+    def own(self, scenes: Sequence[Scene]) -> Array:
+        """Of training rows; a shape must not find itself."""
+        return own_distances(scenes, self.shapes, self.when) if len(self.shapes) else super().own(scenes)

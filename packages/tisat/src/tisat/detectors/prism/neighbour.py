@@ -46,13 +46,18 @@ class Neighbour(View):
     context: ClassVar[int] = ROWS - 1
     momentary: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
-        "centre": ("window",), "basis": ("window", "components"), "stored": ("stored", "components"), "when": ("stored",)
+        "centre": ("window",), "basis": ("window", "components"), "stored": ("stored", "components"), "when": ("stored",),
+        "still": ("C",),
     }  # fmt: skip
+    added: ClassVar[tuple[str, ...]] = ("still",)
 
     centre: Array  # (ROWS * C,)
     basis: Array  # (ROWS * C, COMPONENTS), the direction of most variance first
     stored: Array  # (STORED, COMPONENTS)
     when: Array  # (STORED,) number of each stored window among those of training, parts numbered on with a gap
+    still: (
+        Array  # (C,) 1 for channels that never moved in training: no component knows them, and their squares are added
+    )
 
     def _codes(self, rows: Array, at: Integers) -> Array:
         if len(at) < FEW:
@@ -87,6 +92,8 @@ class Neighbour(View):
         flat = np.concatenate(
             [_windows(scene.rows, scene.at[some]) for scene, some in zip(scenes, chosen(LEARNED_FROM), strict=True)]
         )
+        together = [scene.rows for scene in scenes]
+        self.still = np.all([(rows == together[0][0]).all(axis=0) for rows in together], axis=0).astype(np.float64)
         self.centre = flat.mean(axis=0)
         flat -= self.centre
         square = dsyrk(1.0 / len(flat), flat.T)  # the upper half is all that is needed
@@ -112,7 +119,11 @@ class Neighbour(View):
         """How far each channel is from normal ``(n, C)``."""
         codes = self._codes(scene.rows, scene.at)
         found = nearest(codes, self.stored, k=1)[1][:, 0]
-        return self._split(codes, found, scene.rows.shape[1])
+        out = self._split(codes, found, scene.rows.shape[1])
+        for c in np.flatnonzero(self.still):
+            for back in range(ROWS):
+                out[:, c] += (scene.rows[scene.at - back, c] - self.centre[c]) ** 2
+        return out
 
     def own(self, scenes: Sequence[Scene]) -> Array:
         """Of training rows, which must not find themselves."""

@@ -40,6 +40,7 @@ class View(ABC):
     context: ClassVar[int]  # rows before a row it looks at
     reach: ClassVar[float] = 1.0  # normal levels above the median at which it starts to speak
     slow: ClassVar[bool] = False  # True: heard in full only where it is steady on rows the model has not seen
+    added: ClassVar[tuple[str, ...]] = ()  # attributes that files of earlier versions do not have: empty there
     momentary: ClassVar[bool] = False  # True: speaks while something happens, not for as long as it lasts
     signed: ClassVar[bool] = False  # True: contributions are the squares of :meth:`deviations`
     learned: ClassVar[Mapping[str, tuple[str, ...]]]  # attribute -> its dimensions; "C" is the number of channels
@@ -68,6 +69,9 @@ class View(ABC):
         """Go on from :meth:`arrays`, which may come from a file: sizes that do not fit are refused."""
         sizes = {"C": n_channels}
         for name, dimensions in self.learned.items():
+            if name in self.added and name not in arrays:
+                setattr(self, name, np.zeros([n_channels if one == "C" else 0 for one in dimensions]))
+                continue
             array = np.asarray(arrays[name])
             fits = array.dtype == np.float64 and array.ndim == len(dimensions) and bool(np.isfinite(array).all())
             for size, dimension in zip(array.shape, dimensions, strict=False):
