@@ -39,7 +39,7 @@ def training_shapes(scenes: Sequence[Scene]) -> tuple[Array, Array]:
     for scene in scenes:
         some = picked[(picked >= first) & (picked < first + len(scene.at))] - first
         shapes.append(shapes_of(scene.rows, scene.at[some]))
-        when.append(scene.at[some] + float(offset))
+        when.append((scene.at[some] + offset).astype(np.float64))
         first, offset = first + len(scene.at), offset + len(scene.rows) + APART
     return np.concatenate(shapes), np.concatenate(when)
 
