@@ -22,6 +22,8 @@ from tisat.datasets.injected_faults import KINDS as KINDS
 from tisat.datasets.injected_faults import WEEK as WEEK
 from tisat.datasets.injected_faults import Fault as Fault
 from tisat.datasets.injected_faults import Plant as Plant
+from tisat.datasets.modes import MODE_FAULTS as MODE_FAULTS
+from tisat.datasets.modes import make_plant_with_modes as make_plant_with_modes
 from tisat.datasets.pump import PUMP_FAULTS as PUMP_FAULTS
 from tisat.datasets.pump import make_pump as make_pump
 from tisat.errors import ParameterError
