@@ -188,3 +188,17 @@ def test_a_monitor_counts_time_in_sampling_periods():
     assert monitor.time_step is None, "the first time is not to be relied on"
     monitor.update([0.0], time=660.0)
     assert monitor.time_step == 11.0
+
+
+def test_a_time_far_ahead_that_was_not_confirmed_confirms_nothing_later():
+    clock = RowClock(PERIOD)
+    periods = (0, 1, 2000, 2, 3, 2005, 2006)
+    found = [clock.advance(read_time(PERIOD * k)) for k in periods]
+    assert found == ["ok", "ok", "unconfirmed", "ok", "ok", "unconfirmed", "gap"]
+
+
+@pytest.mark.parametrize(("back", "second"), [(1001, "gap"), (1500, "gap"), (1000, "late")])
+def test_a_first_row_far_ahead_of_the_second_is_given_up(back, second):
+    clock = RowClock(PERIOD)
+    found = [clock.advance(read_time(PERIOD * k)) for k in (back, 0)]
+    assert found == ["ok", second]
