@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tisat.alarms.calibration import METHODS, Calibration
-from tisat.declared import check_fields, check_options
 from tisat.errors import ArtefactError
 from tisat.io.files import Reading
+from tisat.utils.fitted_state import check_fields, check_options
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
 REACH = 4.0  # times the level that follows from the file's own table; a threshold beyond it contradicts the table

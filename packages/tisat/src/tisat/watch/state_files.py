@@ -9,9 +9,9 @@ from typing import Any
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.joined_channels import Further
-from tisat.declared import check_fields
 from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
+from tisat.utils.fitted_state import check_fields
 from tisat.watch.watch import Watch
 
 
