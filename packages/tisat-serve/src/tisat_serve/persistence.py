@@ -181,7 +181,7 @@ class Keeper:
         cell.threshold = watch.calibration.threshold
         cell.refused = monitor.counts["refused"] + monitor.counts["unconfirmed"]
         cell.late = monitor.counts["late"] + monitor.counts["duplicate"]
-        stamp = monitor._clock.last
+        stamp = monitor.last_time
         if stamp is not None:
             cell.at = cell.newest = int(stamp) if cell.dates else round(stamp * 1e9)
         self.cells[cell.name] = self._by_id[cell.id] = cell

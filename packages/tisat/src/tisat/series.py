@@ -63,6 +63,8 @@ class Series:
         What had to be guessed when it was read, for people.
     seen : mapping
         How its file was written (delimiter, decimal sign, dates), where that was not plain csv.
+    differenced : tuple of str
+        Counters given as their growth per row; see :mod:`tisat.io.counters`.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Series:
     offsets: npt.NDArray[np.int16] | None = None  # (T,), minutes east of UTC, where the dates say so
     notes: tuple[str, ...] = ()  # what had to be guessed
     seen: Mapping[str, str] = field(default_factory=dict)  # how its file was written
+    differenced: tuple[str, ...] = ()  # counters that are given as their growth per row
 
     def __post_init__(self) -> None:
         values = check_values(self.values).view()
@@ -131,11 +134,8 @@ class Series:
 
     def _repr_html_(self) -> str:
         shown = [(name, *(f"{q:.4g}" for q in _range(self.values[:, c]))) for c, name in enumerate(self.channels[:50])]
-        clock = (
-            ""
-            if self.period is None
-            else f"{self.stamp(0)} to {self.stamp(len(self) - 1)}, one every {self.period:g} s"
-        )
+        known = f"{self.stamp(0)} to {self.stamp(len(self) - 1)}, one every {self.period or 0.0:g} s"
+        clock = "" if self.period is None else known
         return table(repr(self), ("channel", "least", "median", "most", "missing"), shown, note=clock)
 
     def plot(self, *, channels: int = 12) -> Any:

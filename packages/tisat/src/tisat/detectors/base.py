@@ -39,12 +39,15 @@ from tisat.detectors._sklearn import SklearnOutlier
 from tisat.detectors.crossfit import Piece, blocks, join, score_pieces, split_tail, spread_stretches
 from tisat.detectors.explaining import Explaining
 from tisat.detectors.streaming import WindowStream as WindowStream
+from tisat.detectors.training_checks import check_training
 from tisat.errors import SeriesError
 from tisat.gap_filling import MAX_GAP as MAX_GAP
 from tisat.gap_filling import carry_forward as carry_forward
 from tisat.gap_filling import finite, usable_parts
+from tisat.io.counters import difference
+from tisat.io.local_time import local_seconds
 from tisat.persistence.estimator import OneFile
-from tisat.series import Series, as_many, as_series
+from tisat.series import Series, as_series
 from tisat.utils.fitted_state import learned
 from tisat.utils.types import Array as Array
 from tisat.utils.types import Integers
@@ -52,7 +55,6 @@ from tisat.utils.validation import check_real
 from tisat.watch.protocols import Stream as Stream
 from tisat.watch.shortcuts import InOneStep
 
-SMALLEST = 1e-150  # of a channel's largest value: its square is not lost
 HOLDOUT = 0.2  # the tail of normal data that a model which is expensive to fit is calibrated on
 FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 NORMAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
@@ -65,6 +67,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
     learns_unseen: ClassVar[bool] = False  # True: what it makes of points depends on rows the model has not seen
     points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
     partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
+    clocked: ClassVar[bool] = False  # True: rows come with one more column, their local time in seconds since 1970
     fault_kind: ClassVar[str] = "unusual"  # what an alarm of this detector is about, in one or two words
     rounding: ClassVar[float] = 1e-9  # relative; how far batch, prefix and stream may differ (float32 nets: more)
     exact_together: ClassVar[bool] = False  # True: an answer about many windows is, to the bit, the answers about each
@@ -184,10 +187,10 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
         self._check_parameters()
         if holdout is not None:
             check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
-        many = self._check_training(series, whose)
+        many = check_training(series, whose)
         self.channels_ = many[0].channels
         self.n_channels_ = len(self.channels_)
-        clean = [[values for _, values in usable_parts(one)] for one in many]
+        clean = [[values for _, values in self._usable(one)] for one in many]
         parts = [values for one in clean for values in one]
         normal = self._cross_fitted(parts) if holdout is None and self.crossfit > 1 else None
         share = 0.0 if normal is not None else HOLDOUT if holdout is None else holdout
@@ -210,6 +213,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
             "rows": int(sum(map(len, many))),
             "rows_used": int(rows),
             "missing_values": int(sum(one.missing for one in many)),
+            **({"counters": list(many[0].differenced)} if many[0].differenced else {}),
             "period_seconds": many[0].period,
             "start": None if many[0].timestamps is None else str(many[0].timestamps[0]),
             "stop": None if many[-1].timestamps is None else str(many[-1].timestamps[-1]),
@@ -226,7 +230,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
         """
         one = self.check_series(series)
         mine = copy.copy(self)
-        parts = [values for _, values in usable_parts(one)]
+        parts = [values for _, values in self._usable(one)]
         mine._look_at(parts)
         points = [found[~np.isnan(found).any(axis=1)] for found in map(self._points, parts)]
         mine._keep_normal(parts, [], points)
@@ -256,13 +260,23 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
         checked = self.check_series(series)
         points = np.full((len(checked), self.n_points_), np.nan)
         step = self.trained_on_.get("period_seconds") if period is None else period
-        for rows, part in usable_parts(checked, period=step, partial=self.partial):
+        for rows, part in self._usable(checked, period=step, partial=self.partial):
             points[rows] = self._points(self.bounded(part))
         return finite(points)
 
     def bounded(self, rows: Array) -> Array:
         """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
+        if rows.shape[-1] > self.n_channels_:  # the local time comes last
+            return np.concatenate([self.bounded(rows[:, : self.n_channels_]), rows[:, self.n_channels_ :]], axis=1)
         return np.asarray(np.maximum(np.minimum(rows, self.bounds_[1]), self.bounds_[0]))
+
+    def _usable(self, series: Series, **options: Any) -> list[tuple[slice, Array]]:
+        """The clean stretches of a series, with the local time of each row as a last column where the detector wants it."""
+        parts = usable_parts(series, **options)
+        if not self.clocked:
+            return parts
+        clock = local_seconds(series)
+        return [(rows, np.column_stack([values, clock[rows]])) for rows, values in parts]
 
     def predict(self, series: object, *, quantile: float = NORMAL_QUANTILE) -> npt.NDArray[np.int8]:
         """1 where the score exceeds this quantile of the normal scores, else 0; warm-up is 0.
@@ -285,7 +299,13 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
         """The series with this detector's channels in its order, by name where both have names; refused otherwise."""
         self._check_fitted()
         whose = type(self).__name__
-        return as_series(series, whose=whose).in_order(self.channels_, whose=whose, ignore_extra=ignore_extra)
+        checked = as_series(series, whose=whose).in_order(self.channels_, whose=whose, ignore_extra=ignore_extra)
+        return difference(checked, self.counters, period=self.trained_on_.get("period_seconds"))
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The channels whose growth per row the model was fitted on."""
+        return tuple(self.trained_on_.get("counters", ()))
 
     def stream(self) -> Stream:
         """Row-by-row scoring of one entity: clean rows in, points out, equal to :meth:`points`."""
@@ -313,12 +333,16 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
                 return None
             other = type(self)(**self.get_params(deep=False))
             other.channels_, other.n_channels_ = self.channels_, self.n_channels_
+            self._prepare_fold(other)
             try:
                 other._fit(rest)
                 stretches += score_pieces(other._points, here)
             except SeriesError:  # the rest has no stretch long enough
                 return None
         return stretches if sum(map(len, stretches)) >= FEWEST_CROSS_FITTED else None
+
+    def _prepare_fold(self, other: Self) -> None:
+        """Give the model of a fold what is decided once for all of them; nothing unless overridden."""
 
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
         self.n_points_ = self._points(parts[0][: (self._context() or 0) + 1]).shape[1]
@@ -339,31 +363,8 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
 
     def _look_at(self, parts: Sequence[Array]) -> None:
         """What is usual in each channel, and beyond which values one is as gross as another."""
-        self.bounds_, self.usual_ = bounds(parts), usual(parts)
-
-    def _check_training(self, series: object, whose: str) -> list[Series]:
-        many = as_many(series, whose=f"{whose}.fit")
-        first = many[0].channels
-        for number, one in enumerate(many):
-            try:
-                many[number] = one.in_order(first, whose=f"{whose}.fit")
-            except SeriesError as error:
-                raise SeriesError(
-                    f"All series given to {whose}.fit must have the same channels. {one.name!r} differs. {error}"
-                ) from None
-        empty = np.all([np.isnan(one.values).all(axis=0) for one in many], axis=0)
-        if empty.any():
-            raise SeriesError(
-                f"Every channel given to {whose}.fit must have values. Channel {many[0].channels[int(np.argmax(empty))]!r} has none."
-            )
-        largest = np.max([np.nanmax(np.abs(one.values), axis=0, initial=0.0) for one in many], axis=0)
-        tiny = (largest > 0) & (largest < SMALLEST)
-        if tiny.any():
-            raise SeriesError(
-                f"Every channel given to {whose}.fit must have values of a size that can be squared. Channel "
-                f"{many[0].channels[int(np.argmax(tiny))]!r} has none above {SMALLEST:g}; give it in smaller units."
-            )
-        return many
+        values = [part[:, : self.n_channels_] for part in parts]
+        self.bounds_, self.usual_ = bounds(values), usual(values)
 
 
 def load(path: str | Path) -> Detector:

@@ -27,13 +27,15 @@ class WindowStream:
 
     def __init__(self, detector: Answering, context: int) -> None:
         self._detector = detector
-        self._buffer = np.full((context + 1, detector.n_channels_), np.nan)
+        width = detector.n_channels_ + int(getattr(detector, "clocked", False))  # the local time of each row comes last
+        self._buffer = np.full((context + 1, width), np.nan)
         self._filled = 0
 
     def window(self, row: Array) -> Array | None:
         """Take in a row; what the detector is asked about it, the full buffer ``(context + 1, C)``, or None while it fills."""
         self._buffer[:-1] = self._buffer[1:]
-        self._buffer[-1] = row
+        self._buffer[-1, : len(row)] = row
+        self._buffer[-1, len(row) :] = np.nan
         self._filled = min(self._filled + 1, len(self._buffer))
         return self._buffer if self._filled == len(self._buffer) else None
 

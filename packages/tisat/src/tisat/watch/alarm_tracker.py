@@ -5,6 +5,7 @@ A row goes through :meth:`Course.follow` after the rule has judged it. This modu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ class Taken(NamedTuple):
     unconfirmed: int = 0  # rows before it that were left out until it confirmed them; they count as rows
     unconfirmed_stamp: Stamp = None  # time of the first of them
     remark: str = ""  # a sentence about how it was taken in
+    clock: float = math.nan  # local time in seconds since 1970, NaN where unknown
 
 
 class Course:

@@ -34,18 +34,17 @@ from tisat.alarms.calibration import Calibration
 from tisat.alarms.control import EXEMPT, Movement
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.rules import Scored
-from tisat.errors import ArtefactError, SeriesError
-from tisat.gap_filling import MOST_WAITING, CarryForward, Stamp
-from tisat.io.timestamps import say
+from tisat.errors import ArtefactError
+from tisat.gap_filling import Stamp
 from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.utils.fitted_state import check_layout
 from tisat.utils.validation import check_same_length
 from tisat.watch.alarm_tracker import Course, Taken
-from tisat.watch.clock import MANY_LATE, RowClock, wrong_pace
+from tisat.watch.clock import wrong_pace
 from tisat.watch.protocols import Array, Stream, WindowedStream
-from tisat.watch.row_reader import RowReader
+from tisat.watch.row_intake import RowIntake
 from tisat.watch.row_result import RowResult
-from tisat.watch.state_files import check_stamp, whole_state
+from tisat.watch.state_files import whole_state, with_clock_column
 from tisat.watch.watch import Watch
 
 CONTROL = "run.accumulator.control"  # kept where the threshold is controlled; a state without it begins afresh
@@ -78,18 +77,18 @@ class Monitor:
         self.counts = dict.fromkeys(("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused"), 0)
         self._detector = watch.detector
         self._channels = watch.channels
-        self._read = RowReader(self._channels)
         self._stream: Stream = watch.detector.stream()
         self._windowed: WindowedStream | None = self._stream if hasattr(self._stream, "window") else None
-        self._carry = CarryForward(self._channels, series=name)
-        self._clock = RowClock(watch.period)
+        trained: dict[str, Any] = getattr(watch.detector, "trained_on_", {})
+        self._intake = RowIntake(
+            self._channels, period=watch.period, counters=trained.get("counters", ()), step=trained.get("period_seconds"),
+            partial=watch.detector.partial, name=name,
+        )  # fmt: skip
         self._threshold = watch.calibration.threshold
         self._run = watch.rule.start(threshold=self._threshold, control=watch.calibration.control)
         self.record = EpisodeRecord.beside(watch.calibration)  # of what it has seen: for labels and proposals
-        self.rows = 0  # accepted
         self._no_point = np.full(watch.detector.normal_.shape[1], np.nan)
         self._course = Course(watch, self._run, name=name)
-        self._waiting: Stamp = None  # time of the first row that waits to be confirmed
 
     def __repr__(self) -> str:
         return f"Monitor({self.watch!r}, name={self.name!r})"
@@ -105,6 +104,16 @@ class Monitor:
         return self._course.alarm
 
     @property
+    def rows(self) -> int:
+        """Rows accepted so far."""
+        return self._intake.rows
+
+    @property
+    def last_time(self) -> float | None:
+        """The time of the last row, in nanoseconds since 1970 of a date, or as the number it came as; None without."""
+        return self._intake.clock.last
+
+    @property
     def stamp(self) -> Stamp:
         """The time of the last row, as alarms carry it."""
         return self._course.stamp
@@ -112,15 +121,16 @@ class Monitor:
     @property
     def time_step(self) -> float | None:
         """The time of the last row in sampling periods, or its number where there is none; None until it is to be relied on."""
-        if self._clock.last is None or self.watch.period is None:
+        clock = self._intake.clock
+        if clock.last is None or self.watch.period is None:
             return float(self.rows - 1)
-        seconds = self._clock.seconds
+        seconds = clock.seconds
         return None if seconds is None else seconds / self.watch.period
 
     @property
     def silent(self) -> tuple[str, ...]:
         """The channels that say nothing now."""
-        return self._carry.silent
+        return self._intake.silent
 
     @property
     def tally(self) -> Tally:
@@ -143,16 +153,12 @@ class Monitor:
     @property
     def trouble(self) -> str | None:
         """What somebody should know of how the rows come in; None where all is well."""
-        if self._clock.late >= MANY_LATE:
-            return f"{self._clock.late} rows in a row came late: the clock stands at {self.stamp}. Is the time of the rows right?"
-        if self._clock.waiting >= MOST_WAITING:
-            return f"{self._clock.waiting} rows in a row were each too far ahead of the one before: the clock stands at {self.stamp}. Is the time of the rows right?"
-        return self.wrong_pace
+        return self._intake.trouble(self.stamp) or self.wrong_pace
 
     @property
     def wrong_pace(self) -> str | None:
         """The sentence about rows that come at another pace than in training; None where they do not."""
-        return wrong_pace(self._clock.pace, self.watch.period, whose=self.name or "this monitor")
+        return wrong_pace(self._intake.clock.pace, self.watch.period, whose=self.name or "this monitor")
 
     # ------------------------------------------------------------------ rows in, results out
 
@@ -170,7 +176,7 @@ class Monitor:
         taken = self.take(row, time)
         if not learn:
             taken = taken._replace(learn=False)
-        point = self._no_point if taken.filled is None else self._stream.push(self._detector.bounded(taken.filled))
+        point = self._no_point if taken.filled is None else self._stream.push(self._framed(taken))
         return self.judge(taken, self.watch.scored(point[None]))
 
     def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[RowResult]:
@@ -184,54 +190,24 @@ class Monitor:
 
     def take(self, row: object, time: object) -> Taken:
         """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
-        values = self._read(row)
-        if time is None:
-            if self._clock.last is not None:
-                raise SeriesError("A row must have a time where the rows before it had one. Got none.")
-            return self._fill(values, None, None)
-        moment = self._clock.read(time)
-        stamp = say(moment.value, moment.offset, dates=moment.dates)
-        before, candidate, waiting = self.stamp, self._clock.candidate, self._clock.waiting
-        passed = self._clock.advance(moment)
-        if passed == "unconfirmed" and self._clock.waiting == 1:
-            self._waiting = stamp
-        if passed in ("late", "duplicate", "unconfirmed"):
-            return Taken(passed, None, time, stamp)
-        if passed == "ok":
-            return self._fill(values, time, stamp)
-        self._stream.reset()
-        self._carry.forget()
-        remark = ""
-        if passed == "restart":
-            remark = f"the clock of the rows was set back from {before} to {stamp}: rows that came late agree with one another, and are judged from here on"
-        if candidate is None or moment.value <= candidate:
-            waiting = 0  # it confirms nothing
-        self.rows += waiting
-        taken = self._fill(values, time, stamp)
-        return taken._replace(gap=True, unconfirmed=waiting, unconfirmed_stamp=self._waiting, remark=remark)
-
-    def _fill(self, values: Array, time: object, stamp: Stamp) -> Taken:
-        """Take in a row whose time is good: its number, and its holes filled."""
-        row_number, self.rows = self.rows, self.rows + 1
-        if math.isfinite(values.sum()) and self._carry.whole(values):  # the usual row: nothing is missing, nothing was
-            return Taken("ok", values, time, stamp, row_number)
-        filled = self._carry(values)
-        silences = self._carry.changes(row_number, stamp)
-        missing = np.isnan(filled)
-        if missing.any() and (not self._detector.partial or missing.all()):
+        taken = self._intake.step(row, time, last=self.stamp)
+        if taken.gap or taken.status == "unusable":
             self._stream.reset()
-            return Taken("unusable", None, time, stamp, row_number, silences)
-        return Taken("ok", filled, time, stamp, row_number, silences)
+        return taken
+
+    def _framed(self, taken: Taken) -> Array:
+        """What the stream is given of a row: its values, and its local time where the detector wants it."""
+        assert taken.filled is not None, "a row without values is not pushed"
+        row = self._detector.bounded(taken.filled)
+        return np.append(row, taken.clock) if getattr(self._detector, "clocked", False) else row
 
     def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
         """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
         if taken.filled is None:
             return self._no_point, None
         if self._windowed is None:
-            return self._stream.push(
-                self._detector.bounded(taken.filled)
-            ), None  # a detector without windows of bounded length: one at a time
-        window = self._windowed.window(self._detector.bounded(taken.filled))
+            return self._stream.push(self._framed(taken)), None  # without windows of bounded length: one at a time
+        window = self._windowed.window(self._framed(taken))
         return (self._no_point, None) if window is None else (None, window.copy())
 
     def point(self, answer: Array) -> Array:
@@ -282,12 +258,12 @@ class Monitor:
 
     def _end_at_gap(self, scored: Scored, unconfirmed: int) -> Scored:
         """Pass the unconfirmed rows to the rule as unknown; the first row after a gap is unknown to it, too."""
-        unknown = Scored(*(np.full((unconfirmed, *part.shape[1:]), np.nan) for part in scored))
+        unknown = scored.unknown(unconfirmed)
         if unconfirmed:
             self._run.extend(unknown)
             for _ in range(unconfirmed):
                 self.record.update(math.nan)
-        return Scored(*(np.full_like(part, np.nan) for part in scored))
+        return scored.unknown(len(scored))
 
     # ------------------------------------------------------------------ people's words
 
@@ -312,28 +288,24 @@ class Monitor:
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Everything that changes from row to row, as plain values and arrays."""
-        silence, carried = self._carry.state()
+        intake, arrays = self._intake.state()
         course, tensors = self._course.state()
         document = {
             "name": self.name,
-            "rows": self.rows,
             "counts": self.counts,
-            "clock": self._clock.state(),
-            "waiting": self._waiting,
-            "silence": silence,
+            **intake,
             "threshold": self._threshold,
             "budget": self.calibration.budget,
             **course,
         }
         parts = {
-            "carry": carried,
             "stream": self._stream.state(),
             "run": self._run.state(),
             "record": self.record.state(),
         }
-        for part, arrays in parts.items():
-            tensors |= {f"{part}.{name}": np.asarray(array) for name, array in arrays.items()}
-        return document, tensors
+        for part, kept in parts.items():
+            tensors |= {f"{part}.{name}": np.asarray(array) for name, array in kept.items()}
+        return document, tensors | arrays
 
     def set_state(
         self, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], *, recalibrate: bool = False
@@ -347,12 +319,10 @@ class Monitor:
                 f"The state must have been kept at this watch's threshold, {self._threshold:.6g} for {self.calibration.budget}. "
                 f"Got {document['threshold']:.6g} for {document['budget']} instead. To go on at the new one: --recalibrate (recalibrate=True)."
             )
-        self.rows = int(document["rows"])
         self.counts = {status: int(document["counts"][status]) for status in self.counts}
-        self._clock.restore(document["clock"])
-        self._waiting = check_stamp(document.get("waiting"), "waiting")
+        tensors = with_clock_column(tensors, self._stream.state())
         parts: dict[str, dict[str, npt.NDArray[Any]]] = {
-            name: {} for name in ("carry", "stream", "run", "record", "climb")
+            name: {} for name in ("carry", "stream", "run", "record", "climb", "growth")
         }
         for name, array in tensors.items():
             part, dot, rest = name.partition(".")
@@ -365,7 +335,7 @@ class Monitor:
             whose="a monitor",
         )
         self._course.restore(document, parts["climb"], tensors["since_onset"])
-        self._carry.restore(document["silence"], parts["carry"])
+        self._intake.restore(document, parts)
         self._stream.restore(parts["stream"])
         self._run.restore(parts["run"])
         self.record.restore(parts["record"])

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.joined_channels import Further
@@ -46,6 +49,16 @@ def check_alarm(document: object, channels: Sequence[str]) -> dict[str, Any]:
     for reason in [*alarm["reasons"], *(reason for one in more for reason in one["reasons"])]:
         check_fields(Reason, reason, whose="an alarm")
     return alarm
+
+
+def with_clock_column(
+    tensors: Mapping[str, npt.NDArray[Any]], stream: Mapping[str, npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Add the local time, unknown, to the past rows of a state that version 0.2 wrote, where the detector asks for it now."""
+    kept, wanted = tensors.get("stream.buffer"), stream.get("buffer")
+    if kept is None or wanted is None or kept.ndim != 2 or kept.shape != (len(wanted), wanted.shape[-1] - 1):
+        return dict(tensors)
+    return {**tensors, "stream.buffer": np.column_stack([kept, np.full(len(kept), np.nan)])}
 
 
 @contextmanager

@@ -12,8 +12,7 @@ import copy
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,11 +28,13 @@ from tisat.alarms.episode_log import Proposal
 from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, SeriesError, TisatError
 from tisat.gap_filling import finite, silences, take_in
+from tisat.io.counters import counters_of, difference
 from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
 from tisat.watch.clock import wrong_pace
 from tisat.watch.model_files import check_calibration, check_watch
+from tisat.watch.offline import lengthened, nothing_judged
 from tisat.watch.protocols import Array, Scorer
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Watch:
         The sampling period, where the training data has no clock.
     random_state : int
         Seed of what is drawn at random in the rule and its calibration.
+    counters : sequence of str, optional
+        Channels that only grow, whose growth per row the model looks at; recognised unless given, ``()``: none.
 
     Examples
     --------
@@ -86,9 +89,11 @@ class Watch:
         control: bool = True,
         period: object = None,
         random_state: int = 0,
+        counters: Sequence[str] | None = None,
     ) -> None:
         self.strict = strict
         self.control = control
+        self.given_counters = None if counters is None else tuple(counters)
         self.detector: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
         self.budget = budget
         self.method = method
@@ -114,6 +119,15 @@ class Watch:
         **options
             Of the detector's own ``fit``.
         """
+        many = as_many(series, whose="Watch.fit")
+        names = counters_of(many) if self.given_counters is None else self.given_counters
+        unknown = [name for name in names if name not in many[0].channels]
+        if unknown:
+            raise ParameterError(
+                f"The counters of a Watch must be channels of the series: {', '.join(many[0].channels)}. Got {unknown[0]!r} instead."
+            )
+        if names:
+            series = [difference(one, names, period=many[0].period) for one in many]
         self.detector.fit(series, **options)
         return self.calibrate()
 
@@ -173,6 +187,9 @@ class Watch:
             "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
+            "counters": self.given_counters
+            if self.given_counters is not None
+            else getattr(self.detector, "counters", None),
         }
         other = Watch(detector, **settings | {name: value for name, value in said.items() if value is not None})
         other.reading = dict(self.reading)
@@ -364,34 +381,3 @@ class Watch:
                 f"The model file {str(path)!r} must hold a whole watch. It does not: {str(error)[:300]}"
             ) from None
         return watch
-
-
-def lengthened(alarms: Alarms, rows: int) -> Alarms:
-    """The same alarms with ``rows`` more at the end of which nothing is known yet; one that is on stays on."""
-    unknown = np.full(rows, np.nan)
-    return replace(
-        alarms,
-        scores=np.append(alarms.scores, unknown),
-        evidence=np.append(alarms.evidence, unknown),
-        statistic=np.append(alarms.statistic, unknown),
-        active=np.append(alarms.active, np.zeros(rows, dtype=np.bool_)),
-    )
-
-
-def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector: Scorer) -> str:
-    """The sentence about a series of which no row got a score."""
-    named = f" {series.name!r}" if series.name else ""
-    dead = [
-        f"{one.channel} (since {one.since_time if one.since_time is not None else f'row {one.since}'})"
-        for one in silent
-    ]
-    if dead and tally.unusable:
-        return (
-            f"The series{named} must have rows that can be judged. None of its {tally.rows} could be: {type(detector).__name__} "
-            f"needs every channel, and there is nothing from {', '.join(dead[:5])}. Fix the sensor, fit a model without it, "
-            "or use a detector that can do without single channels, such as prism."
-        )
-    return (
-        f"The series{named} must have rows that can be judged. None of its {tally.rows} could be: {tally.warming_up} were "
-        f"needed to warm up and {tally.unusable} were unusable. Give a longer series."
-    )

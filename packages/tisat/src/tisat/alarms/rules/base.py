@@ -35,6 +35,11 @@ class Scored(NamedTuple):
         int, ...
     ] = ()  # numbers of the views that speak while something happens, not for as long as it lasts
 
+    def unknown(self, rows: int) -> Scored:
+        """As many rows without points and scores, of the same widths."""
+        points, views = (np.full((rows, part.shape[1]), np.nan) for part in (self.points, self.views))
+        return Scored(points, np.full(rows, np.nan), views, self.momentary)
+
     @classmethod
     def of(
         cls,

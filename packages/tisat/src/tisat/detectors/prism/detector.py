@@ -41,9 +41,11 @@ from tisat.detectors._windows import parts_longer_than
 from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector
 from tisat.detectors.crossfit import Piece
 from tisat.detectors.prism import VIEWS, Scene, View
+from tisat.detectors.prism.filling import conditional_means, filling_weights
 from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse
 from tisat.detectors.prism.line import fit_line, forecasts
+from tisat.detectors.prism.modes import MODES, Mode, Plan, days_of, plan_modes, units_of
 from tisat.detectors.prism.view import thinned
 from tisat.errors import ArtefactError
 from tisat.utils.parameters import integer, learned, real, value
@@ -84,6 +86,7 @@ class Prism(Detector):
     crossfit: ClassVar[int] = 5
     learns_unseen: ClassVar[bool] = True  # how restless its slow views are
     partial: ClassVar[bool] = True
+    clocked: ClassVar[bool] = True
     _restored_apart: ClassVar[frozenset[str]] = frozenset({"forecaster_"})
 
     lags: int = integer(100, at_least=3, doc="Rows the forecast of the next one is made from.")
@@ -93,6 +96,11 @@ class Prism(Detector):
     forecaster: str = value(
         LINE,
         doc="Whose errors the views look at: 'line', or the name of a detector that forecasts the next row ('linear-last', 'tisat'), with its defaults.",
+    )
+
+    holidays: tuple[str, ...] = value(
+        (),
+        doc="Days that are like Sundays, as dates such as '2026-12-25'; used where the series has a clock and operating modes.",
     )
 
     low_: Array = learned("C")  # (C,) least training value
@@ -112,6 +120,7 @@ class Prism(Detector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._other()
+        days_of(self.holidays)
 
     def _other(self) -> Detector | None:
         """What stands in the place of the line: fitted if this is."""
@@ -129,10 +138,11 @@ class Prism(Detector):
             return errors_of(self.forecaster_, rows, at)
         return np.asarray(rows[at] - forecasts(rows, at, self.weights_, self.intercepts_, self.farthest_))
 
-    def _scene(self, rows: Array, at: Integers) -> Scene:
-        return Scene(rows, at, self._errors(rows, at))
+    def _scene(self, rows: Array, at: Integers, clock: Array | None = None) -> Scene:
+        return Scene(rows, at, self._errors(rows, at), clock)
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
+        self._plan = self._plan_of(parts)
         other = self._other()
         if other is not None and other.crossfit < 2:
             return None  # expensive to fit: a tail is held out instead
@@ -150,34 +160,29 @@ class Prism(Detector):
 
     def _filled(self, rows: Array) -> Array:
         """Rows with what is missing replaced by what the rest of the row says."""
-        missing = np.isnan(rows)
-        if not missing.any():
-            return rows
-        rows = rows.copy()
-        some = np.flatnonzero(missing.any(axis=1))
-        patterns, which = np.unique(missing[some], axis=0, return_inverse=True)
-        for number, gone in enumerate(patterns):
-            here = some[which.ravel() == number]
-            known = ~gone
-            guess = np.broadcast_to(self.middle_[gone], (len(here), int(gone.sum())))
-            if known.any():
-                solved = np.linalg.solve(self.covariance_[np.ix_(known, known)], self.covariance_[np.ix_(known, gone)])
-                guess = self.middle_[gone] + (rows[np.ix_(here, np.flatnonzero(known))] - self.middle_[known]) @ solved
-            rows[np.ix_(here, np.flatnonzero(gone))] = np.clip(guess, LOWEST, HIGHEST)
-        return rows
-
-    def _fills(self) -> Array:
-        """Weights ``(C, C)`` with which each channel is filled from all others, 0 for itself."""
-        precision = np.linalg.inv(self.covariance_)
-        weights = -precision / np.diag(precision)[:, None]
-        np.fill_diagonal(weights, 0.0)
-        return np.asarray(weights)
+        return np.clip(conditional_means(rows, self.middle_, self.covariance_), LOWEST, HIGHEST)
 
     # ------------------------------------------------------------------ learning
 
-    def _fit(self, parts: Sequence[Array]) -> None:
-        context = self._context()
-        parts = parts_longer_than(context, parts, whose=type(self).__name__)
+    def _split(self, part: Array) -> tuple[Array, Array]:
+        """Values ``(T, C)`` and local times ``(T,)`` of rows, which need not come with the latter."""
+        channels = self.n_channels_
+        clock = part[:, channels] if part.shape[1] > channels else np.full(len(part), np.nan)
+        return part[:, :channels], clock
+
+    def _plan_of(self, parts: Sequence[Array]) -> Plan | None:
+        """Whether the series has operating modes that its mode views see, on rows they were not fitted on."""
+        long = [self._split(part) for part in parts if len(part) > self._context()]
+        if not long:
+            return None
+        scaled = self._learn_scales([values for values, _ in long])
+        return plan_modes(scaled, [clock for _, clock in long], first=self._context())
+
+    def _prepare_fold(self, other: Prism) -> None:
+        other._plan = self._plan
+
+    def _learn_scales(self, parts: Sequence[Array]) -> list[Array]:
+        """Scaled parts with what is missing filled."""
         everything = np.concatenate(parts)
         self.low_ = np.nanmin(everything, axis=0)
         half = np.nanmax(everything, axis=0) / 2 - self.low_ / 2
@@ -188,30 +193,58 @@ class Prism(Detector):
         self.middle_ = np.nanmean(rows, axis=0)
         centred = known - known.mean(axis=0) if len(known) else np.zeros((1, rows.shape[1]))
         self.covariance_ = centred.T @ centred / len(centred) + LEAST_VARIANCE * np.eye(rows.shape[1])
-        scaled = [np.ascontiguousarray(self._filled(part)) for part in scaled]
-        self.weights_ = np.zeros((self.lags - 1, rows.shape[1]))
-        self.intercepts_, self.farthest_ = np.zeros((2, rows.shape[1]))
+        return [np.ascontiguousarray(self._filled(part)) for part in scaled]
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        context = self._context()
+        parts = parts_longer_than(context, parts, whose=type(self).__name__)
+        if not hasattr(self, "_plan"):
+            self._plan = self._plan_of(parts)
+        clocks = [self._split(part)[1] for part in parts]
+        scaled = self._learn_scales([self._split(part)[0] for part in parts])
+        channels = self.n_channels_
+        self.weights_ = np.zeros((self.lags - 1, channels))
+        self.intercepts_, self.farthest_ = np.zeros((2, channels))
         self.forecaster_ = None if self.forecaster == LINE else fit_forecaster(self.forecaster, scaled, self.channels_)
         if self.forecaster_ is None:
             self.weights_, self.intercepts_, self.farthest_ = fit_line(scaled, lags=self.lags, ridge=self.ridge)
-        scenes = [self._scene(part, np.arange(context, len(part))) for part in scaled]
+        scenes = [
+            self._scene(part, np.arange(context, len(part)), clock) for part, clock in zip(scaled, clocks, strict=True)
+        ]
         self._views = {name: view() for name, view in VIEWS.items()}
+        if self._plan is not None:
+            self._views |= {name: view(self._plan, days_of(self.holidays)) for name, view in MODES.items()}
         for view in self._views.values():
             view.fit(scenes)
         relations: Any = self._views["relations"]
-        relations.learn_without(scenes, self._fills())
+        relations.learn_without(scenes, filling_weights(self.covariance_))
         few = thinned(scenes, LEVELS_FROM)
         own = [view.own(few) for view in self._views.values()]
-        self.levels_ = np.array([self._level(view, one) for view, one in zip(VIEWS.values(), own, strict=True)])
-        self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(rows.shape[1]) for one in own])
-        self.exponents_ = np.ones(len(VIEWS))
+        if self._plan is not None:
+            own = self._in_mode(own, few)
+        self.levels_ = np.array([self._level(view, one) for view, one in zip(self._views.values(), own, strict=True)])
+        self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(channels) for one in own])
+        self.exponents_ = np.ones(len(self._views))
+        del self._plan
+
+    def _in_mode(self, own: list[Array], scenes: Sequence[Scene]) -> list[Array]:
+        """Learn how loud each view is after a switch; its contributions on training rows in units of that."""
+        mode = self._views["mode"]
+        assert isinstance(mode, Mode)
+        cells = np.concatenate([mode.cells(mode.inputs(scene)) for scene in scenes])
+        mode.units = np.ones((len(mode.spread), len(VIEWS), self.n_channels_))
+        for v in range(len(VIEWS)):
+            if len(own[v]) == len(cells):
+                mode.units[:, v] = units_of(own[v][:, None], cells)[:, 0]
+                own[v] = own[v] / mode.units[cells, v]
+        return own
 
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
         super()._keep_normal(parts, tails, cross_fitted)
-        self.exponents_ = exponents(self.normal_[:, : len(VIEWS)])
+        self.exponents_ = exponents(self.normal_[:, : len(self._views)])
 
     @staticmethod
-    def _level(view: type[View], own: Array) -> tuple[float, float]:
+    def _level(view: View, own: Array) -> tuple[float, float]:
         """Median and level of a view's own scores; where rare jumps are all there is, the mean is the larger unit."""
         scores = own.mean(axis=1)
         if len(scores) == 0:
@@ -224,19 +257,22 @@ class Prism(Detector):
     # ------------------------------------------------------------------ scoring
 
     def _points(self, part: Array) -> Array:
-        context, channels = self._context(), part.shape[1]
-        points = np.full((len(part), len(VIEWS) + 2 * channels + 1), np.nan)
+        values, clock = self._split(part)
+        context, channels = self._context(), self.n_channels_
+        points = np.full((len(part), len(self._views) + 2 * channels + 1), np.nan)
         if len(part) <= context:
             return points
-        scaled = self._scaled(part)
+        scaled = self._scaled(values)
         missing = np.isnan(scaled)
         rows = np.ascontiguousarray(self._filled(scaled))
         at = np.arange(context, len(part))
-        gaps = missing if missing.any() else None
+        mode = self._views.get("mode")
+        undated = mode is not None and bool(mode.arrays()["calendar"][0]) and bool(np.isnan(clock[context:]).any())
+        gaps = missing if undated or missing.any() else None
         errors = self._errors(rows, at)
         for first in range(0, len(at), BLOCK):
             some = slice(first, first + BLOCK)
-            points[at[some]] = self._look(Scene(rows, at[some], errors[some]), gaps)
+            points[at[some]] = self._look(Scene(rows, at[some], errors[some], clock), gaps)
         return points
 
     def _look(self, scene: Scene, missing: Flags | None) -> Array:
@@ -245,28 +281,41 @@ class Prism(Detector):
         n, channels = seen.shape
         unknown, gone, errors = NOTHING, seen, scene.errors
         if missing is not None:
-            unknown = np.stack([self._touched(missing, scene.at, view) for view in views], axis=1)
+            unknown = np.stack([self._touched(missing, scene, view) for view in views], axis=1)
             gone = np.where(missing[scene.at], np.nan, seen)
             joint: Any = self._views["joint"]
-            scene = Scene(scene.rows, scene.at, joint.expected(errors, unknown[:, list(VIEWS).index("joint")]))
+            replaced = joint.expected(errors, unknown[:, list(VIEWS).index("joint")])
+            scene = Scene(scene.rows, scene.at, replaced, scene.clock)
         signed = {view.name: view.deviations(scene) for view in views if view.signed}
         if missing is not None:
             signed["relations"] /= np.sqrt(1.0 + unknown[:, RELATIONS] @ self._views["relations"].arrays()["wider"])
         parts = np.empty((n, len(views), channels))
         for v, view in enumerate(views):
             parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
+        others = OTHERS
+        mode = self._views.get("mode")
+        if isinstance(mode, Mode):
+            parts[:, : len(VIEWS)] /= mode.units[mode.cells(mode.inputs(scene))]
+            others = np.append(OTHERS, np.arange(len(VIEWS), len(views)))
         points = np.empty((n, len(views) + 2 * channels + 1))
         aside = signed["relations"] * self._views["relations"].arrays()["spread"]
         fuse(
-            parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, aside, signed["activity"], OTHERS, RELATIONS, points
+            parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, aside, signed["activity"], others, RELATIONS, points
         )  # fmt: skip
         return points
 
-    def _touched(self, missing: Flags, at: Integers, view: View) -> Flags:
-        """Where the rows a view looks at hold a filled value of the channel itself ``(n, C)``."""
+    def _touched(self, missing: Flags, scene: Scene, view: View) -> Flags:
+        """Where the rows a view looks at hold a filled value of the channel itself ``(n, C)``, or of any for a mode view."""
+        at = scene.at
         context = max(view.context, self._reach() if view.name in ("error", "joint") else 0)
         so_far = np.concatenate([np.zeros((1, missing.shape[1]), dtype=np.int64), np.cumsum(missing, axis=0)])
-        return np.asarray(so_far[at + 1] - so_far[at - context] > 0)
+        filled = np.asarray(so_far[at + 1] - so_far[at - context] > 0)
+        if isinstance(view, Mode):
+            lost: Flags = np.asarray(filled.any(axis=1))
+            if view.calendar[0] and scene.clock is not None:
+                lost = lost | np.isnan(scene.clock[at])
+            return np.repeat(lost[:, None], missing.shape[1], axis=1)
+        return filled
 
     def _context(self) -> int:
         return max(self._reach(), CONTEXT)
@@ -279,7 +328,7 @@ class Prism(Detector):
     @property
     def n_views(self) -> int:
         """V."""
-        return len(VIEWS)
+        return len(self._views) if hasattr(self, "_views") else len(VIEWS)
 
     @property
     def momentary_views(self) -> tuple[int, ...]:
@@ -288,7 +337,7 @@ class Prism(Detector):
 
     def views(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view: 0 at its normal level, -1 at its normal median; restless ones compressed."""
-        return compressed(points[:, : len(VIEWS)], self.exponents_)
+        return compressed(points[:, : len(self._views)], self.exponents_)
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the normal level."""
@@ -298,11 +347,13 @@ class Prism(Detector):
         return np.where(known.any(axis=1), total, np.nan)
 
     def _explain(self, row: Array, point: Array) -> Explanation:
-        names, channels = list(VIEWS), self.n_channels_
+        names, channels = list(self._views), self.n_channels_
         _, attribution, expected = np.split(point[:-1], [len(names), len(names) + channels])
         scores = self.views(point[None])[0]
         loudest = names[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
-        kind = "restless" if loudest == "activity" and point[-1] > 0 else VIEWS[loudest].kind
+        kind = self._views[loudest].kind
+        if kind == "stuck" and point[-1] > 0:
+            kind = "restless"
         if loudest == "joint" and channels == 1:
             kind = VIEWS["neighbour"].kind  # a shape; see Joint
         spread = self._views["relations" if loudest == "relations" else "error"].arrays()["spread"]
@@ -336,14 +387,17 @@ class Prism(Detector):
             raise ArtefactError("A file of Prism must hold the forecaster its parameters name. It does not.")
         super()._restore(rest, {name: array for name, array in tensors.items() if "." not in name})
         self._views = {name: view() for name, view in VIEWS.items()}
+        if "mode.switches" in tensors:
+            self._views |= {name: view() for name, view in MODES.items()}
         for name, view in self._views.items():
             there = (one for one in view.learned if one not in view.added or f"{name}.{one}" in tensors)
             mine = {attribute: tensors[f"{name}.{attribute}"] for attribute in there}
             view.restore(mine, self.n_channels_)
         fits = (
-            len(self.ordinary_) == len(VIEWS)
-            and self.levels_.shape == (len(VIEWS), 2)
-            and self.exponents_.shape == (len(VIEWS),)
+            len(self.ordinary_) == len(self._views)
+            and self.levels_.shape == (len(self._views), 2)
+            and self.exponents_.shape == (len(self._views),)
+            and self.n_points_ == len(self._views) + 2 * self.n_channels_ + 1
         )
         fits = fits and bool(((self.exponents_ > 0) & (self.exponents_ <= 1)).all())
         if not fits or self.weights_.shape != (self.lags - 1, self.n_channels_):

@@ -31,7 +31,7 @@ def exponents(normal: Array) -> Array:
     >>> exponents(np.stack([restless] * 4 + [steady, restless], axis=1)).round(2).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0, 0.14]
     """
-    kept = np.ones(len(VIEWS))
+    kept = np.ones(normal.shape[1])
     for v, view in enumerate(VIEWS.values()):
         known = normal[~np.isnan(normal[:, v]), v]
         if view.slow and len(known):

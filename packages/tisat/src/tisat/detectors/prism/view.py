@@ -30,6 +30,7 @@ class Scene:
     rows: Array  # (T, C) scaled, nothing missing
     at: Integers  # (n,) rows, each with the context of every view before it
     errors: Array  # (n, C) row minus its forecast, scaled
+    clock: Array | None = None  # (T,) local time of each row in seconds since 1970, NaN where unknown
 
 
 class View(ABC):
@@ -84,7 +85,7 @@ class View(ABC):
 def thinned(scenes: Sequence[Scene], most: int) -> list[Scene]:
     """The same scenes asking about ``most`` rows or a little more, evenly spread."""
     step = max(1, sum(len(scene.at) for scene in scenes) // most)
-    return [Scene(scene.rows, scene.at[::step], scene.errors[::step]) for scene in scenes]
+    return [Scene(scene.rows, scene.at[::step], scene.errors[::step], scene.clock) for scene in scenes]
 
 
 def rare_unit(contributions: Array) -> Array:

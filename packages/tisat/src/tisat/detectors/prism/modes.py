@@ -1,0 +1,373 @@
+"""The mode views: each channel against its expected value, and its expected activity, in the present operating mode.
+
+Expected is what a ridge regression and boosted trees make of the other channels (means over 10, 20 and 60 rows), of the
+rows since the last switch and, where the series has a clock, of the time of day and the day of the week. A deviation is
+measured in the spread that is usual so many rows after a switch: a stop that training has seen dozens of times is
+normal, in the rows after it as well.
+
+The views are **taken only where they help**: :func:`plan_modes` fits them on two thirds of the rows, in blocks, and measures
+the error on the rest against that of the regression alone. A detector whose plan is None has no such views.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism import VIEWS
+from tisat.detectors.prism.trees import Forest, boost
+from tisat.detectors.prism.view import Scene, View, rare_unit, thinned
+from tisat.errors import ArtefactError, ParameterError
+from tisat.utils.compiled import compiled
+from tisat.utils.types import Flags, Integers
+
+LONG, SMOOTH, SHORT = 60, 20, 10  # rows over which the others are averaged
+DAY, WEEKDAYS = 86_400.0, 7  # seconds, days
+LEARNED_FROM = 5000  # rows the models are fitted on
+OTHERS = 10  # channels the trees of one channel may use, besides those that switch
+MOST_SWITCHES = 4
+STILL, SHORTEST_RUN, FEWEST_RUNS = 0.95, 5, 10  # of a channel that switches: share of rows, rows, runs
+EDGES = np.array([3.0, 8.0, 21.0, 30.0, 60.0])  # rows since the last switch that divide cells
+RIDGE = 1e-3  # penalty, as a share of the mean variance of the inputs
+LEAST_STEP = 1e-3  # of the training range
+PRIOR = 50.0  # rows that the overall spread counts for in each cell
+BLOCKS = 12  # of training rows, every third held out to decide
+PROBED = 6  # channels looked at first
+CLEAR, USED, ENOUGH = (
+    0.5,
+    0.9,
+    0.25,
+)  # error ratios that are clear, and worth trees; share of channels that must be clear
+RARE_SHARE = 50  # one in so many rows of a cell makes its level
+
+
+@compiled()
+def _summaries(rows: Array, at: Integers, switches: Integers, least: float, out: Array) -> None:  # pragma: no cover
+    """Means, logarithms of the activity and rows since each switch: ``out`` (n, 4 C + K + 1)."""
+    channels = rows.shape[1]
+    for i in range(len(at)):
+        t, row = at[i], out[i]
+        row[: 4 * channels] = 0.0
+        for j in range(LONG):
+            now = rows[t - j]
+            for c in range(channels):
+                row[2 * channels + c] += now[c]
+            if j < SMOOTH:
+                before = rows[t - j - 1]
+                for c in range(channels):
+                    row[c] += now[c]
+                    row[3 * channels + c] += (now[c] - before[c]) ** 2
+            if j < SHORT:
+                for c in range(channels):
+                    row[channels + c] += now[c]
+        for c in range(channels):
+            row[c] /= SMOOTH
+            row[channels + c] /= SHORT
+            row[2 * channels + c] /= LONG
+            row[3 * channels + c] = 0.5 * np.log(row[3 * channels + c] / SMOOTH + least * least)
+        nearest = float(LONG)
+        for k in range(len(switches)):
+            c, since = switches[k], float(LONG)
+            for j in range(LONG):
+                if rows[t - j, c] != rows[t - j - 1, c]:
+                    since = float(j)
+                    break
+            row[4 * channels + k] = since
+            nearest = min(nearest, since)
+        row[4 * channels + len(switches)] = nearest
+
+
+def switching(parts: Sequence[Array]) -> Integers:
+    """The channels that stay at a value for many rows and then switch to another, at most four, the most frequent first."""
+    channels = parts[0].shape[1]
+    moves = np.array([sum(int((np.diff(part[:, c]) != 0).sum()) for part in parts) for c in range(channels)])
+    rows = max(sum(len(part) - 1 for part in parts), 1)
+    found = []
+    for c in np.flatnonzero((moves >= FEWEST_RUNS) & (moves <= (1 - STILL) * rows)):
+        runs = np.concatenate([np.diff(np.flatnonzero(np.diff(part[:, c]) != 0)) for part in parts])
+        if len(runs) and np.median(runs) >= SHORTEST_RUN:
+            found.append(int(c))
+    return np.array(sorted(found, key=lambda c: -moves[c])[:MOST_SWITCHES], dtype=np.int64)
+
+
+def calendar_of(clock: Array, holidays: Array) -> Array:
+    """Minute of the day and day of the week ``(n, 2)`` of local times in seconds since 1970; a holiday is a Sunday; -1: unknown."""
+    known = ~np.isnan(clock)
+    seconds = np.where(known, clock, 0.0)
+    day = np.floor(seconds / DAY)
+    weekday = np.where(np.isin(day, holidays), 6.0, (day + 3) % WEEKDAYS)
+    return np.where(known[:, None], np.column_stack([np.floor((seconds % DAY) / 60.0), weekday]), -1.0)
+
+
+def days_of(holidays: object) -> Array:
+    """Days since 1970 of dates, given as a sequence or as one text with commas.
+
+    Examples
+    --------
+    >>> days_of(("1970-01-02",)).tolist(), days_of("1970-01-02,1970-01-05").tolist()
+    ([1.0], [1.0, 4.0])
+    """
+    dates = [one for one in holidays.split(",") if one.strip()] if isinstance(holidays, str) else holidays
+    wrong = f"The 'holidays' parameter of Prism must be dates such as '2026-12-25'. Got {holidays!r} instead."
+    if not isinstance(dates, list | tuple):
+        raise ParameterError(wrong)
+    try:
+        found = [datetime.date.fromisoformat(str(one).strip()).toordinal() for one in dates]
+    except ValueError:
+        raise ParameterError(wrong) from None
+    return np.array(found, dtype=np.float64) - datetime.date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was found out about the modes of a series before its views are fitted."""
+
+    switches: Integers  # (K,) channels
+    calendar: bool
+    trees: Flags  # (2, C) which targets are worth trees
+    worse: Array  # (2, C) how much larger errors are on rows that the model has not seen
+
+
+class Mode(View):
+    """Squared deviation of each channel's mean over 20 rows from what is expected of it in the present mode.
+
+    Sees: a level, a drift, a broken correlation, work at the wrong hour; a valve that does not do what the rest asks for.
+    Blind to: a fault shorter than a few rows; a state and an hour that training has never seen.
+    """
+
+    name = "mode"
+    kind = "relations"
+    context: ClassVar[int] = LONG
+    reach: ClassVar[float] = 2.0
+    signed: ClassVar[bool] = True
+    of: ClassVar[int] = 0  # what is expected: the level, 1: the activity
+    least: ClassVar[float] = 0.004  # spread
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {
+        "switches": ("K",), "calendar": ("one",), "holidays": ("days",), "weights": ("inputs", "C"), "intercepts": ("C",),
+        "nodes": ("nodes", "five"), "roots": ("trees",), "first": ("targets",), "spread": ("cells", "C"),
+        "units": ("cells", "views", "C"),
+    }  # fmt: skip
+
+    switches: Array  # (K,) channels
+    calendar: Array  # (1,) 1: the time of day and the day of the week are known
+    holidays: Array  # days since 1970
+    weights: Array  # (4 C, C) of the regression, 0 for the channel itself
+    intercepts: Array  # (C,)
+    nodes: Array  # of the trees, with roots and first: see Forest
+    roots: Array
+    first: Array
+    spread: Array  # (cells, C)
+    units: Array  # (cells, V, C): by how much the other views' contributions are larger this long after a switch
+
+    def __init__(self, plan: Plan | None = None, holidays: Array | None = None) -> None:
+        self.plan = plan
+        if plan is not None:
+            self.switches = plan.switches.astype(np.float64)
+            self.calendar = np.array([float(plan.calendar)])
+            self.holidays = np.zeros(0) if holidays is None else holidays
+
+    def inputs(self, scene: Scene) -> Array:
+        """What expectations are made of ``(n, 4 C + K + 3)``."""
+        channels, switches = scene.rows.shape[1], self.switches.astype(np.int64)
+        own = np.empty((len(scene.at), 4 * channels + len(switches) + 1))
+        _summaries(scene.rows, scene.at, switches, LEAST_STEP, own)
+        clock = np.full(len(scene.at), np.nan)
+        if self.calendar[0] and scene.clock is not None:
+            clock = scene.clock[scene.at]
+        return np.concatenate([own, calendar_of(clock, self.holidays)], axis=1)
+
+    def cells(self, inputs: Array) -> Integers:
+        """The cell of each row ``(n,)``: how long ago the last switch was; the last cell is calm."""
+        return np.digitize(inputs[:, -3], EDGES)
+
+    def _linear(self, inputs: Array, targets: Array) -> None:
+        channels = targets.shape[1]
+        used = (4 if self.of else 3) * channels
+        past = inputs[:, :used]
+        mean = past.mean(axis=0)
+        centred = past - mean
+        products = centred.T @ centred / len(centred)
+        across = centred.T @ (targets - targets.mean(axis=0)) / len(centred)
+        penalty = RIDGE * np.trace(products) / len(products) + 1e-9
+        self.weights = np.zeros((4 * channels, channels))
+        for c in range(channels):
+            others = np.flatnonzero(np.arange(used) % channels != c)
+            if len(others):
+                gram = products[np.ix_(others, others)]
+                gram[np.diag_indices_from(gram)] += penalty
+                self.weights[others, c] = np.linalg.solve(gram, across[others, c])
+        self.intercepts = targets.mean(axis=0) - mean @ self.weights[:used]
+
+    def _line(self, inputs: Array) -> Array:
+        channels = len(self.intercepts)
+        return np.asarray(inputs[:, : 4 * channels] @ self.weights + self.intercepts)
+
+    def _features(self, c: int, inputs: Array) -> Integers:
+        """The columns that the trees of a channel may use: those of the others that tell most, switches and the calendar."""
+        channels, groups = len(self.intercepts), 4 if self.of else 3
+        told = (np.abs(self.weights[:, c]) * inputs[:, : 4 * channels].std(axis=0)).reshape(4, channels).sum(axis=0)
+        told[self.switches.astype(np.int64)] = np.inf
+        told[c] = -1.0
+        most = [int(j) for j in np.argsort(-told, kind="stable")[: OTHERS + len(self.switches)] if j != c]
+        past = [g * channels + j for g in range(groups) for j in most]
+        return np.array([*past, *range(4 * channels, inputs.shape[1])], dtype=np.int64)
+
+    def target(self, inputs: Array) -> Array:
+        """The level or the activity of each channel ``(n, C)``."""
+        channels = (inputs.shape[1] - len(self.switches) - 3) // 4
+        return inputs[:, 3 * channels * self.of : (3 * self.of + 1) * channels]
+
+    def fit_inputs(self, inputs: Array, trees: Flags) -> None:
+        """Learn what is expected of each channel."""
+        targets = self.target(inputs)
+        self._linear(inputs, targets)
+        rest = targets - self._line(inputs)
+        grown = [
+            boost(inputs, rest[:, c], self._features(c, inputs)) if trees[c] else [] for c in range(targets.shape[1])
+        ]
+        self._set_forest(Forest.of(grown))
+
+    def _set_forest(self, forest: Forest) -> None:
+        self._forest = forest
+        self.nodes, self.roots, self.first = forest.nodes, forest.roots, forest.first
+
+    def beside(self, inputs: Array) -> Array:
+        """Value minus expectation ``(n, C)``."""
+        return np.asarray(self.target(inputs) - self._line(inputs) - self._forest.predict(inputs))
+
+    def fit(self, scenes: Sequence[Scene]) -> None:
+        """Learn what is normal."""
+        assert self.plan is not None, "a mode view is fitted by its plan"
+        inputs = np.concatenate([self.inputs(scene) for scene in thinned(scenes, LEARNED_FROM)])
+        self.fit_inputs(inputs, self.plan.trees[self.of])
+        errors, cells = self.beside(inputs) * self.plan.worse[self.of], self.cells(inputs)
+        overall = (errors**2).mean(axis=0)
+        self.spread = np.empty((len(EDGES) + 1, errors.shape[1]))
+        for cell in range(len(self.spread)):
+            here = errors[cells == cell]
+            self.spread[cell] = np.sqrt(((here**2).sum(axis=0) + PRIOR * overall) / (len(here) + PRIOR) + self.least**2)
+        self.spread = self.spread * np.sqrt(rare_unit((errors / self.spread[cells]) ** 2))
+
+    def deviations(self, scene: Scene) -> Array:
+        """How far each channel is from what is expected, in its usual spread this long after a switch."""
+        inputs = self.inputs(scene)
+        return np.asarray(self.beside(inputs) / self.spread[self.cells(inputs)])
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], n_channels: int) -> None:
+        """Continue from arrays that may come from a file: indices that point nowhere are refused."""
+        super().restore(arrays, n_channels)
+        forest = Forest(self.nodes, self.roots, self.first)
+        whole = self.switches
+        good = (
+            len(self.calendar) == 1
+            and self.weights.shape[0] == 4 * n_channels
+            and len(self.spread) == len(EDGES) + 1
+            and bool((self.spread > 0).all())
+            and len(whole) <= MOST_SWITCHES
+            and bool(((whole >= 0) & (whole < n_channels) & (whole == np.floor(whole))).all())
+            and forest.check(features=4 * n_channels + len(whole) + 3, targets=n_channels)
+        )
+        if not good:
+            raise ArtefactError(f"The view {self.name!r} of a model file must fit together. It does not.")
+        if "units" in self.learned and (
+            self.units.shape[:2] != (len(self.spread), len(VIEWS)) or (self.units < 1).any()
+        ):
+            raise ArtefactError(f"The 'units' of the view {self.name!r} must be at least 1, one per cell and view.")
+        self._forest = forest
+
+
+class ModeActivity(Mode):
+    """Squared deviation of the logarithm of each channel's activity over 20 rows from what is expected in the present mode.
+
+    Sees: a sensor that is stuck while the rest moves, a channel that is unusually noisy for its mode, hunting control.
+    Blind to: levels and drifts.
+    """
+
+    name = "mode activity"
+    kind = "stuck"
+    of: ClassVar[int] = 1
+    learned: ClassVar[dict[str, tuple[str, ...]]] = {
+        name: sizes for name, sizes in Mode.learned.items() if name != "units"
+    }
+    least: ClassVar[float] = 0.1
+
+
+MODES: dict[str, type[Mode]] = {view.name: view for view in (Mode, ModeActivity)}
+
+
+def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -> Plan | None:
+    """Find out whether the mode views help on rows that they have not seen; None where they do not.
+
+    Parameters
+    ----------
+    parts : sequence of arrays of shape (T_i, C)
+        Scaled rows without missing values.
+    clocks : sequence of arrays of shape (T_i,)
+        Local time in seconds since 1970, NaN where unknown.
+    first : int
+        Rows at the beginning of each part that are context.
+    """
+    channels = parts[0].shape[1]
+    switches = switching(parts)
+    times = np.concatenate(clocks)
+    calendar = not np.isnan(times).any() and times[-1] - times[0] >= 2 * DAY
+    if channels < 2 or not len(switches):
+        return None
+    scenes = [
+        Scene(part, np.arange(first, len(part)), np.zeros((max(len(part) - first, 0), 0)), clock)
+        for part, clock in zip(parts, clocks, strict=True)
+    ]
+    few = thinned(scenes, LEARNED_FROM)
+    plan = Plan(switches, calendar, np.ones((2, channels), dtype=np.bool_), np.ones((2, channels)))
+    ratios, worse = np.ones((2, 2, channels))
+    for view in (Mode(plan), ModeActivity(plan)):
+        inputs = np.concatenate([view.inputs(scene) for scene in few])
+        if len(inputs) < BLOCKS * SMOOTH:
+            return None
+        held = (np.arange(len(inputs)) * BLOCKS // len(inputs)) % 3 == 2
+        spread = view.target(inputs).std(axis=0)
+        moving = np.flatnonzero(spread > view.least)
+        if view.of == 0:
+            probed = (
+                moving[np.unique(np.linspace(0, len(moving) - 1, PROBED).astype(np.int64))] if len(moving) else moving
+            )
+            found = _ratios(view, inputs, held, probed)[0][probed]
+            if not len(found) or (found < CLEAR).mean() < ENOUGH:
+                return None
+        ratios[view.of], worse[view.of] = _ratios(view, inputs, held, moving)
+        if view.of == 0 and (ratios[0][moving] < CLEAR).mean() < ENOUGH:
+            return None
+    return Plan(switches, calendar, ratios < USED, worse)
+
+
+def _ratios(view: Mode, inputs: Array, held: Flags, channels: Integers) -> tuple[Array, Array]:
+    """Held-out error with trees over that without, and over the error on the rows fitted ``(C,)``; 1 elsewhere."""
+    count = view.target(inputs).shape[1]
+    wanted = np.zeros(count, dtype=np.bool_)
+    wanted[channels] = True
+    view.fit_inputs(inputs[~held], wanted)
+    floor = view.least**2
+    with_trees, seen = ((view.beside(inputs[some]) ** 2).mean(axis=0) + floor for some in (held, ~held))
+    plain, plain_seen = (
+        ((view.target(inputs[some]) - view._line(inputs[some])) ** 2).mean(axis=0) + floor for some in (held, ~held)
+    )
+    ratio = np.where(wanted, with_trees / plain, 1.0)
+    worse = np.where(ratio < USED, with_trees / seen, plain / plain_seen)
+    return ratio, np.sqrt(np.maximum(worse, 1.0))
+
+
+def units_of(contributions: Array, cells: Integers) -> Array:
+    """By how much contributions ``(n, V, C)`` are larger in each cell than in calm rows: ``(cells, V, C)``, at least 1."""
+    levels = np.zeros((len(EDGES) + 1, *contributions.shape[1:]))
+    for cell in range(len(levels)):
+        here = contributions[cells == cell]
+        if len(here):
+            most = max(2, len(here) // RARE_SHARE)
+            levels[cell] = np.sort(here, axis=0)[-most:].mean(axis=0)
+    return np.asarray(np.maximum(levels / np.maximum(levels[-1], 1e-9), 1.0))

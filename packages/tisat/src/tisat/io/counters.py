@@ -1,0 +1,146 @@
+"""Counters: channels that only grow, and start again at a limit. Models look at their growth per row.
+
+The growth is divided by the sampling periods since the last known value, so that a missing row is no jump. Where a counter
+goes down it was reset: its growth is unknown there (NaN), as in the first row and after a jump in time that is too long to
+bridge. Over a whole series and row by row the arithmetic is the same. This module does not know detectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tisat.gap_filling import MAX_GAP, time_flags
+from tisat.series import Series
+from tisat.utils.stateful import Stateful
+from tisat.utils.types import Array
+
+GROWING = 0.999  # share of steps that do not go down
+RISING = 0.05  # share of steps that go up
+FEWEST = 100  # known rows it takes to tell
+FEW = 8  # values of a channel that has states
+FALL = 0.5  # of the range: a step down by less is no reset
+
+
+def is_counter(values: Array) -> bool:
+    """Whether known values ``(T,)`` grow and, at most now and then, start again from far below.
+
+    Examples
+    --------
+    >>> is_counter(np.arange(500.0) % 300), is_counter(np.sin(np.arange(500.0)))
+    (True, False)
+    """
+    known = values[~np.isnan(values)]
+    if len(known) < FEWEST or len(np.unique(known[:: max(1, len(known) // 1000)])) <= FEW:
+        return False
+    steps = np.diff(known)
+    down = steps[steps < 0]
+    span = float(known.max() - known.min())
+    return bool(
+        (steps >= 0).mean() >= GROWING and (steps > 0).mean() >= RISING and (down <= -FALL * span).all() and span > 0
+    )
+
+
+def counters_of(series: Sequence[Series]) -> tuple[str, ...]:
+    """The channels that are counters in every series."""
+    return tuple(
+        name
+        for name in series[0].channels
+        if all(
+            name in one.channels and is_counter(np.asarray(one.values[:, one.channels.index(name)], dtype=np.float64))
+            for one in series
+        )
+    )
+
+
+def difference(series: Series, counters: Sequence[str], *, period: float | None) -> Series:
+    """The series with each of these channels as its growth per row; those that are already stay as they are.
+
+    Examples
+    --------
+    >>> grown = difference(Series([[1.0], [3.0], [np.nan], [9.0], [2.0]], channels=("total",)), ["total"], period=None)
+    >>> grown.values[:, 0].tolist(), grown.differenced
+    ([nan, 2.0, nan, 3.0, nan], ('total',))
+    """
+    names = [name for name in counters if name in series.channels and name not in series.differenced]
+    if not names:
+        return series
+    values = np.array(series.values, dtype=np.float64)
+    rows = np.ones(len(series))
+    if series.seconds is not None and period is not None:
+        rows[1:] = periods(np.diff(series.seconds), period)
+    left_out, begins = time_flags(series, period)  # a monitor neither sees the former nor looks across the latter
+    place, jumps = np.cumsum(rows), np.cumsum(begins)
+    for name in names:
+        c = series.channels.index(name)
+        known = np.flatnonzero(~np.isnan(values[:, c]) & ~left_out)
+        grown = np.full(len(values), np.nan)
+        if len(known) > 1:
+            growth = np.diff(values[known, c]) / np.diff(place[known])
+            growth[(growth < 0) | (np.diff(jumps[known]) > 0)] = np.nan
+            grown[known[1:]] = growth
+        values[:, c] = grown
+    return replace(series, values=values, differenced=(*series.differenced, *names))
+
+
+def periods(seconds: Array, period: float) -> Array:
+    """Whole sampling periods in each step, at least 1; a step too long to bridge counts as one that is."""
+    return np.where(seconds > MAX_GAP * period, MAX_GAP + 1.0, np.maximum(np.round(seconds / period), 1.0))
+
+
+class Growth(Stateful):
+    """:func:`difference` for rows that arrive one at a time.
+
+    Examples
+    --------
+    >>> growth = Growth(("total", "flow"), ("total",))
+    >>> [growth(np.array([value, 5.0])).tolist() for value in (1.0, 3.0, 2.0)]
+    [[nan, 5.0], [2.0, 5.0], [nan, 5.0]]
+    """
+
+    _kept = ("last", "rows")
+
+    def __init__(self, channels: Sequence[str], counters: Sequence[str]) -> None:
+        self.columns = np.array([c for c, name in enumerate(channels) if name in counters], dtype=np.int64)
+        self._last = np.full(len(self.columns), np.nan)
+        self._rows = np.zeros(len(self.columns))
+
+    def forget(self) -> None:
+        """Begin anew after a gap in time: the next growth is unknown."""
+        self._last[:] = np.nan
+        self._rows[:] = 0.0
+
+    def __call__(self, row: Array, *, steps: float = 1.0) -> Array:
+        """The row with the growth of its counters; ``steps`` is how many periods after the last one it comes."""
+        if not len(self.columns):
+            return row
+        if steps > MAX_GAP:
+            self.forget()
+        self._rows += steps
+        now = row[self.columns]
+        known = ~np.isnan(now)
+        with np.errstate(invalid="ignore"):
+            growth = (now - self._last) / self._rows
+        out = row.copy()
+        out[self.columns] = np.where(known & (growth >= 0), growth, np.nan)
+        self._last = np.where(known, now, self._last)
+        self._rows = np.where(known, 0.0, self._rows)
+        return out
+
+
+def said_of(counters: Sequence[str]) -> str:
+    """The sentence about channels that were taken for counters.
+
+    Examples
+    --------
+    >>> print(said_of(["FQ108"]))
+    FQ108 is a counter: the model looks at its growth per row. If it is none: --no-counter FQ108
+    """
+    names = ", ".join(counters)
+    plural = len(counters) > 1
+    return (
+        f"{names} {'are counters' if plural else 'is a counter'}: the model looks at {'their' if plural else 'its'} growth per row. "
+        f"If {'one is' if plural else 'it is'} none: --no-counter {counters[0] if not plural else 'NAME'}"
+    )

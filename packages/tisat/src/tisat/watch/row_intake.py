@@ -1,0 +1,150 @@
+"""From a row as it came to clean values: its clock, the growth of its counters, and its holes filled.
+
+The first stages of a monitor. They know neither the detector nor the alarm rule; what a stream must forget is in what they return.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import SeriesError
+from tisat.gap_filling import MOST_WAITING, CarryForward, Stamp
+from tisat.io.counters import Growth, periods
+from tisat.io.local_time import local_second
+from tisat.io.timestamps import Moment, say
+from tisat.watch.alarm_tracker import Taken
+from tisat.watch.clock import MANY_LATE, RowClock
+from tisat.watch.protocols import Array
+from tisat.watch.row_reader import RowReader
+from tisat.watch.state_files import check_stamp
+
+
+class RowIntake:
+    """Read rows one at a time: clock, counters, holes.
+
+    Parameters
+    ----------
+    channels : sequence of str
+        In the order of the model.
+    period : float, optional
+        The sampling period in seconds that jumps in time are measured in.
+    counters : sequence of str
+        Channels whose growth per row is given on.
+    step : float, optional
+        The sampling period in seconds of the training data, which growth is measured in.
+    partial : bool
+        A row is usable where at least one channel has a value.
+    name : str
+        The entity.
+    """
+
+    def __init__(
+        self,
+        channels: Sequence[str],
+        *,
+        period: float | None,
+        counters: Sequence[str] = (),
+        step: float | None = None,
+        partial: bool = False,
+        name: str = "",
+    ) -> None:
+        self._read = RowReader(channels)
+        self.clock = RowClock(period)
+        self._growth = Growth(channels, counters)
+        self._carry = CarryForward(channels, series=name)
+        self._step = step
+        self._partial = partial
+        self._waiting: Stamp = None  # time of the first row that waits to be confirmed
+        self.rows = 0  # accepted
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The channels without data now."""
+        return self._carry.silent
+
+    def trouble(self, stamp: Stamp) -> str | None:
+        """The sentence about times that stand still at ``stamp``; None where all is well."""
+        late, waiting = self.clock.late, self.clock.waiting
+        if late >= MANY_LATE:
+            return f"{late} rows in a row came late: the clock stands at {stamp}. Is the time of the rows right?"
+        if waiting >= MOST_WAITING:
+            return f"{waiting} rows in a row were each too far ahead of the one before: the clock stands at {stamp}. Is the time of the rows right?"
+        return None
+
+    def step(self, row: object, time: object, *, last: Stamp) -> Taken:
+        """Take in the next row; ``last`` is the time of the row before it.
+
+        Raises
+        ------
+        InputError
+            When the row or its time cannot be read; nothing has changed then.
+        """
+        values = self._read(row)
+        if time is None:
+            if self.clock.last is not None:
+                raise SeriesError("A row must have a time where the rows before it had one. Got none.")
+            return self._fill(values, None, None)
+        moment = self.clock.read(time)
+        stamp = say(moment.value, moment.offset, dates=moment.dates)
+        candidate, waiting, steps = self.clock.candidate, self.clock.waiting, self._steps(moment)
+        passed = self.clock.advance(moment)
+        if passed == "unconfirmed" and self.clock.waiting == 1:
+            self._waiting = stamp
+        if passed in ("late", "duplicate", "unconfirmed"):
+            return Taken(passed, None, time, stamp)
+        if passed == "ok":
+            return self._fill(values, time, stamp, clock=local_second(moment), steps=steps)
+        self._carry.forget()
+        self._growth.forget()
+        remark = ""
+        if passed == "restart":
+            remark = f"the clock of the rows was set back from {last} to {stamp}: rows that came late agree with one another, and are judged from here on"
+        if candidate is None or moment.value <= candidate:
+            waiting = 0  # it confirms nothing
+        self.rows += waiting
+        taken = self._fill(values, time, stamp, clock=local_second(moment))
+        return taken._replace(gap=True, unconfirmed=waiting, unconfirmed_stamp=self._waiting, remark=remark)
+
+    def _steps(self, moment: Moment) -> float:
+        """The sampling periods since the last row, for the growth of counters."""
+        last = self.clock.last
+        if not len(self._growth.columns) or last is None or self._step is None:
+            return 1.0
+        return float(periods(np.array((moment.value - last) * (1e-9 if moment.dates else 1.0)), self._step))
+
+    def _fill(self, values: Array, time: object, stamp: Stamp, *, clock: float = math.nan, steps: float = 1.0) -> Taken:
+        """Take in a row whose time is good: its number, the growth of its counters, and its holes filled."""
+        if len(self._growth.columns):
+            values = self._growth(values, steps=steps)
+        row_number, self.rows = self.rows, self.rows + 1
+        if math.isfinite(values.sum()) and self._carry.whole(values):  # the usual row: nothing is missing, nothing was
+            return Taken("ok", values, time, stamp, row_number, clock=clock)
+        filled = self._carry(values)
+        silences = self._carry.changes(row_number, stamp)
+        missing = np.isnan(filled)
+        if missing.any() and (not self._partial or missing.all()):
+            return Taken("unusable", None, time, stamp, row_number, silences)
+        return Taken("ok", filled, time, stamp, row_number, silences, clock=clock)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Everything that changes from row to row, as plain values and arrays."""
+        silence, carried = self._carry.state()
+        document = {"rows": self.rows, "clock": self.clock.state(), "waiting": self._waiting, "silence": silence}
+        arrays = {f"carry.{name}": np.asarray(array) for name, array in carried.items()}
+        if len(self._growth.columns):
+            arrays |= {f"growth.{name}": np.asarray(array) for name, array in self._growth.state().items()}
+        return document, arrays
+
+    def restore(self, document: Mapping[str, Any], parts: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> None:
+        """Continue from what :meth:`state` returned; ``parts`` are its arrays, by the part before the dot."""
+        self.rows = int(document["rows"])
+        self.clock.restore(document["clock"])
+        self._waiting = check_stamp(document.get("waiting"), "waiting")
+        self._carry.restore(document["silence"], parts["carry"])
+        if len(self._growth.columns):
+            self._growth.restore(parts["growth"])

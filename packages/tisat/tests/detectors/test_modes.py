@@ -1,0 +1,145 @@
+"""The mode views: taken where modes are, otherwise not; trees as scikit-learn has them; files that were changed are refused."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from tisat.datasets.modes import CHANNELS, DAY, WEEK, make_plant_with_modes
+from tisat.datasets.synthetic import make_plant, make_pump
+from tisat.detectors import Prism, load
+from tisat.detectors.prism import modes
+from tisat.detectors.prism.modes import calendar_of, days_of, switching
+from tisat.detectors.prism.trees import LEAVES, RATE, SMALLEST_LEAF, TREES, Forest, boost
+from tisat.errors import ArtefactError, ParameterError
+from tisat.persistence.model_file import read_artefact, write_artefact
+from tisat.series import Series
+from tisat.watch.watch import Watch
+
+QUICK = {"lags": 20}
+
+
+@pytest.fixture(scope="module")
+def plant():
+    kinds = ("stuck sensor", "valve stuck")
+    return make_plant_with_modes(n_train=WEEK, n_test=DAY, n_normal=0, n_faults=2, kinds=kinds, random_state=4)
+
+
+@pytest.fixture(scope="module")
+def watch(plant):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Watch(Prism(**QUICK), budget="1/day").fit(plant.train, holdout=0.2)
+
+
+def test_trees_say_what_scikit_learn_says():
+    rng = np.random.default_rng(0)
+    inputs = rng.random((800, 5))
+    targets = np.where(inputs[:, 1] > 0.5, 2.0, inputs[:, 3])
+    features = np.array([1, 3, 4])
+    model = HistGradientBoostingRegressor(
+        max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=SMALLEST_LEAF, early_stopping=False,
+        random_state=0,
+    ).fit(inputs[:, features], targets)  # fmt: skip
+    forest = Forest.of([[], boost(inputs, targets, features)])
+    assert forest.check(features=5, targets=2)
+    found = forest.predict(inputs)
+    np.testing.assert_allclose(found[:, 1], model.predict(inputs[:, features]), rtol=1e-9)
+    assert not found[:, 0].any()
+    np.testing.assert_array_equal(forest.predict(inputs[7:8]), found[7:8])
+
+
+@pytest.mark.parametrize(("column", "value"), [(0, 5.0), (0, -1.0), (0, 0.5), (2, 0.0), (3, 1e6), (2, -7.0)])
+def test_a_forest_that_points_nowhere_is_refused(column, value):
+    rng = np.random.default_rng(1)
+    forest = Forest.of([boost(rng.random((200, 5)), rng.random(200), np.arange(5))])
+    inner = int(np.flatnonzero(forest.nodes[:, 2] >= 0)[0])
+    nodes = forest.nodes.copy()
+    nodes[inner, column] = value
+    assert not replace(forest, nodes=nodes).check(features=5, targets=1)
+    assert not replace(forest, roots=forest.roots + 1).check(features=5, targets=1)
+    assert not replace(forest, first=forest.first[::-1].copy()).check(features=5, targets=1)
+
+
+def test_channels_that_switch(plant):
+    found = [CHANNELS[c] for c in switching([plant.train.values])]
+    assert sorted(found) == ["drain_valve", "pump_running", "set_point"]
+    events = (np.random.default_rng(0).random((5000, 1)) < 0.02).astype(float)  # single rows, no states
+    assert not len(switching([events]))
+
+
+def test_taken_with_modes_and_not_without(watch):
+    assert list(watch.detector._views)[-2:] == ["mode", "mode activity"]
+    assert watch.detector.n_views == 8
+    for other in (make_plant(n_train=3000, n_test=4000, n_faults=0), make_pump(n_train=3000, n_test=100, faults=())):
+        assert Prism(**QUICK).fit(other.train, holdout=0.2).n_views == 6
+
+
+def test_row_by_row_after_a_restart_and_from_a_file_it_is_the_same(watch, plant, tmp_path):
+    watch.save(tmp_path / "model.tisat")
+    again = Watch.load(tmp_path / "model.tisat")
+    values = plant.test.values.copy()
+    values[300:304, 2] = np.nan
+    values[700:730, 5] = np.nan  # longer than it is carried
+    times = plant.test.timestamps.copy()
+    times[900:] += np.timedelta64(3, "h")
+    test = Series(values, timestamps=times, channels=CHANNELS)
+    batch = again.alarms(test)
+    monitor = again.monitor()
+    statistics = []
+    for row, time in zip(values, times, strict=True):
+        if len(statistics) == 650:
+            monitor = type(monitor).restore(again, monitor.to_bytes())
+        statistics.append(monitor.update(row, time=time).statistic)
+    np.testing.assert_allclose(np.nan_to_num(statistics), np.nan_to_num(batch.statistic), rtol=1e-6, atol=1e-9)
+    assert np.nanmax(batch.statistic) > 0
+
+
+def test_a_changed_file_is_refused(watch, tmp_path):
+    watch.detector.save(tmp_path / "model.tisat")
+    document, tensors = read_artefact(tmp_path / "model.tisat")
+    for name, change in {
+        "mode.nodes": lambda a: np.where(np.arange(a.shape[1]) == 0, 1e9, a),
+        "mode.switches": lambda a: a + 100,
+        "mode activity.spread": lambda a: -a,
+        "mode.first": lambda a: a[:-1],
+        "mode.units": lambda a: a[:, :3],
+    }.items():
+        write_artefact(
+            tmp_path / "forged.tisat", document, {**tensors, name: np.ascontiguousarray(change(tensors[name]))}
+        )
+        with pytest.raises(ArtefactError):
+            load(tmp_path / "forged.tisat")
+
+
+def test_without_a_clock_the_calendar_is_not_used(plant, watch):
+    bare = Series(plant.train.values, channels=CHANNELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = Watch(Prism(**QUICK), budget="1/1000 rows").fit(bare, holdout=0.2)
+    assert not other.detector._views["mode"].calendar[0]
+    assert watch.detector._views["mode"].calendar[0]
+    points = watch.detector.points(Series(plant.test.values, channels=CHANNELS))  # rows without a time: no such views
+    assert np.isnan(points[200:, 6:8]).all()
+    assert not np.isnan(points[200:, :6]).any()
+
+
+def test_the_calendar_is_local_and_a_holiday_is_a_sunday():
+    summer = Series([1.0, 2.0], timestamps=["2026-07-01T00:30:00+02:00", "2026-07-01T00:31:00+02:00"])
+    from tisat.io.local_time import local_seconds
+
+    minute, weekday = calendar_of(local_seconds(summer), np.zeros(0))[0]
+    assert (minute, weekday) == (30.0, 2.0)  # a Wednesday
+    assert calendar_of(local_seconds(summer), days_of("2026-07-01"))[0, 1] == 6.0
+    assert (calendar_of(np.array([np.nan]), np.zeros(0)) == -1.0).all()
+    with pytest.raises(ParameterError, match="must be dates such as"):
+        Prism(holidays=("Christmas",)).fit(np.zeros((300, 1)))
+
+
+def test_a_stop_that_training_has_seen_is_louder_in_no_view_than_calm_rows_are(watch):
+    assert (watch.detector._views["mode"].units >= 1.0).all()
+    assert (watch.detector._views["mode"].units[0] > 2.0).any()
+    assert (watch.detector._views["mode"].units[-1] == 1.0).all()
+    assert modes.EDGES[-1] <= modes.LONG

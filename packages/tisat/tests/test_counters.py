@@ -1,0 +1,70 @@
+"""Counters: recognised, and looked at by their growth, over a whole series as row by row."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tisat.errors import ParameterError
+from tisat.io.counters import Growth, counters_of, difference, is_counter, periods
+from tisat.series import Series
+from tisat.watch.watch import Watch
+
+START = np.datetime64("2026-01-01T00:00:00", "ns")
+
+
+def made(n=2000, seed=0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    total = np.floor(np.cumsum(rng.uniform(1.0, 3.0, n)) + offset) % 3000.0
+    values = np.column_stack([rng.standard_normal(n), total])
+    return Series(values, timestamps=START + np.arange(n) * np.timedelta64(60, "s"), channels=("level", "total"))
+
+
+def test_what_is_a_counter():
+    assert counters_of([made(), made(seed=1)]) == ("total",)
+    rng = np.random.default_rng(0)
+    for values in (rng.standard_normal(500), np.sin(np.arange(500.0)), np.repeat(np.arange(5.0), 100), np.arange(20.0)):
+        assert not is_counter(values)
+    slow = np.cumsum(np.abs(rng.standard_normal(500)))
+    slow[250:] -= 1.0  # a small step down: no reset, so no counter
+    assert not is_counter(np.where(np.arange(500) >= 250, slow, slow))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e6) | st.none(), st.sampled_from([1, 1, 1, 2, 5, 10, 11, 400])), min_size=1))
+def test_row_by_row_it_is_the_same(rows):
+    values = np.array([[np.nan if value is None else value] for value, _ in rows])
+    steps = np.array([step for _, step in rows], dtype=float)
+    times = START + (60 * np.cumsum(steps)).astype("timedelta64[s]")
+    whole = difference(Series(values, timestamps=times, channels=("total",)), ["total"], period=60.0).values[:, 0]
+    growth = Growth(("total",), ("total",))
+    one = []
+    for i, row in enumerate(values):
+        one.append(growth(row, steps=1.0 if i == 0 else float(periods(np.array(60.0 * steps[i]), 60.0)))[0])
+    np.testing.assert_array_equal(whole, one)
+
+
+def test_a_watch_remembers_its_counters(tmp_path):
+    train, test = made(3000), made(600, seed=5, offset=2000.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        watch = Watch("last-value", budget="1/500 rows").fit(train)
+    assert watch.detector.counters == ("total",)
+    watch.save(tmp_path / "model.tisat")
+    again = Watch.load(tmp_path / "model.tisat")
+    stuck = np.array(test.values)
+    stuck[400:500, 1] = stuck[400, 1]
+    test = Series(stuck, timestamps=test.timestamps, channels=test.channels)
+    batch = again.alarms(test)
+    monitor = again.monitor()
+    found = []
+    for i, (row, time) in enumerate(zip(stuck, test.timestamps, strict=True)):
+        if i == 300:
+            monitor = type(monitor).restore(again, monitor.to_bytes())
+        found.append(monitor.update(row, time=time).statistic)
+    np.testing.assert_allclose(np.nan_to_num(found), np.nan_to_num(batch.statistic), rtol=1e-9)
+    assert Watch("last-value", budget="1/500 rows", counters=()).fit(train).detector.counters == ()
+    with pytest.raises(ParameterError, match="must be channels of the series"):
+        Watch("last-value", counters=["nonsense"]).fit(train)
+    assert watch.refitted(train).detector.counters == ("total",)
