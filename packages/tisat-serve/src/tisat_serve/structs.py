@@ -108,6 +108,7 @@ class ReasonInfo(msgspec.Struct):
     seen: float | None
     expected: float | None
     spread: float | None
+    words: str = ""
 
 
 class AlarmInfo(msgspec.Struct):

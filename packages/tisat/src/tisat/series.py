@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
-from tisat.io.columns import clock_like, meant, order_of
+from tisat.io.columns import clock_like, meant, order_of, position_names
 from tisat.io.files import Columns, Reading, check_file, parts_of, read_columns, stem_of
 from tisat.io.frames import frame_columns, named_columns
 from tisat.io.time_columns import in_time_order
@@ -53,7 +53,7 @@ class Series:
         Dates (kept as ``datetime64[ns]`` in UTC) or numbers in seconds, strictly increasing. Numbers as large as dates
         since 1970 are dates, in seconds, milli-, micro- or nanoseconds by their size.
     channels : sequence of str, optional
-        Names; ``"0"``, ``"1"``, ... where not given.
+        Names; ``"0"``, ``"1"``, ... where not given, and ``"value"`` of a single one.
     labels : array of 0 and 1, shape (T,), optional
     name : str
         The entity: machine, sensor, channel.
@@ -87,7 +87,7 @@ class Series:
 
     def __post_init__(self) -> None:
         values = check_values(self.values).view()
-        names = tuple(str(name) for name in self.channels) or tuple(str(c) for c in range(values.shape[1]))
+        names = tuple(str(name) for name in self.channels) or position_names(values.shape[1])
         if len(names) != values.shape[1]:
             raise SeriesError(
                 f"The channels of a series must name its {values.shape[1]} columns. Got {len(names)} names instead."

@@ -22,6 +22,11 @@ from tisat.alarms.explanation import Explanation, Reason
 from tisat.alarms.files import COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
 from tisat.alarms.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
+from tisat.alarms.sentences import UNKNOWN_HABITS, Habits, still_at
+from tisat.alarms.shares import explained as explained
+from tisat.alarms.shares import named_shares as named_shares
+from tisat.alarms.shares import shares_between as shares_between
+from tisat.alarms.shares import shares_of as shares_of
 from tisat.alarms.suppression import Suppression, suppressed_by
 from tisat.alarms.tally import Tally as Tally
 from tisat.alarms.tally import say_time as say_time
@@ -110,26 +115,6 @@ class Alarm:
         """The alarm with what a row while it is on says beyond it; itself where that is nothing new."""
         reasons = newly_named(why, channels, self.named)
         return replace(self, further=(*self.further, Further(at, time, why.kind, reasons))) if reasons else self
-
-
-def shares_between(contributions: Array) -> Array:
-    """Shares ``(m,)`` of contributions ``(n, m)``, added up row after row as a monitor does; equal if all are 0."""
-    total = np.zeros(contributions.shape[1])
-    for row in contributions:
-        total += np.nan_to_num(row)
-    return shares_of(total)
-
-
-def shares_of(total: Array) -> Array:
-    """Contributions ``(m,)`` as shares that add up to 1."""
-    whole = float(total.sum())
-    return total / whole if whole > 0 else np.full(len(total), 1.0 / len(total))
-
-
-def named_shares(shares: Array, channels: Sequence[str]) -> dict[str, float]:
-    """Channel -> share, largest first; ties in the order of the channels."""
-    order = np.argsort(-shares, kind="stable")
-    return {channels[c]: float(shares[c]) for c in order}
 
 
 @dataclass(frozen=True)
@@ -251,15 +236,6 @@ class Alarms(Sequence[Alarm]):
         return draw(self, series, channels=channels)
 
 
-def explained(
-    why: Explanation, shares: dict[str, float], channels: Sequence[str]
-) -> tuple[str, dict[str, float], tuple[Reason, ...]]:
-    """Kind, shares and reasons of an alarm: the shares that are known, or else those of the explanation."""
-    if shares:
-        return why.kind, shares, why.reasons(channels, np.array([shares[channel] for channel in channels]))
-    return why.kind, named_shares(why.channels, channels), why.reasons(channels)
-
-
 def alarms_of(
     scored: Scored,
     *,
@@ -268,6 +244,9 @@ def alarms_of(
     series: Series | None = None,
     attribution: bool = False,
     explain: Callable[[int], Explanation] | None = None,
+    filled: Array | None = None,
+    amounts: Callable[[Array], Array | None] | None = None,
+    habits: Habits = UNKNOWN_HABITS,
     tally: Tally | None = None,
     silences: tuple[Silence, ...] = (),
 ) -> Alarms:
@@ -283,6 +262,12 @@ def alarms_of(
         Points are the channels of the series: what each added since the onset is its share.
     explain : callable, optional
         Why a row is unusual; the shares of channels, too, where points are not channels.
+    filled : array (T, C), optional
+        The values with short gaps filled; needed with ``explain``.
+    amounts : callable, optional
+        What each channel adds to points ``(n, C)``: their sum from the onset to the raise makes the shares.
+    habits : Habits
+        What training has shown of the channels, for the sentences of reasons.
     tally : Tally, optional
         Rows judged and not judged; counted from the scores unless given.
     silences : tuple of Silence
@@ -290,6 +275,7 @@ def alarms_of(
     run = rule.start(threshold=calibration.threshold, control=calibration.control)
     evidence, trace = run.extend(scored)
     found, climb = [], Climb()
+    rows_filled = np.empty((0, 0)) if filled is None else filled
     for start, stop in events_from_labels(trace.active):
         onset = int(trace.onset[start])
         shares: dict[str, float] = {}
@@ -299,7 +285,14 @@ def alarms_of(
         reasons: tuple[Reason, ...] = ()
         kind = ""
         if explain is not None and series is not None:
-            kind, shares, reasons = explained(explain(int(start)), shares, series.channels)
+            since = slice(min(onset + 1, int(start)), int(start) + 1)
+            told = None if amounts is None or attribution else amounts(scored.points[since])
+            if told is not None:
+                shares = named_shares(shares_between(told), series.channels)
+            most = [float(np.nan_to_num(one.sum())) for one in evidence[since]]  # as a monitor adds it up
+            peak = since.start + int(np.argmax(most))  # the row that carries most evidence
+            still = still_at(rows_filled, scored.known, int(start))
+            kind, shares, reasons = explained(explain(peak), shares, series.channels, still, habits)
         cleared = int(stop) if stop < len(scored) else None
         alarm = Alarm(
             raised=int(start),

@@ -24,12 +24,15 @@ class Reason:
     seen: float | None  # None: missing
     expected: float | None  # None: the detector does not know
     spread: float | None
+    words: str = ""  # the sentence of its kind; empty: seen and expected say it
 
     def __str__(self) -> str:
-        text = f"{self.channel} {_number(self.seen, self.spread)}"
+        if self.words:
+            return self.words
+        text = f"{self.channel} {number(self.seen, self.spread)}"
         if self.expected is not None:
-            text += f", expected {_number(self.expected, self.spread)}"
-            text += "" if self.spread is None else f" ± {_number(self.spread, self.spread)}"
+            text += f", expected {number(self.expected, self.spread)}"
+            text += "" if self.spread is None else f" ± {number(self.spread, self.spread)}"
         return text
 
 
@@ -50,6 +53,7 @@ class Explanation:
     expected: Array  # (C,) what the detector expected, or the usual value; NaN where it does not know
     spread: Array  # (C,) how far a normal value usually is from it
     how: str  # where the shares come from: contribution, leaving channels out, distance from the usual value
+    partners: tuple[tuple[int, ...], ...] = ()  # for each channel the others its expected value comes from, if any
 
     def ranking(self) -> Integers:
         """Channels, the most contributing first; ties in their order."""
@@ -76,8 +80,14 @@ def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _number(value: float | None, spread: float | None) -> str:
-    """A value with as many digits as its spread has meaning for: two of the spread's own."""
+def number(value: float | None, spread: float | None) -> str:
+    """A value with as many digits as its spread has meaning for: two of the spread's own.
+
+    Examples
+    --------
+    >>> number(58.23456, 1.9), number(58.23456, 0.019), number(None, 1.0)
+    ('58.2', '58.235', 'missing')
+    """
     if value is None:
         return "missing"
     if spread is None or not 1e-5 < spread < 1e9 or abs(value) >= 1e12:

@@ -90,6 +90,16 @@ def fit(
         ),
     ] = None,
     where: Where = Where(),
+    counter: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A channel that only grows, to be looked at by its growth; give it again for more. Recognised unless given."
+        ),
+    ] = None,
+    no_counter: Annotated[
+        list[str] | None,
+        typer.Option(help="A channel that is no counter though it only grows; give it again for more."),
+    ] = None,
     rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
     method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
     control: Annotated[
@@ -109,6 +119,7 @@ def fit(
     from tisat import registry
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.columns import meant
+    from tisat.io.counters import counters_of, said_of
     from tisat.watch import Watch
 
     cls = registry.resolve(registry.DEFAULT if detector is None else detector)
@@ -137,6 +148,8 @@ def fit(
     if each_one:
         from tisat.batch import FitEach, find_machines
 
+        if no_counter:
+            raise ParameterError("--no-counter must come without --each. With it, name the counters: --counter.")
         known_machines = find_machines(train, how)
         asked = {
             "budget": budget_of(budget, fleet_budget, len(known_machines)),
@@ -144,6 +157,7 @@ def fit(
             "method": method,
             "control": control,
             "period": period,
+            **({"counters": counter} if counter else {}),
         }
         job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how)
         _check_folder(known_machines, out)
@@ -161,16 +175,23 @@ def fit(
     series = list(machines.values())
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
-    watch = Watch(cls(**values), budget=budget, rule=rule, method=method, control=control, period=period)
+    recognised = [name for name in counters_of(series) if name not in (no_counter or [])]
+    names = list(dict.fromkeys([*(counter or []), *recognised]))
+    watch = Watch(
+        cls(**values), budget=budget, rule=rule, method=method, control=control, period=period, counters=names
+    )
     watch.reading = {**how, **({"seen": seen} if seen else {})}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
         watch.fit(series, holdout=holdout, **options)
     watch.save(out)
     fitted, calibration = watch.detector, watch.calibration
-    notes = [note for one in series for note in one.notes] + [
-        str(warning.message) for warning in caught if issubclass(warning.category, CalibrationWarning)
-    ]
+    told = [name for name in recognised if name not in (counter or [])]
+    notes = (
+        [note for one in series for note in one.notes]
+        + ([said_of(told)] if told else [])
+        + [str(warning.message) for warning in caught if issubclass(warning.category, CalibrationWarning)]
+    )
     summary = {
         "model": str(out),
         "detector": repr(fitted),

@@ -46,6 +46,7 @@ READING: dict[str, tuple[Any, Any]] = {
     "label": (str | None, typer.Option(help="The column that holds labels, where it is not called like one.")),
     "channels": (str | None, typer.Option(help="Only these columns are channels: a,b,c.")),
     "drop": (str | None, typer.Option(help="Leave these columns out: a,b,c.")),
+    "missing": (str | None, typer.Option(help="Words that stand for a missing value: 'Bad Input,Fault'.")),
     "entity": (str | None, typer.Option(help="The column that says which machine a row is of.")),
     "delimiter": (str | None, typer.Option(help="What divides cells: , ; tab |. Found out unless given.")),
     "decimal": (str | None, typer.Option(help="The decimal sign: . or ,. Found out unless given.")),
@@ -126,7 +127,9 @@ def reading(**given: Any) -> dict[str, Any]:
     {'drop': ['host', 'state'], 'decimal': ','}
     """
     return {
-        name: [part.strip() for part in value.split(",") if part.strip()] if name in ("channels", "drop") else value
+        name: [part.strip() for part in value.split(",") if part.strip()]
+        if name in ("channels", "drop", "missing")
+        else value
         for name, value in given.items()
         if value
     }

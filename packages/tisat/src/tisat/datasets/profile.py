@@ -12,6 +12,7 @@ import numpy as np
 
 from tisat.gap_filling import MAX_GAP
 from tisat.io.channel_plot import draw_channels
+from tisat.io.counters import is_counter
 from tisat.series import Series, as_series
 from tisat.utils.types import Array, Flags
 
@@ -127,8 +128,10 @@ def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
         return "on/off", "kept; judged by how it switches, not by how far it is from its mean"
     if distinct <= FEW and np.allclose(known, np.round(known)):
         return "states", "kept; a state that was never seen will stand out"
+    if is_counter(known):
+        return "counter", f"tisat fit looks at its growth per row; to keep it as it is: --no-counter {name}"
     if len(steps) >= 20 and np.mean(steps >= 0) >= COUNTS and known[-1] > known[0]:
-        return "counter", f"it only grows, so new data will always be new: --drop {name}, or give its difference"
+        return "counter", f"it only grows, so new data will always be new: --counter {name}, or --drop {name}"
     if run > max(20, STUCK * len(known)):
         return (
             "stuck",

@@ -34,6 +34,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from tisat import __version__
+from tisat.alarms.sentences import moves_every
 from tisat.detectors._ranges import bounds, usual
 from tisat.detectors._sklearn import SklearnOutlier
 from tisat.detectors.crossfit import Piece, blocks, join, score_pieces, split_tail, spread_stretches
@@ -214,6 +215,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
             "rows_used": int(rows),
             "missing_values": int(sum(one.missing for one in many)),
             **({"counters": list(many[0].differenced)} if many[0].differenced else {}),
+            "moves_every": moves_every([part[:, : self.n_channels_] for part in parts]),
             "period_seconds": many[0].period,
             "start": None if many[0].timestamps is None else str(many[0].timestamps[0]),
             "stop": None if many[-1].timestamps is None else str(many[-1].timestamps[-1]),

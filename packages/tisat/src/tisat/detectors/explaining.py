@@ -65,6 +65,10 @@ class Explaining:
             expected[t], spread[t] = why.expected, why.spread
         return expected, spread
 
+    def amounts(self, points: Array) -> Array | None:
+        """What each channel adds to the evidence of points ``(n, C)``; None where single points do not say it."""
+        return None
+
     def _explain(self, row: Array, point: Array) -> Explanation:
         """Override where a detector knows better than to look at contributions or to leave channels out."""
         median, spread = self.usual_

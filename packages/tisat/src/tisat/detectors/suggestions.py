@@ -140,7 +140,7 @@ def _facts(one: _Traits) -> list[str]:
             f"{len(lacking)} channels lack more than 1 % of their values, most of all {max(lacking, key=lambda c: c.missing).name}."
         )
     for kind, words in (
-        ("counter", "only grow: leave them out or give their differences"),
+        ("counter", "only grow: tisat fit looks at their growth per row (--counter, --no-counter)"),
         ("empty", "are empty: leave them out"),
     ):
         named = [channel.name for channel in found.channels if channel.kind == kind]

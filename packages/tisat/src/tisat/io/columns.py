@@ -35,7 +35,18 @@ def are_names(channels: Sequence[str]) -> bool:
     >>> are_names(("flow", "pressure")), are_names(("0", "1"))
     (True, False)
     """
-    return tuple(channels) != tuple(map(str, range(len(channels))))
+    return tuple(channels) not in (position_names(len(channels)), tuple(map(str, range(len(channels)))))
+
+
+def position_names(count: int) -> tuple[str, ...]:
+    """The names of channels that nobody named.
+
+    Examples
+    --------
+    >>> position_names(2), position_names(1)
+    (('0', '1'), ('value',))
+    """
+    return ("value",) if count == 1 else tuple(map(str, range(count)))
 
 
 def choose(columns: Sequence[str], wanted: str | None, known: Collection[str]) -> str | None:

@@ -19,7 +19,7 @@ from typing import IO
 
 from tisat.errors import ParameterError
 from tisat.io.compression import Blocks, open_bytes, problem, sheet_text
-from tisat.io.missing_values import is_missing, is_number
+from tisat.io.missing_values import is_missing, is_number, is_word
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 NAMED = {"comma": ",", "semicolon": ";", "tab": "\t", r"\t": "\t", "bar": "|", "pipe": "|", "point": ".", "dot": "."}
@@ -59,6 +59,7 @@ class Format:
     text: bytes | None = None  # the whole file where it had to be turned into text
     block: int = HEAD  # bytes that hold at least one line
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # words that stand for a missing value, besides the usual ones
 
     @property
     def plain(self) -> bool:
@@ -67,7 +68,9 @@ class Format:
 
     def is_number(self, cell: str) -> bool:
         """Whether a cell holds a number as they are written here, or says that it is missing."""
-        return is_number(number_text(cell, self.decimal, self.thousands), decimal=self.decimal)
+        return is_word(cell, self.missing) or is_number(
+            number_text(cell, self.decimal, self.thousands), decimal=self.decimal
+        )
 
     def said(self) -> dict[str, str]:
         """What is worth remembering for lines that come one by one."""

@@ -35,6 +35,7 @@ class Reading:
     label: str | None = None
     channels: Sequence[str] | None = None
     drop: Sequence[str] = ()
+    missing: Sequence[str] = ()  # words that stand for a missing value, besides nan, null, n/a and the like
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
@@ -54,6 +55,8 @@ class Reading:
             check_format(self.time_format)
         if self.timezone is not None:
             zone_of(self.timezone)
+        if isinstance(self.missing, str):
+            raise ParameterError(f"The 'missing' option must be a list of words. Got {self.missing!r} instead.")
         if self.dedup is not None and self.dedup not in DEDUPS:
             raise ParameterError(
                 f"--dedup must be {', '.join(DEDUPS[:-1])} or {DEDUPS[-1]}. Got {self.dedup!r} instead."
@@ -111,7 +114,7 @@ def read_columns(file: Path, how: Reading) -> Columns:
 
     table = open_table(
         file,
-        **{name: getattr(how, name) for name in ("delimiter", "decimal", "encoding", "sheet")},
+        **{name: getattr(how, name) for name in ("delimiter", "decimal", "encoding", "sheet", "missing")},
         seen=dict(how.seen),
     )
     entity = ENTITY if how.entity is None and how.find_entity and ENTITY in table.columns else how.entity

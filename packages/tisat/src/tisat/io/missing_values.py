@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 # Lower case; a cell is compared without its surrounding spaces and in lower case.
 MISSING = frozenset({"", "nan", "null", "none", "na", "n/a", "#n/a", "nil", "-", "--"})
 
@@ -17,9 +19,21 @@ def is_missing(cell: str) -> bool:
     return cell.strip().lower() in MISSING
 
 
-def spellings() -> list[str]:
-    """Every way the missing words are commonly written, for readers that compare letter by letter."""
-    found = {form for word in MISSING for form in (word, word.upper(), word.title(), word.capitalize())}
+def is_word(cell: str, words: Sequence[str]) -> bool:
+    """Whether a cell is one of the words, in any case.
+
+    Examples
+    --------
+    >>> is_word(" BAD INPUT", ["Bad Input"]), is_word("2.5", [])
+    (True, False)
+    """
+    return bool(words) and cell.strip().lower() in {word.strip().lower() for word in words}
+
+
+def spellings(words: Sequence[str] = ()) -> list[str]:
+    """Every way the missing words, and those given, are commonly written, for readers that compare letter by letter."""
+    known = {*MISSING, *words, *(word.lower() for word in words)}
+    found = {form for word in known for form in (word, word.upper(), word.title(), word.capitalize())}
     return sorted(found | {"NaN"})
 
 

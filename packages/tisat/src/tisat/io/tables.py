@@ -7,10 +7,11 @@ line as an editor counts it, and what was expected. This module does not know se
 from __future__ import annotations
 
 import csv
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tisat.io.missing_values import is_missing, spellings
 from tisat.utils.types import Array
 
 BLOCK = 1 << 18  # bytes of text parsed at a time; as quick as 1 MiB, and arrow holds up to 32 blocks at once
+FEW_WORDS = 5  # of text in columns of numbers that may be meant for missing values
 GROUPED = "grouped"  # the kind of a column of numbers such as 1,234.5
 WIDE = 500  # columns beyond which their types are looked at before arrow is asked
 PLAIN = Format(())  # a file of which nothing is known yet
@@ -68,6 +70,8 @@ def first_lines(path: Path, form: Format = PLAIN, *, count: int) -> list[list[st
 def explain(path: Path, form: Format, *, numeric: Collection[str]) -> DataFileError | None:
     """Walk through a text file that could not be parsed and find the first row that breaks the rules."""
     names, row = form.header, 0
+    first: DataFileError | None = None
+    words: dict[str, None] = {}  # cells of text in columns of numbers, in their order
     cells_expected = f"have {len(names)} cell{'s' * (len(names) != 1)} in each row"
     with open_text(path, form) as file:
         for number, raw in enumerate(file, start=1):
@@ -75,12 +79,20 @@ def explain(path: Path, form: Format, *, numeric: Collection[str]) -> DataFileEr
                 continue
             cells = _cells(path, raw, delimiter=form.delimiter, row=row, line=number)
             if len(cells) != len(names):
-                return problem(path, cells_expected, f"{len(cells)}", row=row, line=number)
+                return first or problem(path, cells_expected, f"{len(cells)}", row=row, line=number)
             for name, cell in zip(names, cells, strict=True):
                 if name in numeric and not form.is_number(cell):
-                    return problem(path, f"hold a number in column {name!r}", f"{cell[:40]!r}", row=row, line=number)
+                    if first is None:
+                        must, got = f"hold a number in column {name!r}", f"{cell[:40]!r}"
+                        first = problem(path, must, got, row=row, line=number)
+                    words.setdefault(cell.strip())
+            if len(words) > FEW_WORDS:
+                break
             row += 1
-    return None
+    if first is None or len(words) > FEW_WORDS or any("," in word or len(word) > 40 for word in words):
+        return first
+    typed = shlex.quote(",".join([*form.missing, *words]))
+    return DataFileError(f"{first} To read {'these words' if len(words) > 1 else 'it'} as missing: --missing {typed}")
 
 
 def stray_cell(path: Path, form: Format, text: Collection[str]) -> DataFileError | None:
@@ -108,7 +120,7 @@ def _open_csv(path: Path, form: Format, **convert: Any) -> Iterator[Any]:
     )
     parse = arrow_csv.ParseOptions(delimiter=form.delimiter)
     become = arrow_csv.ConvertOptions(
-        null_values=spellings(), strings_can_be_null=True, decimal_point=form.decimal, **convert
+        null_values=spellings(form.missing), strings_can_be_null=True, decimal_point=form.decimal, **convert
     )
     # Our own file object: given a path, arrow reads dozens of blocks ahead.
     with (
@@ -256,7 +268,8 @@ def open_table(file: Path, **how: Any) -> Table:
             return Table(columns, parquet_batches(file), found.metadata.num_rows)
     if suffix in JSON:
         return _open_json(file)
-    form = sniff(file, workbook=suffix in SHEETS, **how)
+    words = tuple(how.pop("missing", ()))
+    form = replace(sniff(file, workbook=suffix in SHEETS, **how), missing=words)
     kinds = text_schema(file, form)
     holds = {kind: _holds_numbers(kind) for kind in set(kinds.values())}
     numbers = {kind for kind, good in holds.items() if good and (kind == GROUPED or not pa.types.is_boolean(kind))}

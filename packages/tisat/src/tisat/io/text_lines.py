@@ -10,7 +10,7 @@ from tisat.errors import SeriesError
 from tisat.io.dates import ISO, DateReader
 from tisat.io.dialect import COMMENTS, DELIMITERS, check_encoding, is_unit, number_text, sign
 from tisat.io.files import Reading
-from tisat.io.missing_values import is_number, read_number
+from tisat.io.missing_values import is_number, is_word, read_number
 from tisat.io.time_zones import offsets_of_local, zone_of
 from tisat.io.timestamps import Moment, read_time, say
 
@@ -82,10 +82,14 @@ class Writing:
 
     def is_number(self, cell: str) -> bool:
         """Whether a cell holds a number or says that it is missing."""
-        return is_number(number_text(cell, self.decimal, self.thousands), decimal=self.decimal)
+        return is_word(cell, self.how.missing) or is_number(
+            number_text(cell, self.decimal, self.thousands), decimal=self.decimal
+        )
 
     def number(self, cell: str) -> float:
         """The number of a cell; ValueError where it holds none."""
+        if is_word(cell, self.how.missing):
+            return float("nan")
         return read_number(number_text(cell, self.decimal, self.thousands), decimal=self.decimal)
 
     def are_units(self, cells: Sequence[str]) -> bool:

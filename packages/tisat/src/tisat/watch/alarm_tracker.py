@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tisat.alarms.alarms import Alarm, explained, named_shares, shares_of
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.rules import RuleRun
+from tisat.alarms.sentences import Habits, Stillness
 from tisat.gap_filling import Silence, Stamp
 from tisat.utils.types import Array
 from tisat.watch.state_files import check_alarm, check_stamp
@@ -57,16 +58,23 @@ class Course:
         self.stamp: Stamp = None  # time of the last row
         self._watch, self._run, self._name = watch, run, name
         self._since_onset = np.zeros(watch.detector.normal_.shape[1])  # contributions of each coordinate
+        self._amounts = getattr(watch.detector, "amounts", lambda points: None)
+        self._habits = Habits.of(watch.detector.trained_on_)
+        self._still = Stillness(len(watch.channels))
+        self._peak = np.full(1, -1.0)  # most evidence of a row since the onset, and that row with its point
+        self._peak_row = np.full(len(watch.channels), np.nan)
+        self._peak_point = np.full(watch.detector.normal_.shape[1], np.nan)
         self._climb = Climb()
         self._onset = 0  # the present onset estimate, and its time
         self._onset_time: Stamp = None
 
     def follow(
-        self, taken: Taken, point: Array, *, statistic: float, active: bool, onset: int, judged: bool
+        self, taken: Taken, point: Array, *, evidence: float, statistic: float, active: bool, onset: int, judged: bool
     ) -> Alarm | None:
         """Go on by one row; the alarm, where it was raised, joined or cleared at it."""
         before, detector = self.alarm, self._watch.detector
-        self._trace_onset(taken.row, onset, active=active, point=point if judged else None, stamp=taken.stamp)
+        self._still(taken.filled if judged else None)
+        self._trace_onset(taken, onset, active=active, point=point if judged else None, evidence=evidence)
         if before is None:
             if active:
                 self.alarm = self._raise(onset, statistic, taken, point)
@@ -84,25 +92,35 @@ class Course:
             self.alarm = on.join(taken.row, taken.stamp, reasons, self._watch.channels)
         return None if self.alarm is on else self.alarm
 
-    def _trace_onset(self, now: int, onset: int, *, active: bool, point: Array | None, stamp: Stamp) -> None:
-        """Keep the time of the onset estimate and add up what each channel contributed since."""
+    def _trace_onset(self, taken: Taken, onset: int, *, active: bool, point: Array | None, evidence: float) -> None:
+        """Keep the time of the onset estimate, add up what each channel contributed since, and the row that said most."""
+        now, stamp = taken.row, taken.stamp
         if onset == now:
             self._onset_time = stamp
         elif onset != self._onset:  # the statistic started again after the alarm of the row before
             self._onset_time = self.stamp
-        if self._watch.detector.points_are_channels:
-            if onset != self._onset or (onset == now and not active):
-                self._since_onset[:] = 0.0
-            if point is not None and (active or onset < now):
+        if onset != self._onset or (onset == now and not active):
+            self._since_onset[:] = 0.0
+            self._peak[0] = -1.0
+        if point is not None and (active or onset < now):
+            assert taken.filled is not None, "a row without values is not scored"
+            if self._watch.detector.points_are_channels:
                 self._since_onset += np.nan_to_num(self._run.contribution(point))
+            elif (told := self._amounts(point[None])) is not None:
+                self._since_onset[: told.shape[1]] += np.nan_to_num(told[0])
+            if np.nan_to_num(evidence) > self._peak[0]:
+                self._peak[0] = np.nan_to_num(evidence)
+                self._peak_row[:], self._peak_point[:] = taken.filled, point
         self._onset, self.stamp = onset, stamp
 
     def _raise(self, onset: int, statistic: float, taken: Taken, point: Array) -> Alarm:
         watch, shares = self._watch, dict[str, float]()
         if watch.detector.points_are_channels:
             shares = named_shares(shares_of(self._since_onset), watch.channels)
-        assert taken.filled is not None, "a row without values raises nothing"
-        kind, shares, reasons = explained(watch.detector.explain(taken.filled, point), shares, watch.channels)
+        elif self._amounts(point[None]) is not None:
+            shares = named_shares(shares_of(self._since_onset[: len(watch.channels)]), watch.channels)
+        why = watch.detector.explain(self._peak_row, self._peak_point)
+        kind, shares, reasons = explained(why, shares, watch.channels, self._still.rows, self._habits)
         return Alarm(
             raised=taken.row, onset=onset, cleared=None, peak=statistic, threshold=self._run.used,
             rule=watch.rule.name, budget=watch.calibration.budget, channels=shares, raised_time=taken.stamp,
@@ -118,9 +136,10 @@ class Course:
             "alarm": None if self.alarm is None else self.alarm.to_json(),
         }
         climb = {f"climb.{name}": np.asarray(array) for name, array in self._climb.state().items()}
-        return document, climb | {"since_onset": self._since_onset.copy()}
+        kept = {name: getattr(self, f"_{name}").copy() for name in ("since_onset", "peak", "peak_row", "peak_point")}
+        return document, climb | kept | {"still_last": self._still.last.copy(), "still_rows": self._still.rows.copy()}
 
-    def restore(self, document: Mapping[str, Any], climb: Mapping[str, Any], since_onset: Array) -> None:
+    def restore(self, document: Mapping[str, Any], climb: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
         """Go on from what :meth:`state` returned."""
         for name in ("onset_time", "last_stamp"):
             check_stamp(document[name], name)
@@ -129,5 +148,7 @@ class Course:
         self.alarm = None
         if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
             self.alarm = Alarm.from_json(check_alarm(document["alarm"], self._watch.channels))
-        self._since_onset[:] = since_onset
+        for name in ("since_onset", "peak", "peak_row", "peak_point"):
+            getattr(self, f"_{name}")[:] = kept[name]
+        self._still.last, self._still.rows = np.array(kept["still_last"]), np.array(kept["still_rows"])
         self._climb.restore(climb)

@@ -47,7 +47,9 @@ from tisat.watch.row_result import RowResult
 from tisat.watch.state_files import whole_state, with_clock_column
 from tisat.watch.watch import Watch
 
-CONTROL = "run.accumulator.control"  # kept where the threshold is controlled; a state without it begins afresh
+CONTROL = "run.accumulator.control"  # kept where the threshold is controlled
+# Parts that states of version 0.2 do not have: they begin afresh.
+ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows")
 
 
 class Monitor:
@@ -248,7 +250,13 @@ class Monitor:
         self.counts[status] += 1
         before = self.alarm is not None
         changed = self._course.follow(
-            taken, scored.points[0], statistic=statistic, active=active, onset=onset, judged=status == "ok"
+            taken,
+            scored.points[0],
+            evidence=evidence,
+            statistic=statistic,
+            active=active,
+            onset=onset,
+            judged=status == "ok",
         )
         return RowResult(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._run.used,
@@ -324,17 +332,16 @@ class Monitor:
         parts: dict[str, dict[str, npt.NDArray[Any]]] = {
             name: {} for name in ("carry", "stream", "run", "record", "climb", "growth")
         }
+        fresh = self.state()[1]
+        tensors = {**{name: fresh[name] for name in ADDED if name in fresh}, **tensors}
+        if CONTROL not in fresh:
+            tensors.pop(CONTROL, None)
+        check_layout(tensors, fresh, whose="a monitor")
         for name, array in tensors.items():
             part, dot, rest = name.partition(".")
             if dot:
                 parts[part][rest] = array
-        expected = {name: array for name, array in self.state()[1].items() if name != CONTROL or name in tensors}
-        check_layout(
-            {name: tensors[name] for name in tensors if name != CONTROL or name in expected},
-            expected,
-            whose="a monitor",
-        )
-        self._course.restore(document, parts["climb"], tensors["since_onset"])
+        self._course.restore(document, parts["climb"], tensors)
         self._intake.restore(document, parts)
         self._stream.restore(parts["stream"])
         self._run.restore(parts["run"])

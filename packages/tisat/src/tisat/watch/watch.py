@@ -26,6 +26,7 @@ from tisat.alarms.budget import Budget
 from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.episode_log import Proposal
 from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
+from tisat.alarms.sentences import Habits
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, SeriesError, TisatError
 from tisat.gap_filling import finite, silences, take_in
 from tisat.io.counters import counters_of, difference
@@ -277,6 +278,9 @@ class Watch:
             series=checked,
             attribution=self.detector.points_are_channels,
             explain=lambda t: self.detector.explain(seen.filled[t], scored.points[t]),
+            filled=seen.filled,
+            amounts=getattr(self.detector, "amounts", None),
+            habits=Habits.of(self.detector.trained_on_),
             tally=tally,
             silences=silent,
         )

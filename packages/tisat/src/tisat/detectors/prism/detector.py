@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from tisat.alarms.explanation import Explanation, shares
 from tisat.detectors._windows import parts_longer_than
-from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector
+from tisat.detectors.base import Array, Detector
 from tisat.detectors.crossfit import Piece
 from tisat.detectors.prism import VIEWS, Scene, View
 from tisat.detectors.prism.filling import conditional_means, filling_weights
@@ -46,7 +46,8 @@ from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, ma
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse
 from tisat.detectors.prism.line import fit_line, forecasts
 from tisat.detectors.prism.modes import MODES, Mode, Plan, days_of, plan_modes, units_of
-from tisat.detectors.prism.view import thinned
+from tisat.detectors.prism.relations import partners_of
+from tisat.detectors.prism.view import level_of, thinned
 from tisat.errors import ArtefactError
 from tisat.utils.parameters import integer, learned, real, value
 from tisat.utils.types import Flags, Integers
@@ -57,7 +58,6 @@ BLOCK = 2000  # rows looked at together: their arrays stay near the processor
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
 NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
 CONTEXT = max(view.context for view in VIEWS.values())
-LEAST_LEVEL = 1e-9  # a view below this never moved in training
 
 
 class Prism(Detector):
@@ -222,7 +222,7 @@ class Prism(Detector):
         own = [view.own(few) for view in self._views.values()]
         if self._plan is not None:
             own = self._in_mode(own, few)
-        self.levels_ = np.array([self._level(view, one) for view, one in zip(self._views.values(), own, strict=True)])
+        self.levels_ = np.array([level_of(view, one) for view, one in zip(self._views.values(), own, strict=True)])
         self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(channels) for one in own])
         self.exponents_ = np.ones(len(self._views))
         del self._plan
@@ -242,17 +242,6 @@ class Prism(Detector):
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
         super()._keep_normal(parts, tails, cross_fitted)
         self.exponents_ = exponents(self.normal_[:, : len(self._views)])
-
-    @staticmethod
-    def _level(view: View, own: Array) -> tuple[float, float]:
-        """Median and level of a view's own scores; where rare jumps are all there is, the mean is the larger unit."""
-        scores = own.mean(axis=1)
-        if len(scores) == 0:
-            return 0.0, 1.0
-        median = float(np.median(scores))
-        level = max(float(np.quantile(scores, NORMAL_QUANTILE)), float(scores.mean()))
-        height = view.reach * (level - median)
-        return median, median + (height if height > LEAST_LEVEL else 1.0)
 
     # ------------------------------------------------------------------ scoring
 
@@ -346,6 +335,10 @@ class Prism(Detector):
         total = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
         return np.where(known.any(axis=1), total, np.nan)
 
+    def amounts(self, points: Array) -> Array:
+        """What each channel adds to the evidence of points ``(n, C)``."""
+        return points[:, len(self._views) : len(self._views) + self.n_channels_]
+
     def _explain(self, row: Array, point: Array) -> Explanation:
         names, channels = list(self._views), self.n_channels_
         _, attribution, expected = np.split(point[:-1], [len(names), len(names) + channels])
@@ -358,7 +351,13 @@ class Prism(Detector):
             kind = VIEWS["neighbour"].kind  # a shape; see Joint
         spread = self._views["relations" if loudest == "relations" else "error"].arrays()["spread"]
         return Explanation(
-            kind, shares(attribution), row, self._user(expected), 2.0 * self.span_ * spread, "contribution to each view"
+            kind,
+            shares(attribution),
+            row,
+            self._user(expected),
+            2.0 * self.span_ * spread,
+            "contribution to each view",
+            partners_of(self._views["relations"].arrays()["weights"]),
         )
 
     # ------------------------------------------------------------------ on disk

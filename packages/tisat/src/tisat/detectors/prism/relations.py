@@ -46,6 +46,22 @@ def _filtered(rows: Array, at: Integers, weights: Array, out: Array) -> None:  #
                         total[c] += weight * row[c]
 
 
+def partners_of(weights: Array, *, most: int = 2) -> tuple[tuple[int, ...], ...]:
+    """The channels that tell most of each channel, by the size of their weights ``(K C, C)``; empty where there is one channel.
+
+    Examples
+    --------
+    >>> partners_of(np.array([[0.0, 1.0, 0.1], [0.9, 0.0, 0.5], [0.2, 0.0, 0.0]]))
+    ((1, 2), (0,), (1, 0))
+    """
+    channels = weights.shape[1]
+    told = np.abs(weights).reshape(-1, channels, channels).sum(axis=0)
+    if channels == 1:
+        return ()
+    order = np.argsort(-told, axis=0, kind="stable")[:most].T
+    return tuple(tuple(int(j) for j in order[c] if told[j, c] > 0) for c in range(channels))
+
+
 class Relations(View):
     """Squared deviation, averaged over 20 rows, of each channel from a ridge regression on all the others.
 

@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tisat.detectors.base import Array
+from tisat.detectors.base import NORMAL_QUANTILE, Array
 from tisat.errors import ArtefactError
 from tisat.utils.types import Integers
 
+LEAST_LEVEL = 1e-9  # a view below this never moved in training
 RARE, RARE_PEAK = 0.002, 12.0  # the share of rows that is rare, and what a normal channel reaches there
 
 
@@ -86,6 +87,17 @@ def thinned(scenes: Sequence[Scene], most: int) -> list[Scene]:
     """The same scenes asking about ``most`` rows or a little more, evenly spread."""
     step = max(1, sum(len(scene.at) for scene in scenes) // most)
     return [Scene(scene.rows, scene.at[::step], scene.errors[::step], scene.clock) for scene in scenes]
+
+
+def level_of(view: View, own: Array) -> tuple[float, float]:
+    """Median and level of a view's own scores; where rare jumps are all there is, the mean is the larger unit."""
+    scores = own.mean(axis=1)
+    if len(scores) == 0:
+        return 0.0, 1.0
+    median = float(np.median(scores))
+    level = max(float(np.quantile(scores, NORMAL_QUANTILE)), float(scores.mean()))
+    height = view.reach * (level - median)
+    return median, median + (height if height > LEAST_LEVEL else 1.0)
 
 
 def rare_unit(contributions: Array) -> Array:

@@ -1,0 +1,131 @@
+"""Reasons in words, by the kind of alarm: stuck, unusually noisy, another rhythm, a broken correlation, a new pattern.
+
+This module knows no detector; it is given what was seen, what was expected and how long a channel has not moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tisat.alarms.explanation import Explanation, Reason, number
+from tisat.io.durations import spelt
+from tisat.utils.types import Array, Flags, Integers
+
+LONG = 3.0  # times as long as usual without a move: stuck
+FEWEST = 10  # rows without a move before a channel is called stuck
+OUTSIDE = 3.0  # spreads away from what the others say, from which that is worth a sentence
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What training has shown of the channels, as sentences need it."""
+
+    moves_every: Sequence[float]  # rows between two moves of each channel; empty: unknown
+    period: float | None  # seconds between two rows
+
+    @classmethod
+    def of(cls, trained_on: Mapping[str, Any]) -> Habits:
+        """From what a fitted detector remembers of its training data."""
+        return cls(tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"))
+
+    def lasts(self, rows: float) -> str:
+        """So many rows, as a duration where there is a clock.
+
+        Examples
+        --------
+        >>> Habits((), 60.0).lasts(41), Habits((), None).lasts(41)
+        ('41 min', '41 rows')
+        """
+        if self.period is None:
+            return f"{rows:.3g} row{'s' * (rows != 1)}"
+        return spelt(rows * self.period)
+
+
+UNKNOWN_HABITS = Habits((), None)
+
+
+def moves_every(parts: Sequence[Array]) -> list[float]:
+    """Rows between two moves of each channel in training; the number of rows where it never moved."""
+    rows = sum(max(len(part) - 1, 0) for part in parts)
+    moves = sum((np.diff(part, axis=0) != 0).sum(axis=0) for part in parts)
+    return [rows / max(int(count), 1) for count in np.atleast_1d(moves)]
+
+
+def worded(
+    reasons: Sequence[Reason], why: Explanation, names: Sequence[str], still: Integers, habits: Habits
+) -> tuple[Reason, ...]:
+    """The reasons, each with its sentence; ``still`` (C,) is for how many rows each channel has not moved."""
+    place = {name: c for c, name in enumerate(names)}
+    return tuple(
+        replace(one, words=_sentence(one, why, place[one.channel], names, int(still[place[one.channel]]), habits))
+        for one in reasons
+    )
+
+
+def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still: int, habits: Habits) -> str:
+    """The sentence of one reason; empty where seen and expected say it best."""
+    usual = habits.moves_every[c] if c < len(habits.moves_every) else None
+    if why.kind == "stuck" and usual is not None and still >= max(LONG * usual, FEWEST):
+        return f"{one.channel} has not moved for {habits.lasts(still)}; usually moves every {habits.lasts(usual)}"
+    if why.kind == "stuck":
+        return f"{one.channel} moves less than usual"
+    if why.kind == "restless":
+        return f"{one.channel} is unusually noisy"
+    if why.kind == "rhythm":
+        return f"{one.channel} follows another rhythm than in training"
+    if why.kind == "pattern":
+        return f"{one.channel} {number(one.seen, one.spread)}: no such shape in training"
+    if why.kind == "relations" and one.seen is not None and one.expected is not None:
+        spread = one.spread or 0.0
+        if len(why.partners) == 0:  # nothing to compare it with: its own level
+            side, away = ("above", "below")[one.seen < one.expected], number(abs(one.seen - one.expected), spread)
+            return f"{one.channel} {number(one.seen, spread)}, {away} {side} its usual level"
+        if abs(one.seen - one.expected) >= OUTSIDE * spread:
+            partners = " and ".join(names[j] for j in why.partners[c])
+            verb = "say" if len(why.partners[c]) > 1 else "says"
+            return (
+                f"{one.channel} {number(one.seen, spread)} while {partners} {verb} "
+                f"{number(one.expected, spread)} ± {number(spread, spread)}"
+            )
+    return ""
+
+
+class Stillness:
+    """For how many rows each channel has not moved, of rows that arrive one at a time.
+
+    Examples
+    --------
+    >>> still = Stillness(1)
+    >>> [int(still(np.array([value]))[0]) for value in (1.0, 1.0, 1.0, 2.0)]
+    [0, 1, 2, 0]
+    """
+
+    def __init__(self, channels: int) -> None:
+        self.last = np.full(channels, np.nan)
+        self.rows = np.zeros(channels, dtype=np.int64)
+
+    def __call__(self, row: Array | None) -> Integers:
+        """Take in a row; None: one that could not be scored, after which counting begins again."""
+        if row is None:
+            self.last = np.full(len(self.last), np.nan)
+            self.rows = np.zeros(len(self.rows), dtype=np.int64)
+        else:
+            self.rows = np.where(row == self.last, self.rows + 1, 0)
+            self.last = row
+        return self.rows
+
+
+def still_at(rows: Array, known: Flags, t: int) -> Integers:
+    """The same of a whole series ``(T, C)`` at row ``t``; ``known`` (T,) says which rows were scored."""
+    out = np.zeros(rows.shape[1], dtype=np.int64)
+    first = t
+    same = np.ones(rows.shape[1], dtype=np.bool_)
+    while first > 0 and known[first - 1] and same.any():
+        same &= rows[first - 1] == rows[first]
+        out += same
+        first -= 1
+    return out
