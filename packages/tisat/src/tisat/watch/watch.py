@@ -286,6 +286,16 @@ class Watch:
         )
         return lengthened(found, seen.ending) if seen.ending else found
 
+    def score(self, series: object, *, centred: bool = False, train: Array | None = None) -> Array:
+        """Scores ``(T,)`` of a series: the statistic that alarms are raised on; NaN where there is none.
+
+        ``centred`` scores each row by what lies round it, for rankings of a whole file; with normal rows ``train`` windows of the
+        data's own period are compared too. See :func:`tisat.watch.scoring.score_series`.
+        """
+        from tisat.watch.scoring import score_series
+
+        return score_series(self, series, centred=centred, train=train)
+
     def monitor(self, *, name: str = "") -> Monitor:
         """A monitor of one entity, row by row: the same alarms as :meth:`alarms` of the whole."""
         from tisat.watch.monitor import Monitor

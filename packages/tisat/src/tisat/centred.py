@@ -1,0 +1,101 @@
+"""Scores of a whole file: each row by what lies round it, before and after. For files; a stream knows the past alone.
+
+The score of a row is the mean distance of all windows that contain it to their nearest window of training, the window as long as the
+data's own period, each without its mean. Where a detector's statistic is given too, the two are joined by their ranks: they
+are strong on different data. Nothing here raises alarms, and no threshold is calibrated for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tisat.errors import InputError
+from tisat.utils.neighbors import nearest
+from tisat.utils.types import Array
+from tisat.utils.validation import check_integer
+
+LONGEST, SHORTEST, OTHERWISE = 300, 3, 125  # rows of a period that is looked for, and of a window where none is found
+LOOKED_AT = 20_000  # rows the period is found in
+STORED = {True: 4000, False: 2000}  # windows of training kept: with one channel, with several
+LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here, as in prism
+AFTER = 60  # rows after a row over which a statistic is averaged
+
+
+def own_period(values: Array) -> int:
+    """The period of a series ``(T, C)`` in rows: where the autocorrelation of its first moving channel peaks; 125 where nowhere.
+
+    Examples
+    --------
+    >>> own_period(np.sin(np.arange(2000) * 2 * np.pi / 40)[:, None])
+    40
+    """
+    moving = [c for c in range(values.shape[1]) if np.ptp(values[:LOOKED_AT, c]) > 0]
+    if not moving:
+        return OTHERWISE
+    channel = values[:LOOKED_AT, moving[0]] - values[:LOOKED_AT, moving[0]].mean()
+    spectrum = np.fft.rfft(channel, 2 * len(channel))
+    echo = np.fft.irfft(spectrum * np.conj(spectrum))[: LONGEST + 2]
+    inner = echo[1:-1]
+    peaks = np.flatnonzero((inner > echo[:-2]) & (inner >= echo[2:])) + 1
+    peaks = peaks[(peaks > SHORTEST) & (echo[peaks] > 0.0)]
+    return int(peaks[np.argmax(echo[peaks])]) if len(peaks) else OTHERWISE
+
+
+def window_scores(train: Array, rows: Array, *, period: int | None = None) -> Array:
+    """Scores ``(T,)`` of ``rows`` ``(T, C)``: the mean distance of the windows round each to their nearest of ``train``.
+
+    Parameters
+    ----------
+    train : array of shape (N, C)
+        Normal rows without missing values.
+    rows : array of shape (T, C)
+    period : int, optional
+        Rows of a window; the data's own period unless given.
+
+    Examples
+    --------
+    >>> wave = np.sin(np.arange(1200) * 2 * np.pi / 30)[:, None]
+    >>> odd = wave[:600].copy()
+    >>> odd[300:315] = 0.0
+    >>> bool(window_scores(wave, odd)[295:320].min() > window_scores(wave, odd)[:250].max())
+    True
+    """
+    if train.ndim != 2 or rows.ndim != 2 or train.shape[1] != rows.shape[1]:
+        raise InputError(
+            f"The rows given to window_scores must be (T, C) with the channels of train. Got {rows.shape} and {train.shape} instead."
+        )
+    if np.isnan(train).any() or np.isnan(rows).any():
+        raise InputError("The rows given to window_scores must have no missing values. Got NaN; fill them first.")
+    length = own_period(rows) if period is None else check_integer(period, "period", "window_scores", minimum=2)
+    length = min(length, len(train) // 2, len(rows))
+    if length < 2:
+        raise InputError(
+            f"The rows given to window_scores must be at least 4. Got {len(train)} and {len(rows)} instead."
+        )
+    low, span = train.min(axis=0), np.ptp(train, axis=0)
+    unit = np.where(span > 0, span, np.maximum(np.abs(low), 1.0))
+    known, seen = (np.clip((one - low) / unit, LOWEST, HIGHEST) for one in (train, rows))
+    most = STORED[rows.shape[1] == 1]
+    places = np.unique(np.linspace(0, len(train) - length, min(most, len(train) - length + 1)).round().astype(np.int64))
+    squares = np.zeros(len(rows) - length + 1)
+    for c in range(rows.shape[1]):
+        stored, windows = (np.lib.stride_tricks.sliding_window_view(one[:, c], length) for one in (known, seen))
+        some, every = stored[places], windows - windows.mean(axis=1, keepdims=True)
+        squares += nearest(every, some - some.mean(axis=1, keepdims=True), k=1)[0][:, 0] ** 2
+    distance = np.sqrt(squares)
+    total = np.convolve(distance, np.ones(length))
+    return np.asarray(np.maximum(total, 0.0) / np.convolve(np.ones(len(distance)), np.ones(length)))
+
+
+def ahead(statistic: Array, after: int = AFTER) -> Array:
+    """The mean ``(T,)`` of a statistic over each row and the ``after - 1`` rows behind it; unknown rows count as 0."""
+    known = np.concatenate([np.nan_to_num(statistic), np.zeros(after - 1)])
+    total = np.concatenate([[0.0], np.cumsum(known)])
+    return np.asarray((total[after:] - total[:-after]) / after)
+
+
+def joined(first: Array, second: Array) -> Array:
+    """The mean of the ranks of two scores ``(T,)``, between 0 and 1."""
+    from scipy.stats import rankdata
+
+    return np.asarray((rankdata(first) + rankdata(second)) / (2.0 * len(first)))

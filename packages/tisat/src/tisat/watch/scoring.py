@@ -1,0 +1,45 @@
+"""One number for each row, without a threshold: what :meth:`tisat.Watch.score` gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tisat.alarms.calibration import NEVER
+from tisat.centred import ahead, joined, window_scores
+from tisat.errors import ParameterError
+from tisat.gap_filling import carry_forward
+from tisat.watch.protocols import Array
+from tisat.watch.watch import Watch
+
+
+def score_series(watch: Watch, series: object, *, centred: bool = False, train: Array | None = None) -> Array:
+    """Score the rows of a series ``(T,)``.
+
+    Parameters
+    ----------
+    watch : Watch
+        Fitted.
+    series : Series, array, dataframe or file path
+    centred : bool
+        False: the statistic that alarms are raised on. True: its mean over the 60 rows from each row on, for rankings of a whole
+        file; no alarm is raised on it, because a stream does not have it.
+    train : array of shape (N, C), optional
+        Normal rows in the order of the channels. With ``centred``: the score is the mean of two ranks, that of the statistic and that
+        of the windows round each row (:func:`tisat.centred.window_scores`).
+    """
+    if train is not None and not centred:
+        raise ParameterError("The parameter train must come with centred=True. Got it without.")
+    calibration = watch.calibration  # the rule is fitted with it
+    raw = watch.read(series) if isinstance(series, str | Path) else series
+    checked = watch.detector.check_series(raw)
+    scored = watch.scored(watch.detector.points(checked, period=watch.period))
+    threshold = calibration.threshold if watch.rule.feeds_back else NEVER
+    statistic = watch.rule.accumulate(watch.rule.evidence(scored), threshold=threshold).statistic
+    if not centred:
+        return statistic
+    later = ahead(statistic)
+    if train is None:
+        return later
+    return joined(window_scores(np.asarray(train, dtype=np.float64), carry_forward(checked.values)), later)

@@ -1,0 +1,73 @@
+"""Scores of a whole file: windows round each row, and the statistic of a watch."""
+
+import numpy as np
+import pytest
+
+from tisat.centred import ahead, joined, own_period, window_scores
+from tisat.detectors import make
+from tisat.errors import InputError, ParameterError
+from tisat.watch import Watch
+from waves import quietly, wave
+
+
+def test_window_scores_are_their_definition():
+    rng = np.random.default_rng(0)
+    train, rows = rng.random((60, 2)), rng.random((40, 2))
+    train[0], train[1] = 0.0, 1.0  # scaled by the range of training
+    length, scores = 5, window_scores(train, rows, period=5)
+
+    def shapes(values, c):
+        return np.array(
+            [values[t : t + length, c] - values[t : t + length, c].mean() for t in range(len(values) - length + 1)]
+        )
+
+    squares = sum(((shapes(rows, c)[:, None] - shapes(train, c)[None]) ** 2).sum(axis=2).min(axis=1) for c in range(2))
+    distance = np.sqrt(squares)
+    for t in range(40):
+        inside = [distance[s] for s in range(max(0, t - length + 1), min(t, len(distance) - 1) + 1)]
+        assert scores[t] == pytest.approx(np.mean(inside))
+
+
+@pytest.mark.parametrize("period", [7, 24, 90])
+def test_the_period_is_found(period):
+    rng = np.random.default_rng(1)
+    time = np.arange(3000)
+    values = np.stack(
+        [np.full(3000, 4.0), np.sin(2 * np.pi * time / period) + 0.05 * rng.standard_normal(3000)], axis=1
+    )
+    assert own_period(values) % period in (0, 1, period - 1)
+    assert own_period(values[:, :1]) == 125
+
+
+def test_a_change_of_level_alone_is_no_shape():
+    train = wave(2000, seed=0)[:, :1]
+    rows = wave(600, seed=1)[:, :1] + 0.3
+    odd = rows.copy()
+    odd[300:330] = odd[300]
+    assert window_scores(train, rows)[100:500].max() < window_scores(train, odd)[300:330].min()
+
+
+def test_a_watch_gives_its_statistic_and_a_file_its_centred_score():
+    train, rows = wave(2000, seed=1), wave(500, seed=2)
+    rows[300:310] += 3.0
+    watch = quietly(Watch(make("last-value"), budget="1/500 rows").fit, train)
+    statistic = watch.score(rows)
+    np.testing.assert_array_equal(statistic, watch.alarms(rows).statistic)
+    centred = watch.score(rows, centred=True)
+    np.testing.assert_allclose(centred, ahead(statistic))
+    assert centred[280] > centred[200]  # it sees what comes
+    both = watch.score(rows, centred=True, train=train)
+    np.testing.assert_allclose(both, joined(window_scores(train, rows), centred))
+    assert 0.0 < both.min() <= both.max() <= 1.0
+    with pytest.raises(ParameterError, match="train must come with centred=True"):
+        watch.score(rows, train=train)
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(InputError, match="with the channels of train"):
+        window_scores(np.zeros((10, 2)), np.zeros((10, 3)))
+    with pytest.raises(InputError, match="no missing values"):
+        window_scores(np.zeros((10, 1)), np.full((10, 1), np.nan))
+    with pytest.raises(InputError, match="at least 4"):
+        window_scores(np.zeros((2, 1)), np.zeros((10, 1)))
+    assert window_scores(np.zeros((10, 1)), np.zeros((10, 1))).tolist() == [0.0] * 10
