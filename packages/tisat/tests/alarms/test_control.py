@@ -122,7 +122,7 @@ def test_one_by_one_in_pieces_and_after_a_restart_it_is_the_same(name):
     normal = rng.exponential(size=4000)
     rule = make_rule(name)
     calibration = calibrate(rule, normal, "1/100 rows", control=True)
-    scores = rng.exponential(size=1500) * np.repeat(rng.choice([1.0, 4.0], 150), 10)
+    scores = rng.exponential(size=1500) * np.repeat(rng.choice([1.0, 12.0], 150, p=[0.92, 0.08]), 10)
     scores[300:310] = np.nan
     learn = np.ones(1500, dtype=bool)
     learn[500:700] = False

@@ -24,9 +24,9 @@ from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Array
 
-STEP = 2.0  # how much one alarm too many raises the threshold, on the logarithmic scale
-BURST = 2.0  # alarms in a row that move nothing
-HIGHEST, LOWER = 10.0, 2.0  # furthest above and below the calibrated threshold
+STEP = 1.5  # how much one alarm too many raises the threshold, on the logarithmic scale
+BURST = 3.0  # alarms in a row that move nothing
+HIGHEST, LOWER = 9.0, 1.5  # furthest above and below the calibrated threshold
 ACTIVE = 0.1  # share of calibration rows that may lie above the lowest threshold
 MOVED = 0.25  # least change of the threshold worth a sentence
 EXEMPT = ("true", "expected")  # labels of alarms that do not count
@@ -75,8 +75,8 @@ class Control:
     Examples
     --------
     >>> control = Control(period=1000.0, level=5.0, lowest=3.5)
-    >>> [round(control.threshold(balance), 2) for balance in (1.0, 0.0, -1.0, -9.0, 3.0)]
-    [5.0, 5.0, 7.0, 15.0, 3.5]
+    >>> [round(control.threshold(balance), 2) for balance in (1.0, 0.0, -1.0, -6.0, 4.0)]
+    [5.0, 5.0, 6.5, 14.0, 3.5]
     """
 
     period: float  # rows between two false alarms, asked for
