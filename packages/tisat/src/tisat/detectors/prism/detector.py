@@ -45,7 +45,7 @@ from tisat.detectors.prism.filling import conditional_means, filling_weights
 from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse
 from tisat.detectors.prism.line import fit_line, forecasts
-from tisat.detectors.prism.modes import MODES, Mode, Plan, days_of, plan_modes, units_of
+from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, days_of, in_units_of_mode, plan_modes
 from tisat.detectors.prism.relations import partners_of
 from tisat.detectors.prism.view import level_of, thinned
 from tisat.errors import ArtefactError
@@ -173,10 +173,8 @@ class Prism(Detector):
     def _plan_of(self, parts: Sequence[Array]) -> Plan | None:
         """Whether the series has operating modes that its mode views see, on rows they were not fitted on."""
         long = [self._split(part) for part in parts if len(part) > self._context()]
-        if not long:
-            return None
-        scaled = self._learn_scales([values for values, _ in long])
-        return plan_modes(scaled, [clock for _, clock in long], first=self._context())
+        scaled = self._learn_scales([values for values, _ in long]) if long else []
+        return plan_modes(scaled, [clock for _, clock in long], first=self._context()) if long else None
 
     def _prepare_fold(self, other: Prism) -> None:
         other._plan = self._plan
@@ -219,25 +217,14 @@ class Prism(Detector):
         relations: Any = self._views["relations"]
         relations.learn_without(scenes, filling_weights(self.covariance_))
         few = thinned(scenes, LEVELS_FROM)
-        own = [view.own(few) for view in self._views.values()]
+        heard = self._heard
+        own = [view.own(few) if name in heard else np.zeros((1, channels)) for name, view in self._views.items()]
         if self._plan is not None:
-            own = self._in_mode(own, few)
+            own = in_units_of_mode(self._views["mode"], own, few)
         self.levels_ = np.array([level_of(view, one) for view, one in zip(self._views.values(), own, strict=True)])
         self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(channels) for one in own])
         self.exponents_ = np.ones(len(self._views))
         del self._plan
-
-    def _in_mode(self, own: list[Array], scenes: Sequence[Scene]) -> list[Array]:
-        """Learn how loud each view is after a switch; its contributions on training rows in units of that."""
-        mode = self._views["mode"]
-        assert isinstance(mode, Mode)
-        cells = np.concatenate([mode.cells(mode.inputs(scene)) for scene in scenes])
-        mode.units = np.ones((len(mode.spread), len(VIEWS), self.n_channels_))
-        for v in range(len(VIEWS)):
-            if len(own[v]) == len(cells):
-                mode.units[:, v] = units_of(own[v][:, None], cells)[:, 0]
-                own[v] = own[v] / mode.units[cells, v]
-        return own
 
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
         super()._keep_normal(parts, tails, cross_fitted)
@@ -255,9 +242,8 @@ class Prism(Detector):
         missing = np.isnan(scaled)
         rows = np.ascontiguousarray(self._filled(scaled))
         at = np.arange(context, len(part))
-        mode = self._views.get("mode")
-        undated = mode is not None and bool(mode.arrays()["calendar"][0]) and bool(np.isnan(clock[context:]).any())
-        gaps = missing if undated or missing.any() else None
+        dated = "mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0])
+        gaps = missing if missing.any() or (dated and bool(np.isnan(clock[context:]).any())) else None
         errors = self._errors(rows, at)
         for first in range(0, len(at), BLOCK):
             some = slice(first, first + BLOCK)
@@ -275,30 +261,37 @@ class Prism(Detector):
             joint: Any = self._views["joint"]
             replaced = joint.expected(errors, unknown[:, list(VIEWS).index("joint")])
             scene = Scene(scene.rows, scene.at, replaced, scene.clock)
-        signed = {view.name: view.deviations(scene) for view in views if view.signed}
-        if missing is not None:
-            signed["relations"] /= np.sqrt(1.0 + unknown[:, RELATIONS] @ self._views["relations"].arrays()["wider"])
-        parts = np.empty((n, len(views), channels))
+        heard = [view for view in views if view.name in self._heard]
+        modes = [view for view in heard if isinstance(view, Mode)]
+        inputs = modes[0].inputs(scene) if modes else np.empty((0, 0))
+        signed = {view.name: view.deviations_of(inputs) for view in modes}
+        signed |= {view.name: view.deviations(scene) for view in heard if view.signed and view not in modes}
+        parts = np.zeros((n, len(views), channels))
+        others, aside = OTHERS, RELATIONS
+        if modes:
+            others, aside = np.append(OTHERS, np.arange(len(VIEWS), len(views))), len(VIEWS)
+            cells = modes[0].cells(inputs)
+            beside = signed["mode"] * modes[0].spread[cells]
+        else:
+            if missing is not None:
+                signed["relations"] /= np.sqrt(1.0 + unknown[:, RELATIONS] @ self._views["relations"].arrays()["wider"])
+            beside = signed["relations"] * self._views["relations"].arrays()["spread"]
         for v, view in enumerate(views):
-            parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
-        others = OTHERS
-        mode = self._views.get("mode")
-        if isinstance(mode, Mode):
-            parts[:, : len(VIEWS)] /= mode.units[mode.cells(mode.inputs(scene))]
-            others = np.append(OTHERS, np.arange(len(VIEWS), len(views)))
+            if view in heard:
+                parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
+        if modes:
+            parts[:, : len(VIEWS)] /= modes[0].units[cells]
         points = np.empty((n, len(views) + 2 * channels + 1))
-        aside = signed["relations"] * self._views["relations"].arrays()["spread"]
         fuse(
-            parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, aside, signed["activity"], others, RELATIONS, points
+            parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, points
         )  # fmt: skip
         return points
 
     def _touched(self, missing: Flags, scene: Scene, view: View) -> Flags:
         """Where the rows a view looks at hold a filled value of the channel itself ``(n, C)``, or of any for a mode view."""
-        at = scene.at
-        context = max(view.context, self._reach() if view.name in ("error", "joint") else 0)
+        at, reach = scene.at, self._reach() if view.name in ("error", "joint") else 0
         so_far = np.concatenate([np.zeros((1, missing.shape[1]), dtype=np.int64), np.cumsum(missing, axis=0)])
-        filled = np.asarray(so_far[at + 1] - so_far[at - context] > 0)
+        filled = np.asarray(so_far[at + 1] - so_far[at - max(view.context, reach)] > 0)
         if isinstance(view, Mode):
             lost: Flags = np.asarray(filled.any(axis=1))
             if view.calendar[0] and scene.clock is not None:
@@ -317,16 +310,22 @@ class Prism(Detector):
     @property
     def n_views(self) -> int:
         """V."""
-        return len(self._views) if hasattr(self, "_views") else len(VIEWS)
+        return len(self._heard) if hasattr(self, "_views") else len(VIEWS)
+
+    @property
+    def _heard(self) -> list[str]:
+        """The views that are looked through: all, or without those that mode views replace."""
+        return [name for name in self._views if "mode" not in self._views or name not in REPLACED]
 
     @property
     def momentary_views(self) -> tuple[int, ...]:
         """The views of forecast errors and of shapes."""
-        return tuple(v for v, view in enumerate(VIEWS.values()) if view.momentary)
+        return tuple(v for v, name in enumerate(self._heard) if self._views[name].momentary)
 
     def views(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view: 0 at its normal level, -1 at its normal median; restless ones compressed."""
-        return compressed(points[:, : len(self._views)], self.exponents_)
+        heard = [list(self._views).index(name) for name in self._heard]
+        return compressed(points[:, : len(self._views)], self.exponents_)[:, heard]
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the normal level."""
@@ -343,13 +342,15 @@ class Prism(Detector):
         names, channels = list(self._views), self.n_channels_
         _, attribution, expected = np.split(point[:-1], [len(names), len(names) + channels])
         scores = self.views(point[None])[0]
-        loudest = names[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
+        loudest = self._heard[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         kind = self._views[loudest].kind
         if kind == "stuck" and point[-1] > 0:
             kind = "restless"
         if loudest == "joint" and channels == 1:
             kind = VIEWS["neighbour"].kind  # a shape; see Joint
-        spread = self._views["relations" if loudest == "relations" else "error"].arrays()["spread"]
+        spread = np.atleast_2d(
+            self._views[loudest if loudest in ("relations", "mode") else "error"].arrays()["spread"]
+        )[-1]
         return Explanation(
             kind,
             shares(attribution),

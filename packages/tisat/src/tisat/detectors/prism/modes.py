@@ -3,7 +3,8 @@
 Expected is what a ridge regression and boosted trees make of the other channels (means over 10, 20 and 60 rows), of the
 rows since the last switch and, where the series has a clock, of the time of day and the day of the week. A deviation is
 measured in the spread that is usual so many rows after a switch: a stop that training has seen dozens of times is
-normal, in the rows after it as well.
+normal, in the rows after it as well. Where they are taken they replace the views that compare channels with each other
+whatever the mode (multivariate residual, pattern, broken correlation), and the others are measured per time since a switch.
 
 The views are **taken only where they help**: :func:`plan_modes` fits them on two thirds of the rows, in blocks, and measures
 the error on the rest against that of the regression alone. A detector whose plan is None has no such views.
@@ -32,6 +33,7 @@ DAY, WEEKDAYS = 86_400.0, 7  # seconds, days
 LEARNED_FROM = 5000  # rows the models are fitted on
 OTHERS = 10  # channels the trees of one channel may use, besides those that switch
 MOST_SWITCHES = 4
+MOST_TREES = 16  # levels and activities that get trees: where the error falls most
 STILL, SHORTEST_RUN, FEWEST_RUNS = 0.95, 5, 10  # of a channel that switches: share of rows, rows, runs
 EDGES = np.array([3.0, 8.0, 21.0, 30.0, 60.0])  # rows since the last switch that divide cells
 RIDGE = 1e-3  # penalty, as a share of the mean variance of the inputs
@@ -256,7 +258,10 @@ class Mode(View):
 
     def deviations(self, scene: Scene) -> Array:
         """How far each channel is from what is expected, in its usual spread this long after a switch."""
-        inputs = self.inputs(scene)
+        return self.deviations_of(self.inputs(scene))
+
+    def deviations_of(self, inputs: Array) -> Array:
+        """The same of inputs, which both mode views share."""
         return np.asarray(self.beside(inputs) / self.spread[self.cells(inputs)])
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], n_channels: int) -> None:
@@ -299,6 +304,7 @@ class ModeActivity(Mode):
 
 
 MODES: dict[str, type[Mode]] = {view.name: view for view in (Mode, ModeActivity)}
+REPLACED = ("joint", "neighbour", "relations")  # views whose place they take
 
 
 def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -> Plan | None:
@@ -343,7 +349,8 @@ def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -
         ratios[view.of], worse[view.of] = _ratios(view, inputs, held, moving)
         if view.of == 0 and (ratios[0][moving] < CLEAR).mean() < ENOUGH:
             return None
-    return Plan(switches, calendar, ratios < USED, worse)
+    clearest = np.sort(ratios, axis=None)[min(MOST_TREES, ratios.size) - 1]
+    return Plan(switches, calendar, (ratios < USED) & (ratios <= clearest), worse)
 
 
 def _ratios(view: Mode, inputs: Array, held: Flags, channels: Integers) -> tuple[Array, Array]:
@@ -371,3 +378,16 @@ def units_of(contributions: Array, cells: Integers) -> Array:
             most = max(2, len(here) // RARE_SHARE)
             levels[cell] = np.sort(here, axis=0)[-most:].mean(axis=0)
     return np.asarray(np.maximum(levels / np.maximum(levels[-1], 1e-9), 1.0))
+
+
+def in_units_of_mode(mode: View, own: Sequence[Array], scenes: Sequence[Scene]) -> list[Array]:
+    """Learn how much louder each view is after a switch; contributions ``(n, C)`` of training rows in units of that."""
+    assert isinstance(mode, Mode), "the mode view knows how long ago a switch was"
+    cells = np.concatenate([mode.cells(mode.inputs(scene)) for scene in scenes])
+    mode.units = np.ones((len(mode.spread), len(VIEWS), len(mode.intercepts)))
+    out = list(own)
+    for v in range(len(VIEWS)):
+        if len(own[v]) == len(cells):
+            mode.units[:, v] = units_of(own[v][:, None], cells)[:, 0]
+            out[v] = own[v] / mode.units[cells, v]
+    return out
