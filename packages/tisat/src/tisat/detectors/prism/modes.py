@@ -40,7 +40,7 @@ RIDGE = 1e-3  # penalty, as a share of the mean variance of the inputs
 LEAST_STEP = 1e-3  # of the training range
 PRIOR = 50.0  # rows that the overall spread counts for in each cell
 BLOCKS = 12  # of training rows, every third held out to decide
-PROBED = 6  # channels looked at first
+PROBED, TESTED = 6, 16  # channels that decide, and of which it is then found out whether they get trees
 CLEAR, USED, ENOUGH = (
     0.5,
     0.9,
@@ -337,20 +337,23 @@ def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -
         if len(inputs) < BLOCKS * SMOOTH:
             return None
         held = (np.arange(len(inputs)) * BLOCKS // len(inputs)) % 3 == 2
-        spread = view.target(inputs).std(axis=0)
-        moving = np.flatnonzero(spread > view.least)
+        moving = np.flatnonzero(view.target(inputs).std(axis=0) > view.least)
         if view.of == 0:
-            probed = (
-                moving[np.unique(np.linspace(0, len(moving) - 1, PROBED).astype(np.int64))] if len(moving) else moving
-            )
+            probed = _some(moving, PROBED)
             found = _ratios(view, inputs, held, probed)[0][probed]
             if not len(found) or (found < CLEAR).mean() < ENOUGH:
                 return None
-        ratios[view.of], worse[view.of] = _ratios(view, inputs, held, moving)
-        if view.of == 0 and (ratios[0][moving] < CLEAR).mean() < ENOUGH:
-            return None
+        tested = np.union1d(_some(moving, TESTED), np.intersect1d(moving, switches))
+        ratios[view.of], worse[view.of] = _ratios(view, inputs, held, tested)
     clearest = np.sort(ratios, axis=None)[min(MOST_TREES, ratios.size) - 1]
     return Plan(switches, calendar, (ratios < USED) & (ratios <= clearest), worse)
+
+
+def _some(channels: Integers, most: int) -> Integers:
+    """At most so many of the channels, evenly spread."""
+    if len(channels) <= most:
+        return channels
+    return np.asarray(channels[np.unique(np.linspace(0, len(channels) - 1, most).astype(np.int64))])
 
 
 def _ratios(view: Mode, inputs: Array, held: Flags, channels: Integers) -> tuple[Array, Array]:
