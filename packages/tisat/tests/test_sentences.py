@@ -38,7 +38,7 @@ def test_each_kind_has_its_sentence(kind, sentence):
 
 def test_a_level_without_others_and_a_channel_that_stands_still_often():
     alone = why("relations")
-    assert str(worded(alone.reasons(NAMES), alone, NAMES, np.zeros(3, int), Habits((), None))[0]).endswith("2.30 above its usual level")  # fmt: skip
+    assert str(worded(alone.reasons(NAMES), alone, NAMES, np.zeros(3, int), Habits((), None))[0]).endswith("2.30 above the expected 58.90 ± 0.40")  # fmt: skip
     lazy = why("stuck")
     said = worded(lazy.reasons(NAMES), lazy, NAMES, np.array([41, 0, 0]), Habits((30.0, 1.0, 1.0), 60.0))
     assert str(said[0]) == "temperature moves less than usual"

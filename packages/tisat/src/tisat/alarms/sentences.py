@@ -80,17 +80,14 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
     if why.kind == "pattern":
         return f"{one.channel} {number(one.seen, one.spread)}: no such shape in training"
     if why.kind == "relations" and one.seen is not None and one.expected is not None:
-        spread = one.spread or 0.0
-        if len(why.partners) == 0:  # nothing to compare it with: its own level
+        spread, partners = one.spread or 0.0, why.partners[c] if why.partners else ()
+        usual_value = f"{number(one.expected, spread)} ± {number(spread, spread)}"
+        if not partners:  # nothing to compare it with: its own level
             side, away = ("above", "below")[one.seen < one.expected], number(abs(one.seen - one.expected), spread)
-            return f"{one.channel} {number(one.seen, spread)}, {away} {side} its usual level"
+            return f"{one.channel} {number(one.seen, spread)}, {away} {side} the expected {usual_value}"
         if abs(one.seen - one.expected) >= OUTSIDE * spread:
-            partners = " and ".join(names[j] for j in why.partners[c])
-            verb = "say" if len(why.partners[c]) > 1 else "says"
-            return (
-                f"{one.channel} {number(one.seen, spread)} while {partners} {verb} "
-                f"{number(one.expected, spread)} ± {number(spread, spread)}"
-            )
+            others, verb = " and ".join(names[j] for j in partners), "say" if len(partners) > 1 else "says"
+            return f"{one.channel} {number(one.seen, spread)} while {others} {verb} {usual_value}"
     return ""
 
 
