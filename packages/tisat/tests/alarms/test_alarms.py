@@ -41,8 +41,8 @@ def test_an_alarm_is_a_run_of_active_time_steps(rule, normal):
         assert alarm.raised == start
         assert alarm.cleared == (None if stop == 2000 else stop)
         assert alarm.onset <= alarm.raised
-        assert alarm.peak == alarms.statistic[start:stop].max() >= alarm.threshold == alarms.threshold
-    assert (alarms.active == (alarms.statistic >= alarms.threshold)).all()
+        assert alarm.peak == alarms.statistic[start:stop].max() >= alarm.threshold == alarms.thresholds[start]
+    assert (alarms.active == (alarms.statistic >= alarms.thresholds)).all()
     assert any(500 <= alarm.raised < 505 for alarm in alarms)
     assert alarms.raised.tolist() == [alarm.raised for alarm in alarms]
 
