@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from tisat.alarms.calibration import NEVER
-from tisat.centred import ahead, joined, window_scores
 from tisat.errors import ParameterError
 from tisat.gap_filling import carry_forward
+from tisat.watch.centred import ahead, joined, window_scores
 from tisat.watch.protocols import Array
 from tisat.watch.watch import Watch
 
@@ -27,7 +27,7 @@ def score_series(watch: Watch, series: object, *, centred: bool = False, train: 
         file; no alarm is raised on it, because a stream does not have it.
     train : array of shape (N, C), optional
         Normal rows in the order of the channels. With ``centred``: the score is the mean of two ranks, that of the statistic and that
-        of the windows round each row (:func:`tisat.centred.window_scores`).
+        of the windows round each row (:func:`tisat.watch.centred.window_scores`).
     """
     if train is not None and not centred:
         raise ParameterError("The parameter train must come with centred=True. Got it without.")

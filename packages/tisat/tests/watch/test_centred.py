@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tisat.centred import ahead, joined, own_period, window_scores
 from tisat.detectors import make
 from tisat.errors import InputError, ParameterError
 from tisat.watch import Watch
+from tisat.watch.centred import ahead, joined, own_period, window_scores
 from waves import quietly, wave
 
 
