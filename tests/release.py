@@ -37,7 +37,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("tools", "empty"):
             venv.create(Path(folder, name), with_pip=True)
-        tools, empty = (Path(folder, name, "Scripts" if sys.platform == "win32" else "bin") for name in ("tools", "empty"))
+        tools, empty = (
+            Path(folder, name, "Scripts" if sys.platform == "win32" else "bin") for name in ("tools", "empty")
+        )
         run(tools / "pip", "install", "--quiet", "hatchling>=1.25")
         for package in PACKAGES:
             run(tools / "python", "-m", "hatchling", "build", "-d", out, cwd=ROOT / "packages" / package)

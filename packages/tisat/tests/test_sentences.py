@@ -22,9 +22,9 @@ def why(kind, **other):
     ("kind", "sentence"),
     [
         ("stuck", "temperature has not moved for 41 min; usually moves every 2 min"),
-        ("restless", "temperature is unusually noisy"),
+        ("unusually noisy", "temperature is unusually noisy"),
         ("rhythm", "temperature follows another rhythm than in training"),
-        ("relations", "temperature 61.20 while flow and load say 58.90 ± 0.40"),
+        ("broken correlation", "temperature 61.20 while flow and load say 58.90 ± 0.40"),
         ("pattern", "temperature 61.20: no such shape in training"),
         ("spike", "temperature 61.20, expected 58.90 ± 0.40"),
     ],
@@ -37,7 +37,7 @@ def test_each_kind_has_its_sentence(kind, sentence):
 
 
 def test_a_level_without_others_and_a_channel_that_stands_still_often():
-    alone = why("relations")
+    alone = why("broken correlation")
     assert str(worded(alone.reasons(NAMES), alone, NAMES, np.zeros(3, int), Habits((), None))[0]).endswith("2.30 above the expected 58.90 ± 0.40")  # fmt: skip
     lazy = why("stuck")
     said = worded(lazy.reasons(NAMES), lazy, NAMES, np.array([41, 0, 0]), Habits((30.0, 1.0, 1.0), 60.0))

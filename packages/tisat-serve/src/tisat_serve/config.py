@@ -237,7 +237,7 @@ def _group(config: Config, table: GroupTable, say: Any) -> Group:
         watch = fit_from_history(config, table)
         watch.save(path)
         if say is not None:
-            say(f"fitted {path.name} on {table.history} of history: {watch.calibration}")
+            say(f"fitted {path.name} on {table.history} of history. {watch.calibration}".replace("\n", " "))
     else:
         watch = Watch.load(path)
     if table.budget is not None and watch.calibration.budget != table.budget:

@@ -118,7 +118,7 @@ def faulty(pump, kind):
         values[1000:1002, 0] += 15.0
     elif kind == "stuck":
         values[rows, 3] = values[1000, 3]
-    elif kind == "restless":
+    elif kind == "unusually noisy":
         values[rows, 3] += np.random.default_rng(0).normal(0, 0.5, 200)
     elif kind == "rhythm":
         values[rows, 3] += 0.25 * np.sin(t / 1.3)
@@ -132,9 +132,9 @@ def faulty(pump, kind):
     [
         ("spike", "error", 0, 1000),
         ("stuck", "activity", 3, 1060),
-        ("restless", "activity", 3, 1040),
+        ("unusually noisy", "activity", 3, 1040),
         ("rhythm", "rhythm", 3, 1080),
-        ("relations", "relations", 2, 1190),
+        ("broken correlation", "relations", 2, 1190),
     ],
 )
 def test_each_kind_of_fault_is_seen_by_its_view_and_named(detector, pump, kind, view, channel, when):
@@ -148,7 +148,7 @@ def test_each_kind_of_fault_is_seen_by_its_view_and_named(detector, pump, kind, 
     if view != "error":  # the first rows of anything sudden belong to the error views
         loudest = np.argmax(points[when, : len(NAMES)])
         assert NAMES[loudest] != "error"
-    if kind in ("stuck", "relations"):
+    if kind in ("stuck", "broken correlation"):
         assert why.kind == kind
     name = detector.channels_[channel]
     assert why.sentences(detector.channels_)[0].startswith(name)

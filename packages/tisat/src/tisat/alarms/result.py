@@ -115,13 +115,16 @@ class Calibration:
         )
 
     def __str__(self) -> str:
-        observed = "no alarm" if self.observed is None else f"{self.observed:.0f}"
-        high = "inf" if self.high is None else f"{self.high:.0f}"
+        say = Budget(self.budget, self.target, self.period).say
+        alarms = "no alarm" if self.alarms == 0 else f"{self.alarms:,} alarm{'s' * (self.alarms != 1)}"
+        interval = f"{self.low:.0f} or more" if self.high is None else f"{self.low:.0f} to {self.high:.0f}"
         beyond = f", extrapolated {self.extrapolated:.3g}-fold" if self.extrapolated > 1.0 else ""
+        follows = ", follows the alarms" if self.control is not None else ""
         return (
-            f"{self.rule} rule, h = {self.threshold:.4g} (largest normal {self.largest:.4g}) by {self.method}: "
-            f"false-alarm period target {self.target:.0f} rows, supported {self.supported:.0f}{beyond}, "
-            f"observed {observed} (95 % interval {self.low:.0f} to {high}; {self.alarms} in {self.time_steps} normal rows)"
+            f"Threshold {self.threshold:.4g} ({self.rule} rule{follows}).\n"
+            f"Asked for: {self.budget}, {say(self.target)}{beyond}.\n"
+            f"Your data supports up to {say(self.supported)}.\n"
+            f"Held-out check: {alarms} in {self.time_steps:,} normal rows; 1 in {interval} rows with 95 % confidence."
         )
 
     def recalibrated(self, budget: object, *, strict: bool | None = None) -> Calibration:

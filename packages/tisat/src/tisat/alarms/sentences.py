@@ -73,13 +73,13 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
         return f"{one.channel} has not moved for {habits.lasts(still)}; usually moves every {habits.lasts(usual)}"
     if why.kind == "stuck":
         return f"{one.channel} moves less than usual"
-    if why.kind == "restless":
+    if why.kind == "unusually noisy":
         return f"{one.channel} is unusually noisy"
     if why.kind == "rhythm":
         return f"{one.channel} follows another rhythm than in training"
     if why.kind == "pattern":
         return f"{one.channel} {number(one.seen, one.spread)}: no such shape in training"
-    if why.kind == "relations" and one.seen is not None and one.expected is not None:
+    if why.kind == "broken correlation" and one.seen is not None and one.expected is not None:
         spread, partners = one.spread or 0.0, why.partners[c] if why.partners else ()
         usual_value = f"{number(one.expected, spread)} ± {number(spread, spread)}"
         if not partners:  # nothing to compare it with: its own level

@@ -213,8 +213,9 @@ def fit(
         f"{summary['detector']} fitted on {summary['rows']:,} rows of {summary['channels']} channels; "
         f"written to {out} ({summary['bytes']:,} bytes)"
     )
-    said = "" if budget is not None else " (the default; --budget says another)"
-    typer.echo(f"budget {calibration.budget}{said}: {calibration}")
+    typer.echo(str(calibration))
+    if budget is None:
+        typer.echo("That budget is the default; for another: --budget 3/week")
 
 
 def _check_folder(machines: list[Machine], out: Path) -> None:

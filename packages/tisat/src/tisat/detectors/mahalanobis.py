@@ -40,7 +40,7 @@ class Mahalanobis(StandardWindowDetector):
 
     crossfit: ClassVar[int] = 5
     partial: ClassVar[bool] = True  # what is missing counts as usual: the distance to be expected, given the rest
-    fault_kind: ClassVar[str] = "relations"
+    fault_kind: ClassVar[str] = "broken correlation"
 
     ridge: float = real(
         1e-3,

@@ -41,7 +41,7 @@ class PCA(StandardWindowDetector):
     """
 
     crossfit: ClassVar[int] = 5
-    fault_kind: ClassVar[str] = "relations"
+    fault_kind: ClassVar[str] = "broken correlation"
 
     variance: float = real(
         0.9,

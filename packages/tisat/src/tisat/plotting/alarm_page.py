@@ -151,7 +151,7 @@ def _reading(alarms: Alarms) -> str:
 
 
 def _small_print(alarms: Alarms, said: str) -> list[str]:
-    lines = [f"{alarms.tally}. {alarms.calibration}.".replace("..", "."), *alarms.calibration.notes]
+    lines = [f"{alarms.tally}. {alarms.calibration}".replace("\n", " "), *alarms.calibration.notes]
     return [*lines, said] if said else lines
 
 

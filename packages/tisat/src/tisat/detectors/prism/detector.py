@@ -345,7 +345,7 @@ class Prism(Detector):
         loudest = self._heard[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         kind = self._views[loudest].kind
         if kind == "stuck" and point[-1] > 0:
-            kind = "restless"
+            kind = "unusually noisy"
         if loudest == "joint" and channels == 1:
             kind = VIEWS["neighbour"].kind  # a shape; see Joint
         spread = np.atleast_2d(

@@ -25,7 +25,7 @@ class Joint(View):
     """
 
     name = "joint"
-    kind = "joint error"
+    kind = "multivariate residual"
     context: ClassVar[int] = 0
     momentary: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {

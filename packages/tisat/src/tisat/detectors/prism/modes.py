@@ -144,7 +144,7 @@ class Mode(View):
     """
 
     name = "mode"
-    kind = "relations"
+    kind = "broken correlation"
     context: ClassVar[int] = LONG
     reach: ClassVar[float] = 2.0
     signed: ClassVar[bool] = True

@@ -72,7 +72,7 @@ class Relations(View):
     """
 
     name = "relations"
-    kind = "relations"
+    kind = "broken correlation"
     context: ClassVar[int] = SMOOTH + max(PAST) - 2
     reach: ClassVar[float] = 2.0
     slow: ClassVar[bool] = True
