@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept import SETS, Stateful, kept
+from kept import SETS, KeptScores, kept
 from scipy.stats import poisson
 
 from tisat import registry
@@ -68,7 +68,7 @@ def oracle(statistic: np.ndarray, events: Any, outside: np.ndarray, allowed: flo
     return best
 
 
-def one_entity(entity: Stateful, rule: str, periods: dict[str, int], *, with_oracle: bool) -> dict[str, Any]:
+def one_entity(entity: KeptScores, rule: str, periods: dict[str, int], *, with_oracle: bool) -> dict[str, Any]:
     made = make_rule(rule)
     known = NormalEvidence(made, entity.normal, breaks=entity.breaks.tolist())
     statistic = np.asarray(made.accumulate(made.evidence(entity.test), threshold=1e300).statistic)

@@ -34,7 +34,7 @@ TEST_WEEKS = 4
 
 
 @dataclass(frozen=True)
-class Stateful:
+class KeptScores:
     """What a detector says of one entity."""
 
     name: str
@@ -100,7 +100,7 @@ def keep(out: Path, detector: str, which: str) -> None:
     print(f"{detector} {which}", flush=True)
 
 
-def kept(out: Path, detector: str, which: str) -> list[Stateful]:
+def kept(out: Path, detector: str, which: str) -> list[KeptScores]:
     """What was kept of a set, by name."""
     found = []
     for file in sorted((out / detector).glob(f"{which}__*.npz")):
@@ -109,7 +109,7 @@ def kept(out: Path, detector: str, which: str) -> list[Stateful]:
             normal = Scored.of(arrays["normal_scores"], arrays["normal_scores"], arrays["normal"], momentary)
             test = Scored.of(arrays["scores"], arrays["scores"], arrays["views"], momentary)
             found.append(
-                Stateful(file.stem.split("__")[1], normal, arrays["breaks"], test, arrays["labels"].astype(bool))
+                KeptScores(file.stem.split("__")[1], normal, arrays["breaks"], test, arrays["labels"].astype(bool))
             )
     return found
 

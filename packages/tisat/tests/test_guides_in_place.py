@@ -18,7 +18,9 @@ from tisat.watch import Watch
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 FILES = dict(
-    re.findall(r"`src/tisat/((?:detectors|sequential)/[\w/]+\.py)`[^\n]*:\n\n```py\n(.*?)```", TEXT, flags=re.S)
+    re.findall(
+        r"`packages/tisat/src/tisat/((?:detectors|alarms)/[\w/]+\.py)`[^\n]*:\n\n```py\n(.*?)```", TEXT, flags=re.S
+    )
 )
 
 
@@ -28,13 +30,13 @@ def tree(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tree")
     package = folder / "tisat"
     shutil.copytree(Path(tisat.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "static"))
-    for name in ("detectors/distance.py", "sequential/rules/logarithm.py"):
+    for name in ("detectors/distance.py", "alarms/rules/logarithm.py"):
         (package / name).write_text(FILES[name])
     registry = package / "registry.py"
     first = re.search(r"^DETECTORS\b[^\n]*\{\n", registry.read_text(), flags=re.M)
     line = '    "distance": "tisat.detectors.distance:Distance",\n'
     registry.write_text(registry.read_text().replace(first[0], first[0] + line))
-    rules = package / "sequential" / "rules" / "__init__.py"
+    rules = package / "alarms" / "rules" / "__init__.py"
     line = "from tisat.alarms.rules.logarithm import LogarithmRule as LogarithmRule\nfrom tisat.alarms.rules.paper"
     rules.write_text(rules.read_text().replace("from tisat.alarms.rules.paper", line))
     rng = np.random.default_rng(0)

@@ -56,7 +56,7 @@ def test_a_study_of_ones_own_file_counts_on_its_end(file):
 
 
 def test_the_verb_prints_what_the_study_counts(file, tmp_path, monkeypatch):
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, path, **__: path.touch())
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, file, **__: file.write(b"drawn"))
 
     def far(*words):
         done = CliRunner().invoke(app, ["data", "far", *map(str, words)])

@@ -239,9 +239,8 @@ def test_a_file_of_unknown_size_has_a_limit_too(site, tmp_path, monkeypatch):
 
 
 def test_a_download_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
-    from tisat import datasets
     from tisat.errors import DataFileError
-    from tisat_bench import frozen
+    from tisat_bench import datasets, frozen
 
     def refused(*_):
         raise OSError("no network")

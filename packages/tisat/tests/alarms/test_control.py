@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tisat.alarms import calibrate, make_rule
-from tisat.alarms.control import BURST, HIGHEST, LOWER, STEP, Control
+from tisat.alarms.control import AIM, BURST, HIGHEST, LOWER, START, STEP, Control
 from tisat.alarms.cusum import CompressedSum, WindowSum
 from tisat.alarms.rules import RULES, Scored
 from tisat.errors import ArtefactError, ParameterError
@@ -22,23 +22,25 @@ def controlled(threshold=LEVEL, period=PERIOD, lowest=0.5, compression=None):
 
 def definition(statistic, *, period, lowest):
     """Alarm and threshold of each row, from the definition."""
-    balance, on, active, used = BURST, False, [], []
+    balance, on, strong, active, used = START, False, False, [], []
     for value in statistic:
         over = -balance if balance < 0 else min(BURST - balance, 0.0)
         level = LEVEL + STEP * over
         level = max(level, min(lowest, LEVEL)) if over < 0 else level
         now = bool(value >= level)
         if on and not now:
-            balance = max(balance - 1.0, -HIGHEST / STEP)
+            balance = balance if strong else max(balance - 1.0, -HIGHEST / STEP)
+            strong = False
+        strong |= now and value >= LEVEL + HIGHEST
         if not now and not np.isnan(value):
-            balance = min(balance + 1.0 / period, BURST + LOWER / STEP)
+            balance = min(balance + AIM / period, BURST + LOWER / STEP)
         on = now
         active.append(now)
         used.append(level)
     return np.array(active), np.array(used)
 
 
-numbers = st.one_of(st.floats(0.0, 30.0), st.sampled_from([0.0, 4.9, 5.0, 6.9, 7.0, 14.9, 15.0, float("nan")]))
+numbers = st.one_of(st.floats(0.0, 30.0), st.sampled_from([0.0, 4.9, 5.0, 6.9, 7.0, 10.9, 11.0, 15.0, float("nan")]))
 
 
 @given(st.lists(numbers, min_size=1, max_size=300), st.integers(2, 60), st.floats(0.5, 8.0))
@@ -61,41 +63,44 @@ def test_alarms_below_the_highest_level_are_within_the_budget_whatever_comes(pie
     starts = np.flatnonzero(trace.active & ~np.append(False, trace.active[:-1]))[: len(ends)]
     peaks = np.array([statistic[a : b + 1].max() for a, b in zip(starts, ends, strict=True)])
     ordinary = int((peaks < LEVEL + HIGHEST - STEP).sum())
-    assert ordinary <= calm / PERIOD + BURST + HIGHEST / STEP
+    assert ordinary <= AIM * calm / PERIOD + START + HIGHEST / STEP
 
 
 def test_the_highest_ordinary_faults_without_end_are_raised_at_the_rate_of_the_budget():
     active = controlled().run(np.tile([LEVEL + HIGHEST - STEP - 1e-9, 0.0], 10_000)).active
     alarms, calm = int((active[1:] & ~active[:-1]).sum()) + int(active[0]), int((~active).sum())
-    assert calm / PERIOD <= alarms <= calm / PERIOD + BURST + HIGHEST / STEP
+    assert AIM * calm / PERIOD <= alarms <= AIM * calm / PERIOD + START + HIGHEST / STEP
 
 
 def test_a_gross_fault_is_raised_however_many_came_before():
-    statistic = np.tile([LEVEL + HIGHEST + 0.1, 0.0], 500)
-    assert controlled().run(statistic).active[::2].all()
+    trace = controlled().run(np.tile([LEVEL + HIGHEST + 0.1, 0.0], 500))
+    assert trace.active[::2].all()
+    assert trace.threshold.max() == LEVEL  # and hides nothing that is weaker
 
 
 def test_what_repeated_faults_can_hide_is_bounded_in_height_and_in_time():
     burst = np.tile([LEVEL + 1.0, 0.0], 30)
-    trace = controlled().run(np.concatenate([burst, np.zeros(int(PERIOD * HIGHEST / STEP)), [LEVEL]]))
-    assert trace.active[: 2 * int(BURST) : 2].all()  # a burst moves nothing
+    first = int((BURST - START) * PERIOD / AIM)
+    calm = int(PERIOD / AIM * HIGHEST / STEP) + 1
+    trace = controlled().run(np.concatenate([np.zeros(first), burst, np.zeros(calm), [LEVEL]]))
+    assert trace.active[first : first + 2 * int(BURST) : 2].all()  # a burst after a calm time moves nothing
     assert trace.threshold.max() <= LEVEL + HIGHEST
-    assert trace.threshold[60] <= LEVEL + 1.0 + STEP  # no higher than what it saw, and one step
+    assert trace.threshold[first + 60] <= LEVEL + 1.0 + STEP  # no higher than what it saw, and one step
     assert trace.active[-1]  # and that long a calm forgets all of it
 
 
 def test_a_long_calm_lowers_the_threshold_to_its_bound_and_an_alarm_brings_it_back():
-    sums = controlled(lowest=4.2)
+    sums = controlled(lowest=4.6)
     quiet = sums.run(np.zeros(10_000))
-    assert quiet.threshold[-1] == 4.2
-    assert LEVEL - LOWER < 4.2  # a tenth of the rows lie above it: lower it does not go
+    assert quiet.threshold[-1] == 4.6
+    assert LEVEL - LOWER < 4.6  # a tenth of the rows lie above it: lower it does not go
     assert sums.run([6.0, 0.0, 6.0, 0.0, 0.0]).threshold[-1] == LEVEL
 
 
 def test_an_alarm_that_is_on_counts_once_and_one_that_was_true_not_at_all():
     sums = controlled()
     sums.run([*[9.0] * 500, 0.0])
-    assert sums.control[0] == pytest.approx(BURST - 1.0 + 1.0 / PERIOD)
+    assert sums.control[0] == pytest.approx(START - 1.0 + AIM / PERIOD)
     rule = make_rule("threshold").fit(np.linspace(0.0, 1.0, 100))
     run = rule.start(threshold=LEVEL, control=Control(period=PERIOD, level=LEVEL, lowest=1.0))
 
@@ -158,9 +163,9 @@ def test_a_control_that_cannot_be_one_is_refused_and_a_state_without_one_begins_
     sums.run(np.tile([9.0, 0.0], 20))
     fresh = controlled()
     fresh.restore({name: array for name, array in sums.state().items() if name != "control"})
-    assert fresh.control[0] == BURST
+    assert fresh.control[0] == START
     fresh.restore({**state, "control": np.array([1e9, 0.0, 0.0, 0.0])})
-    assert fresh.control[0] == BURST + LOWER / STEP
+    assert fresh.control[0] == START + LOWER / STEP
     plain = WindowSum(threshold=LEVEL, length=1, hold=1)
     assert "control" not in plain.state()
     plain.restore(sums.state())

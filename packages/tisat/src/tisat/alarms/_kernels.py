@@ -113,7 +113,7 @@ def window_sum(
         level = threshold_of(control, threshold)
         used[i] = level
         if np.isnan(evidence[i]):
-            follow(control, clock[ACTIVE] == 1, False, False)
+            follow(control, clock[ACTIVE] == 1, False, False, 0.0)
             clock[FILLED] = 0
             clock[ACTIVE] = 0
             clock[QUIET] = now
@@ -135,7 +135,7 @@ def window_sum(
         clock[FILLED] = filled + 1
         statistic[i] = highest
         active[i] = highest >= level
-        follow(control, clock[ACTIVE] == 1, active[i], True)
+        follow(control, clock[ACTIVE] == 1, active[i], True, highest)
         _end_of_alarm(clock, now, highest, level)
         onset[i] = clock[QUIET]
         if length == 1 and highest < level:
@@ -322,7 +322,7 @@ def compressed_sum(
         level = threshold_of(control, threshold)
         used[i] = level
         if np.isnan(evidence[i, 0]):
-            follow(control, clock[ACTIVE] == 1, False, False)
+            follow(control, clock[ACTIVE] == 1, False, False, 0.0)
             clock[FILLED] = 0
             clock[ACTIVE] = 0
             clock[QUIET] = now
@@ -347,7 +347,7 @@ def compressed_sum(
         clock[FILLED] = filled + 1
         statistic[i] = highest
         active[i] = highest >= level
-        follow(control, clock[ACTIVE] == 1, active[i], True)
+        follow(control, clock[ACTIVE] == 1, active[i], True, highest)
         _end_of_alarm(clock, now, highest, level)
         onset[i] = clock[QUIET]
 

@@ -1,13 +1,14 @@
 """A threshold that follows the alarms, so that the long-run rate is the budget whatever the machine does.
 
-One number, the **balance**, in alarms. A calm row adds ``1 / N`` (N: rows between two false alarms), an alarm that ends takes 1.
+One number, the **balance**, in alarms. It begins at
+``START``. A calm row adds ``AIM / N`` (N: rows between two false alarms), an alarm that ends takes 1.
 Between 0 and ``BURST`` the threshold is the calibrated one. Below 0 it is higher by ``STEP`` for each alarm too many, at most by
 ``HIGHEST``; above ``BURST``, after a long calm, it is lower, at most by ``LOWER``. Levels are on the logarithmic scale of the
 calibration. This is adaptive conformal inference (Gibbs and Candès, 2021) applied to alarms, with the burst of a token bucket.
 
 The bound (proof in ``docs/budgets.md``): of the alarms that end within T calm rows, those that stay below the highest level less
-``STEP`` are at most ``T / N + BURST + HIGHEST / STEP``. Alarms above that level are always raised. An alarm that is on counts once,
-when it ends; one that a person called true or expected does not count. This module knows no detector and no rule.
+``STEP`` are at most ``AIM * T / N + START + HIGHEST / STEP``. Alarms above the highest level are always raised, and do not count: to count
+them could only hide weaker ones. An alarm that is on counts once, when it ends; one that a person called true or expected does not. This module knows no detector and no rule.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from tisat.utils.compiled import compiled
 from tisat.utils.types import Array
 
 STEP = 1.5  # how much one alarm too many raises the threshold, on the logarithmic scale
-BURST = 3.0  # alarms in a row that move nothing
-HIGHEST, LOWER = 9.0, 1.5  # furthest above and below the calibrated threshold
+BURST, START = 3.0, 1.0  # alarms in a row that move nothing, after a calm time and at the first row
+AIM = 0.9  # of the budget that is spent in the long run: the rest is for bursts
+HIGHEST, LOWER = 6.0, 0.75  # furthest above and below the calibrated threshold
 ACTIVE = 0.1  # share of calibration rows that may lie above the lowest threshold
 MOVED = 0.25  # least change of the threshold worth a sentence
 EXEMPT = ("true", "expected")  # labels of alarms that do not count
 
 # Fields of the float state. The first four change from row to row and are kept; the others are set once.
 BALANCE, ENDED, CALM, EXCUSED = 0, 1, 2, 3  # EXCUSED: the alarm that is on will not count
-CONTROLLED, FROZEN, PERIOD, PER_ALARM, FREE, LEAST, MOST, LEVEL, LOWEST, CENTRE, UNIT = range(4, 15)
-KEPT, FIELDS = 4, 15
+CONTROLLED, FROZEN, PERIOD, PER_ALARM, FREE, LEAST, MOST, LEVEL, LOWEST, CENTRE, UNIT, STRONG = range(4, 16)
+KEPT, FIELDS = 4, 16
 
 
 @compiled()
@@ -53,10 +55,12 @@ def threshold_of(control: Array, threshold: float) -> float:
 
 
 @compiled()
-def follow(control: Array, before: int, now: int, known: int) -> None:
+def follow(control: Array, before: int, now: int, known: int, statistic: float) -> None:
     """Go on by one row: an alarm that ends takes 1 from the balance, a calm row adds its share of the budget."""
     if control[CONTROLLED] == 0.0:
         return
+    if now and statistic >= control[STRONG]:
+        control[EXCUSED] = 1.0  # no threshold would keep it back: counting it would only hide weaker ones
     counts = control[FROZEN] == 0.0
     if before and not now:
         if counts and control[EXCUSED] == 0.0:
@@ -75,8 +79,8 @@ class Control:
     Examples
     --------
     >>> control = Control(period=1000.0, level=5.0, lowest=3.5)
-    >>> [round(control.threshold(balance), 2) for balance in (1.0, 0.0, -1.0, -6.0, 4.0)]
-    [5.0, 5.0, 6.5, 14.0, 3.5]
+    >>> [round(control.threshold(balance), 2) for balance in (1.0, 0.0, -1.0, -4.0, 3.5)]
+    [5.0, 5.0, 6.5, 11.0, 4.25]
     """
 
     period: float  # rows between two false alarms, asked for
@@ -89,8 +93,8 @@ class Control:
         state = np.zeros(FIELDS)
         centre, unit = self.compression or (0.0, 0.0)
         state[:] = [
-            BURST, 0.0, 0.0, 0.0, 1.0, 0.0, self.period, STEP, BURST, -HIGHEST / STEP, BURST + LOWER / STEP,
-            self.level, min(self.lowest, self.level), centre, unit,
+            START, 0.0, 0.0, 0.0, 1.0, 0.0, self.period / AIM, STEP, BURST, -HIGHEST / STEP, BURST + LOWER / STEP,
+            self.level, min(self.lowest, self.level), centre, unit, self.threshold(-HIGHEST / STEP),
         ]  # fmt: skip
         return state
 
@@ -172,7 +176,7 @@ def movement(state: Array, threshold: float, in_force: float, alike: int = 0) ->
     if not state[CONTROLLED]:
         return None
     rows = int(state[CALM])
-    return Movement(threshold, in_force, int(state[ENDED]), rows, rows / float(state[PERIOD]), alike)
+    return Movement(threshold, in_force, int(state[ENDED]), rows, rows / (AIM * float(state[PERIOD])), alike)
 
 
 def most_alike(kinds: Sequence[tuple[str, str]]) -> int:

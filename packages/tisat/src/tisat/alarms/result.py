@@ -111,7 +111,7 @@ class Calibration:
         low, high = control.bounds
         return (
             f"Controlled: the threshold follows the alarms between {low:.4g} and {high:.4g}, so that in the long run they are "
-            f"{self.budget}; {BURST:.0f} alarms in a burst move nothing, and one above {high:.4g} is always raised."
+            f"{self.budget}; after a calm time {BURST:.0f} alarms move nothing, and one above {high:.4g} is always raised."
         )
 
     def __str__(self) -> str:

@@ -29,7 +29,7 @@ def is_counter(values: Array) -> bool:
 
     Examples
     --------
-    >>> is_counter(np.arange(500.0) % 300), is_counter(np.sin(np.arange(500.0)))
+    >>> is_counter(np.arange(3000.0) % 1300), is_counter(np.sin(np.arange(500.0)))
     (True, False)
     """
     known = values[~np.isnan(values)]

@@ -41,11 +41,8 @@ LEAST_STEP = 1e-3  # of the training range
 PRIOR = 50.0  # rows that the overall spread counts for in each cell
 BLOCKS = 12  # of training rows, every third held out to decide
 PROBED, TESTED = 6, 16  # channels that decide, and of which it is then found out whether they get trees
-CLEAR, USED, ENOUGH = (
-    0.5,
-    0.9,
-    0.25,
-)  # error ratios that are clear, and worth trees; share of channels that must be clear
+# Error ratios that are clear, in a share of the channels or as their geometric mean; the ratio that is worth trees.
+CLEAR, ENOUGH, CLEAR_MEAN, USED = 0.5, 0.25, 0.6, 0.9
 RARE_SHARE = 50  # one in so many rows of a cell makes its level
 
 
@@ -341,7 +338,7 @@ def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -
         if view.of == 0:
             probed = _some(moving, PROBED)
             found = _ratios(view, inputs, held, probed)[0][probed]
-            if not len(found) or (found < CLEAR).mean() < ENOUGH:
+            if not len(found) or ((found < CLEAR).mean() < ENOUGH and np.log(found).mean() > np.log(CLEAR_MEAN)):
                 return None
         tested = np.union1d(_some(moving, TESTED), np.intersect1d(moving, switches))
         ratios[view.of], worse[view.of] = _ratios(view, inputs, held, tested)
