@@ -165,7 +165,7 @@ def test_a_control_that_cannot_be_one_is_refused_and_a_state_without_one_begins_
     fresh.restore({name: array for name, array in sums.state().items() if name != "control"})
     assert fresh.control[0] == START
     fresh.restore({**state, "control": np.array([1e9, 0.0, 0.0, 0.0])})
-    assert fresh.control[0] == START + LOWER / STEP
+    assert fresh.control[0] == BURST + LOWER / STEP
     plain = WindowSum(threshold=LEVEL, length=1, hold=1)
     assert "control" not in plain.state()
     plain.restore(sums.state())
