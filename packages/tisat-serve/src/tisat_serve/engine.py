@@ -63,22 +63,22 @@ class Engine(Keeper):
         """Judge again what states do not know yet."""
         floor = min((cell.saved for cell in self.cells.values()), default=0)
         batch: list[tuple[int, list[Any]]] = []
-        for seq, count, body in self.store.reader().execute(
-            "SELECT seq, count, body FROM log WHERE seq + count > ? ORDER BY seq", (floor + 1,)
-        ):
-            entries = _decode(body)
-            if len(entries) != count:
-                raise InputError(
-                    f"The log of {str(self.store.folder)!r} must be whole. Entry {seq} is not; restore a backup."
-                )
-            for place, entry in enumerate(entries):
-                cell = self._by_id.get(entry[1])
-                if cell is not None and seq + place > cell.saved:
-                    batch.append((seq + place, entry))
-            if len(batch) >= REPLAYED:
-                self._apply(batch)
-                self.replayed += len(batch)
-                batch = []
+        query = "SELECT seq, count, body FROM log WHERE seq + count > ? ORDER BY seq"
+        with self.store.reading() as connection:
+            for seq, count, body in connection.execute(query, (floor + 1,)):
+                entries = _decode(body)
+                if len(entries) != count:
+                    raise InputError(
+                        f"The log of {str(self.store.folder)!r} must be whole. Entry {seq} is not; restore a backup."
+                    )
+                for place, entry in enumerate(entries):
+                    cell = self._by_id.get(entry[1])
+                    if cell is not None and seq + place > cell.saved:
+                        batch.append((seq + place, entry))
+                if len(batch) >= REPLAYED:
+                    self._apply(batch)
+                    self.replayed += len(batch)
+                    batch = []
         self._apply(batch)
         self.replayed += len(batch)
         self.settle()

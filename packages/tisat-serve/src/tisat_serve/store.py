@@ -22,6 +22,7 @@ from tisat.utils.locking import locked
 
 FILE = "tisat-serve.db"
 VERSION = 3  # of the tables
+READERS = 8  # connections that read, at most; each has up to three descriptors
 STEPS = {  # from a version to the next one
     1: """
     CREATE TABLE models (
@@ -90,7 +91,12 @@ class Store:
             self._held.enter_context(locked(self.folder / "lock", refusal))
         self.path = self.folder / FILE
         self.lock = threading.RLock()  # of the writing connection
+        self._lent = threading.BoundedSemaphore(READERS)
+        self._idle: list[sqlite3.Connection] = []  # readers that nobody uses now
+        self._open: list[sqlite3.Connection] = []  # every reader
         try:
+            with contextlib.suppress(FileExistsError):  # the write-ahead log takes over the rights of the file
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._writer = self._connect()
             self._prepare()
         except sqlite3.DatabaseError as error:
@@ -102,8 +108,6 @@ class Store:
         except BaseException:
             self._held.close()
             raise
-        self._readers = threading.local()
-        self._open: list[sqlite3.Connection] = []
 
     def __enter__(self) -> Store:
         return self
@@ -127,7 +131,6 @@ class Store:
         if version == 0:
             self._writer.executescript(files("tisat_serve").joinpath("schema.sql").read_text(encoding="utf-8"))
             self._writer.execute(f"PRAGMA user_version={VERSION}")
-            os.chmod(self.path, 0o600)  # tokens' hashes and everybody's rows are in it
         for step in range(version, VERSION) if version else ():
             self._writer.executescript(f"BEGIN;{STEPS[step]}PRAGMA user_version={step + 1};COMMIT;")
 
@@ -153,25 +156,37 @@ class Store:
 
     # ------------------------------------------------------------------ reading
 
-    def reader(self) -> sqlite3.Connection:
-        """A connection of this thread that only reads."""
-        connection: sqlite3.Connection | None = getattr(self._readers, "connection", None)
-        if connection is None:
-            connection = self._connect()
-            connection.execute("PRAGMA query_only=1")
-            self._readers.connection = connection
-            self._open.append(connection)
+    def open_reader(self) -> sqlite3.Connection:
+        """Open a connection that only reads, for one owner; the store closes it at its end."""
+        connection = self._connect()
+        connection.execute("PRAGMA query_only=1")
+        self._open.append(connection)
         return connection
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Lend one of at most :data:`READERS` connections that only read, however many threads come and go."""
+        with self._lent:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self.open_reader()
+            try:
+                yield connection
+            finally:
+                self._idle.append(connection)
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a query."""
-        return self.reader().execute(query, values).fetchall()
+        with self.reading() as connection:
+            return connection.execute(query, values).fetchall()
 
     def records(self, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """The rows of a query, each by name."""
-        cursor = self.reader().execute(query, values)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
+        with self.reading() as connection:
+            cursor = connection.execute(query, values)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def meta(self, key: str) -> str:
         """A value kept under a name; empty where there is none."""
