@@ -22,7 +22,6 @@ from tisat.io.durations import seconds_of
 from tisat.watch import Watch
 from tisat_serve.group import Group
 from tisat_serve.persistence import Limits
-from tisat_serve.security import Tokens
 from tisat_serve.service import Part, Service, Settings
 from tisat_serve.sinks.alertmanager import Alertmanager
 from tisat_serve.sinks.outbox import TOGETHER, Apprise, Outbox, Sink, Webhook
@@ -196,7 +195,7 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
         if getattr(limits, name) < 1:
             raise InputError(f"The limit {name!r} must be at least 1. Got {getattr(limits, name)}.")
     told = {name: getattr(limits, name) for name in ("rows_waiting", "body_bytes", "rows_in_request")}
-    front = Settings(**told, url=config.listen.url.rstrip("/"), peers=tuple(config.peers))
+    front = Settings(**told, host=config.listen.host, url=config.listen.url.rstrip("/"), peers=tuple(config.peers))
     return front, Limits(entities=limits.entities, save_rows=limits.save_rows)
 
 
@@ -316,7 +315,7 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
     return parts, tuple(sink.name for sink in outbox)
 
 
-def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:
+def apply(service: Service, config: Config) -> list[str]:
     """Put a configuration in force; what changed, one sentence each.
 
     Thresholds do not change so: a budget is changed by a proposal that somebody takes. A group that is gone goes on until the
@@ -339,24 +338,22 @@ def apply(service: Service, tokens: Tokens, config: Config) -> list[str]:
                     setattr(known, name, getattr(group, name))
                     said.append(f"group {group.name}: {name} is {getattr(group, name)} now")
         engine.routes, engine.limits = routes, limits
-    settings.url = settings.url or service.settings.url
+    settings.host, settings.url = service.settings.host, settings.url or service.settings.url
     service.settings, service.parts = settings, list(parts)
     for part in service.parts:
         part.start(service)
-    tokens.reload()
     return [*said, f"{len(parts)} sources and sinks began again"]
 
 
-def on_hangup(service: Service, tokens: Tokens, path: Path | None, say: Callable[[str], None]) -> None:
-    """Read the configuration (and the tokens) again at SIGHUP."""
+def on_hangup(service: Service, path: Path | None, say: Callable[[str], None]) -> None:
+    """Read the configuration again at SIGHUP; tokens are as they are at every request."""
 
     def reload() -> None:
         try:
             if path is None:
-                tokens.reload()
-                say("tokens read again")
+                say("reload: nothing has changed. The service was started without --config.")
                 return
-            for sentence in apply(service, tokens, read_config(path)):
+            for sentence in apply(service, read_config(path)):
                 say(f"reload: {sentence}")
         except TisatError as error:
             say(f"reload: nothing has changed. {error}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from tisat.alarms.calibration import Calibration
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
-from tisat.errors import InputError, ParameterError
+from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
 from tisat_serve.alarm_log import within
 from tisat_serve.archive import briefs_of
 from tisat_serve.engine import ADOPT, LABEL, Engine
@@ -74,7 +74,7 @@ class People:
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
         found = self.store.read("SELECT entity, sort, document FROM alarms WHERE id = ?", (alarm,))
         if not found:
-            raise InputError(f"The alarm of a label must be in the book. Got the id {alarm[:64]!r}, which is not.")
+            raise NotFoundError(f"The alarm of a label must be in the book. Got the id {alarm[:64]!r}, which is not.")
         entity, sort, document = found[0]
         with self.engine.lock:
             with self.store.writing() as write:
@@ -184,7 +184,7 @@ class People:
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
         proposal = self.view.proposal(number)
         if proposal.state != "open":
-            raise InputError(f"The proposal must be open. Number {number} is {proposal.state}.")
+            raise ConflictError(f"The proposal must be open. Number {number} is {proposal.state}.")
         document = json.loads(self.store.read("SELECT document FROM proposals WHERE id = ?", (number,))[0][0])
         if take:
             model = document.get("model", self._model_of(proposal))
@@ -197,12 +197,12 @@ class People:
         """Go back to the threshold before a proposal that was taken."""
         proposal = self.view.proposal(number)
         if proposal.state != "taken":
-            raise InputError(f"The proposal must have been taken. Number {number} is {proposal.state}.")
+            raise ConflictError(f"The proposal must have been taken. Number {number} is {proposal.state}.")
         (before,) = self.store.read("SELECT before FROM proposals WHERE id = ?", (number,))[0]
         text, model = self.store.read("SELECT document, model FROM calibrations WHERE id = ?", (before,))[0]
         calibration = Calibration.from_json(json.loads(text))
         if proposal.kind != "refit" and model != self._model_of(proposal):
-            raise InputError(
+            raise ConflictError(
                 f"A threshold must belong to the model in force. That before proposal {number} is another model's; "
                 "go back to that model first."
             )
@@ -297,7 +297,7 @@ class People:
                 f"UPDATE {what} SET ended = ? WHERE id = ? AND ended IS NULL", (self.engine.clock(), number)
             ).rowcount
             if not done:
-                raise InputError(f"The number must be there among {what} in force. Got {number}, which is not.")
+                raise NotFoundError(f"The number must be there among {what} in force. Got {number}, which is not.")
             self._note(write, _text(author, "author"), f"end {what} {number}", reason)
         self.engine.reload_policy()
         return True

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tisat.alarms.calibration import Calibration
-from tisat.errors import InputError
+from tisat.errors import InputError, NotFoundError
 from tisat.watch.monitor import Monitor
 from tisat_serve.alarm_log import Event, Policy, write_event
 from tisat_serve.entity_state import Cell
@@ -193,14 +193,14 @@ class Keeper:
         """What is held of an entity, by its name."""
         cell = self.cells.get(entity)
         if cell is None:
-            raise InputError(f"The service must know the entity. Got {entity[:200]!r} instead.")
+            raise NotFoundError(f"The service must know the entity. Got {entity[:200]!r} instead.")
         return cell
 
     def group_of(self, name: str) -> Group:
         """A group by its name; the first where none is said."""
         group = self.groups.get(name or next(iter(self.groups)))
         if group is None:
-            raise InputError(f"The group must be one of {', '.join(self.groups)}. Got {name[:200]!r} instead.")
+            raise NotFoundError(f"The group must be one of {', '.join(self.groups)}. Got {name[:200]!r} instead.")
         return group
 
     def names_of(self, group: str) -> list[str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tisat.errors import InputError, TisatError
+from tisat.errors import ConflictError, InputError, NotFoundError, TisatError
 from tisat.series import Series
 from tisat.utils.types import Array, Flags, Integers
 from tisat.watch.watch import Watch
@@ -64,7 +64,7 @@ class Refits:
     def make(self, home: Group, *, budget: str | None, author: str, reason: str) -> dict[str, Any]:
         """Fit the group's detector again; the document of a proposal, whose ``model`` is in the store."""
         if not self._busy.acquire(blocking=False):
-            raise InputError("A refit must be made one at a time. Another one is being made; ask again later.")
+            raise ConflictError("A refit must be made one at a time. Another one is being made; ask again later.")
         try:
             names = self.engine.names_of(home.name)
             parts, said = self.normal(home, names)
@@ -190,13 +190,15 @@ class Refits:
         """What a refit that waits says of the rows that came after it was made: it raises nothing."""
         found = self.store.read("SELECT grp, document, at FROM proposals WHERE id = ?", (number,))
         if not found:
-            raise InputError(f"The proposal must be there. Got {number}, which is not.")
+            raise NotFoundError(f"The proposal must be there. Got {number}, which is not.")
         group, text, _ = found[0]
         document = json.loads(text)
         if document.get("kind") == "refit" and not self.store.read(
             "SELECT 1 FROM models WHERE id = ?", (document["model"],)
         ):
-            raise InputError(f"A shadow must be that of a refit that may still be taken. Proposal {number} was left.")
+            raise ConflictError(
+                f"A shadow must be that of a refit that may still be taken. Proposal {number} was left."
+            )
         if document.get("kind") != "refit" or group not in self.engine.groups:
             raise InputError(f"A shadow must be that of a refit. Proposal {number} is about a threshold; see /whatif.")
         home = self.engine.groups[group]

@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tisat.errors import InputError
 from tisat_serve import console
 from tisat_serve.engine import Engine
 from tisat_serve.group import Group
 from tisat_serve.persistence import Limits
-from tisat_serve.security import Tokens
+from tisat_serve.security import MAKE_ONE, Tokens, is_loopback
 from tisat_serve.service import Part, Service, Settings
 from tisat_serve.shards import Shard
 from tisat_serve.sources import push
 from tisat_serve.store import Store
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def check_listening(host: str, tokens: Tokens) -> None:
-    """Refuse to listen to others where nobody needs a token."""
-    if not is_loopback(host) and not tokens:
+def check_listening(host: str, tokens: Tokens, *, url: str = "") -> None:
+    """Refuse to listen to others, directly or by a proxy at ``url``, where nobody needs a token."""
+    reached = urlsplit(url).hostname or host
+    if not (is_loopback(host) and is_loopback(reached)) and not tokens:
         raise InputError(
-            f"Without a token the service must listen on this machine alone. Got --host {host}; make one first: tisat serve token --data DIR --name NAME --scope admin."
+            f"Without a token the service must listen on this machine alone. Got {host if not is_loopback(host) else url}; make one first: {MAKE_ONE}."
         )
 
 
@@ -98,6 +89,7 @@ def listen(
         log_level="warning",
         access_log=False,
         lifespan="off",
+        proxy_headers=False,  # the peer is who connects, whatever a header says
         server_header=False,
         timeout_graceful_shutdown=3,
         timeout_keep_alive=30,

@@ -66,7 +66,8 @@ class Settings:
     rows_at_once: int = 4_000
     body_bytes: int = 16 << 20
     rows_in_request: int = 10_000
-    url: str = ""  # where the console is, for links in messages
+    host: str = "127.0.0.1"  # where we listen
+    url: str = ""  # where people reach the console: links in messages, the allowed origin
     peers: tuple[str, ...] = ()  # other shards that the console shows too
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tisat.errors import InputError
+from tisat.errors import InputError, NotFoundError
 from tisat_serve.engine import Engine
 from tisat_serve.store import Store, file_in
 
@@ -87,7 +87,7 @@ def move(entities: list[str], source: Path, target: Path) -> list[tuple[str, int
 def _move(name: str, here: Store, there: Store) -> int:
     found = here.records("SELECT * FROM entities WHERE name = ? AND retired IS NULL", (name,))
     if not found:
-        raise InputError(f"The first folder must know the entity. Got {name[:200]!r} instead.")
+        raise NotFoundError(f"The first folder must know the entity. Got {name[:200]!r} instead.")
     one = found[0]
     if there.read("SELECT 1 FROM entities WHERE name = ? AND retired IS NULL", (name,)):
         raise InputError(f"The second folder must not know the entity yet. It does: {name[:200]!r}.")

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tisat.alarms.alarms import say_time
-from tisat.errors import InputError
+from tisat.errors import NotFoundError
 from tisat_serve import heatmap as heat
 from tisat_serve import history_chart as stretch
 from tisat_serve import ledger, structs, whatif
@@ -161,7 +161,7 @@ class View:
         """One alarm with everything."""
         found = self.store.records(f"SELECT * FROM ({_ALARMS}) WHERE id = ?", (number,))
         if not found:
-            raise InputError(f"The alarm must be in the book. Got the id {number[:64]!r}, which is not.")
+            raise NotFoundError(f"The alarm must be in the book. Got the id {number[:64]!r}, which is not.")
         record = found[0]
         alarm, document = self._alarm(record), json.loads(record["document"])
         first = alarm.channels[0] if alarm.channels else None
@@ -209,7 +209,7 @@ class View:
         """One proposal."""
         found = self.store.records("SELECT * FROM proposals WHERE id = ?", (number,))
         if not found:
-            raise InputError(f"The proposal must be there. Got number {number}, which is not.")
+            raise NotFoundError(f"The proposal must be there. Got number {number}, which is not.")
         return _proposal(found[0])
 
     def pauses(self, *, ended: bool = False) -> list[structs.Pause]:

@@ -35,6 +35,13 @@ def plant_rows(count: int, *, seed: int = 0, fault: int | None = None) -> Array:
     return rows
 
 
+def local_client(app: Any, **options: Any) -> Any:
+    """A client on this machine: its peer address is 127.0.0.1 and so is its Host."""
+    from starlette.testclient import TestClient
+
+    return TestClient(app, **{"base_url": "http://127.0.0.1:8765", "client": ("127.0.0.1", 50000), **options})
+
+
 def limit(store: Store, pages: int) -> None:
     """Let the file of a store grow to so many pages at most, of 4 kB: a disk that is full."""
     store._writer.execute(f"PRAGMA max_page_count={pages}")

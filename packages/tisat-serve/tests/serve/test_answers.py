@@ -8,16 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from serve.conftest import START, plant_rows
+from serve.conftest import START, local_client, plant_rows
 
 pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
-from starlette.testclient import TestClient
 
-from tisat.errors import InputError
+from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
 from tisat_serve.api import app as front
 from tisat_serve.api.app import Events, make_app, refusal
 from tisat_serve.api.bodies import BodyError, rows_of, unpacked
 from tisat_serve.api.guard import Guard, scope_of
+from tisat_serve.api.table import ENDPOINTS
 from tisat_serve.security import COOKIE, Tokens, make_token
 from tisat_serve.structs import Row
 
@@ -63,7 +63,7 @@ def test_csv_of_one_entity_needs_no_column_for_it():
 def test_a_session_keeps_the_token_from_scripts(service):
     store = service.engine.store
     token, other = make_token(store, "anna", ["read"], 0.0), make_token(store, "logger", ["ingest"], 0.0)
-    client = TestClient(make_app(service, Tokens(store)))
+    client = local_client(make_app(service, Tokens(store)))
     assert client.get("/api/v1/entities").status_code == 401
     assert client.post("/api/v1/session", json={"token": other}).status_code == 401
     assert client.post("/api/v1/session", content=b"nonsense").status_code == 400
@@ -76,7 +76,7 @@ def test_a_session_keeps_the_token_from_scripts(service):
 
 
 def test_doors_say_what_is_wrong_with_how_they_are_asked(service):
-    client = TestClient(make_app(service, Tokens(service.engine.store)), raise_server_exceptions=False)
+    client = local_client(make_app(service, Tokens(service.engine.store)), raise_server_exceptions=False)
     assert client.post("/api/v1/pauses", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
     assert client.get("/api/v1/alarms?active=null").status_code == 422
     assert client.head("/api/v1/entities").status_code == 200
@@ -93,16 +93,26 @@ def test_doors_say_what_is_wrong_with_how_they_are_asked(service):
     service.engine.full = service._stopping = False
 
 
-@pytest.mark.parametrize(("sentence", "code"), [
-    ("The fleet must know the entity.", 404), ("It must be open to be taken.", 409), ("It must be a number.", 400),
-])  # fmt: skip
-def test_refusals_have_the_code_that_fits(sentence, code):
-    assert refusal(InputError(sentence)).status_code == code
-    assert refusal(ValueError("x")).status_code == 400
+@pytest.mark.parametrize("sentence", ["The service must know the entity.", "It must be open.", "It must be there."])
+def test_the_code_of_a_refusal_is_its_type_whatever_it_says(sentence):
+    kinds = {InputError: 400, NotFoundError: 404, ConflictError: 409}
+    assert {kind: refusal(kind(sentence)).status_code for kind in kinds} == kinds
+    named = refusal(ParameterError(sentence, parameter="budget"))
+    assert (named.status_code, json.loads(named.body)["parameter"]) == (400, "budget")
+
+
+@pytest.mark.parametrize("word", ["x", "must be open", "must be there", "must know the entity"])
+def test_no_word_of_a_client_chooses_the_code(service, word):
+    client = local_client(make_app(service, Tokens(service.engine.store)))
+    assert client.post("/api/v1/proposals", json={"group": word}).status_code == 404
+    assert client.post("/api/v1/alarms/x/label", json={"label": "true", "reason": word}).status_code == 404
+    rule = {"direction": "both", "channel": word}
+    assert client.post("/api/v1/rules", json=rule).status_code == 400
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), [
     ("GET", "/healthz", ""), ("POST", "/api/v1/rows", "ingest"), ("GET", "/api/v1/rows", "read"), ("HEAD", "/x", "read"), ("POST", "/api/v1/rules", "admin"),
+    ("POST", "/api/v1/alarms/x/label", "label"), ("GET", "/healthz/x", "read"), ("GET", "/loginx", "read"),
 ])  # fmt: skip
 def test_each_request_needs_its_scope(method, path, scope):
     assert scope_of(method, path) == scope
@@ -155,6 +165,11 @@ def test_a_listener_hears_what_happens_and_one_that_falls_behind_the_newest(serv
 
 
 def test_rows_of_the_plant_are_taken_after_all_this(service):
-    client = TestClient(make_app(service, Tokens(service.engine.store)))
+    client = local_client(make_app(service, Tokens(service.engine.store)))
     rows = [{"entity": "a", "values": row, "time": START + 60 * k} for k, row in enumerate(plant_rows(2).tolist())]
     assert client.post("/api/v1/rows", json=[*rows, {"entity": "a"}]).json()["taken"] == 2
+
+
+def test_the_table_says_the_scopes_that_are_asked_for():
+    for one in ENDPOINTS:
+        assert scope_of(one.method, one.path.replace(":path", "").format(name="x", id="x", number=1)) == one.scope, one

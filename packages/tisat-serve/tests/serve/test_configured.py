@@ -23,8 +23,8 @@ from tisat_serve.config import (
     read_config,
     settings_of,
 )
-from tisat_serve.runner import check_listening, is_loopback, more_routes
-from tisat_serve.security import Tokens, end_token, make_token, token_of
+from tisat_serve.runner import check_listening, more_routes
+from tisat_serve.security import Tokens, end_token, is_loopback, make_token, token_of
 from tisat_serve.service import BusyError
 from tisat_serve.sources.promql import PromQL
 
@@ -142,11 +142,10 @@ def test_another_configuration_is_in_force_at_once_and_a_wrong_one_changes_nothi
 ):
     stopped = []
     service.parts.append(SimpleNamespace(name="old", error="", stop=lambda: stopped.append("old")))
-    tokens = Tokens(service.engine.store)
     config = told(model, tmp_path, sources=[{"kind": "samples", "name": "s"}], silent_after="7 min", match="pump-*")
     config.group.append(msgspec.structs.replace(config.group[0], name="more", match="fan-*"))
     config.limits.entities, config.peers = 7, ["http://127.0.0.1:1"]
-    said = apply(service, tokens, config)
+    said = apply(service, config)
     groups = service.engine.groups
     assert (groups["main"].silent_after, groups["main"].match, groups["more"].match) == (420.0, "pump-*", "fan-*")
     assert service.engine.limits.entities == 7
@@ -155,11 +154,11 @@ def test_another_configuration_is_in_force_at_once_and_a_wrong_one_changes_nothi
     assert said[-1] == "1 sources and sinks began again"
     assert "group more is new" in said
     assert "group main: match is pump-* now" in said
-    assert apply(service, tokens, config) == said[-1:], "nothing else has changed"
+    assert apply(service, config) == said[-1:], "nothing else has changed"
     config.sink.append(SinkTable(kind="pigeon"))
     before = list(service.parts)
     with pytest.raises(InputError):
-        apply(service, tokens, config)
+        apply(service, config)
     assert service.parts == before
 
 
@@ -169,26 +168,26 @@ def test_of_two_new_groups_one_is_refused_and_neither_is_there(service, model, t
     with service.engine.store.writing() as store:
         store.execute("INSERT INTO meta (key, value) VALUES ('model:other', 'of another model')")
     with pytest.raises(InputError, match="Group 'other' has another model now"):
-        apply(service, Tokens(service.engine.store), config)
+        apply(service, config)
     assert list(service.engine.groups) == ["main"]
 
 
-def test_a_hangup_reads_tokens_and_the_file_again(service, tmp_path, model, monkeypatch):
+def test_a_hangup_reads_the_file_again(service, tmp_path, model, monkeypatch):
     handlers, said = {}, []
     monkeypatch.setattr(signal, "signal", handlers.__setitem__)
     tokens = Tokens(service.engine.store)
 
     def hang_up(path):
         before = set(threading.enumerate())
-        on_hangup(service, tokens, path, said.append)
+        on_hangup(service, path, said.append)
         handlers[signal.SIGHUP]()
         for thread in set(threading.enumerate()) - before:
             thread.join(10)
 
-    assert tokens.may(None, "admin") == (True, "local"), "nobody needs one where there is none"
+    assert not tokens
     token = make_token(service.engine.store, "anna", ["read"], float(START))
     hang_up(None)
-    assert said == ["tokens read again"]
+    assert said == ["reload: nothing has changed. The service was started without --config."]
     assert (tokens.may(token, "read"), tokens.may(token, "admin"), tokens.may("x", "read")) == ((True, "anna"), (False, "anna"), (False, ""))  # fmt: skip
     path = tmp_path / "serve.toml"
     path.write_text("nonsense")
@@ -205,7 +204,7 @@ def test_tokens_that_cannot_be_made_or_ended_are_refused(service):
     for name, scopes, must in (
         ("bob", ["root"], "scopes of a token must be among"),
         ("bob", [], "Got none instead"),
-        (" ", ["read"], "1 to 100 characters"),
+        (" ", ["read"], "1 to 100 printable characters"),
         ("anna", ["read"], "'anna' is in use"),
     ):
         with pytest.raises(InputError, match=must):
@@ -216,8 +215,10 @@ def test_tokens_that_cannot_be_made_or_ended_are_refused(service):
     assert token_of({"authorization": "Bearer abc"}, {}) == "abc"
     assert token_of({}, {}) is None
     assert [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "plant.example")] == [True, True, True, False, False]  # fmt: skip
-    with pytest.raises(InputError, match=r"must listen on this machine alone. Got --host 0.0.0.0"):
+    with pytest.raises(InputError, match=r"must listen on this machine alone. Got 0.0.0.0"):
         check_listening("0.0.0.0", Tokens(store))
+    with pytest.raises(InputError, match=r"Got https://plant.example"):
+        check_listening("127.0.0.1", Tokens(store), url="https://plant.example")
     assert len(more_routes(service)) > 5
 
 

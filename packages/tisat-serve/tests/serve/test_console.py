@@ -3,9 +3,8 @@
 import re
 
 import pytest
-from starlette.testclient import TestClient
 
-from serve.conftest import START, requests_of
+from serve.conftest import START, local_client, requests_of
 from tisat_serve.api.app import make_app
 from tisat_serve.console import routes
 from tisat_serve.console.labels import moment
@@ -30,7 +29,7 @@ def service(engine_in, tmp_path):
 @pytest.fixture
 def client(service):
     app = make_app(service, Tokens(service.engine.store), more=routes(service))
-    return TestClient(app, base_url="http://localhost")
+    return local_client(app)
 
 
 def test_every_page_is_there_and_says_what_it_is_for(client, service):
@@ -122,7 +121,7 @@ def test_a_label_from_the_page_s_own_form_is_in_the_book(client, service):
 def test_with_a_token_a_browser_is_shown_the_way_in(service):
     make_token(service.engine.store, "desk", ["read"], 0.0)
     app = make_app(service, Tokens(service.engine.store), more=routes(service))
-    client = TestClient(app, base_url="http://localhost")
+    client = local_client(app)
     found = client.get("/budget?range=7d", headers={"accept": "text/html"}, follow_redirects=False)
     assert found.status_code == 303
     assert found.headers["location"] == "/login?next=%2Fbudget%3Frange%3D7d"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from serve import real
+from serve.conftest import local_client
 
 pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
-from starlette.testclient import TestClient
 
 from tisat_serve.api.app import make_app
 from tisat_serve.security import Tokens
@@ -21,7 +21,7 @@ DEPLOY = Path(__file__).resolve().parents[4] / "deploy"
 
 def test_rules_and_dashboard_ask_for_figures_that_are_there(engine_in, tmp_path):
     service = Service(engine_in(tmp_path)).start()
-    client = TestClient(make_app(service, Tokens(service.engine.store)))
+    client = local_client(make_app(service, Tokens(service.engine.store)))
     client.post("/api/v1/rows", json=[{"entity": "a", "values": [60, 5, 1]}])
     known = {line.split()[2] for line in client.get("/metrics").text.splitlines() if line.startswith("# TYPE")}
     service.stop()
@@ -47,7 +47,7 @@ def test_promtool_takes_the_rules():
 @pytest.mark.service
 def test_promtool_takes_the_metrics(engine_in, tmp_path):
     service = Service(engine_in(tmp_path)).start()
-    client = TestClient(make_app(service, Tokens(service.engine.store)))
+    client = local_client(make_app(service, Tokens(service.engine.store)))
     client.post("/api/v1/rows", json=[{"entity": 'a"\\b', "values": [60, 5, 1]}])
     text = client.get("/metrics").text
     service.stop()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from serve.conftest import CHANNELS, START, plant_rows, requests_of
+from serve.conftest import CHANNELS, START, local_client, plant_rows, requests_of
 from serve.processes import Process
 from serve.receivers import Receiver
 from serve.test_sinks_sources import until
@@ -101,10 +101,9 @@ def test_a_message_that_is_not_taken_stays_whole(engine_in, tmp_path):
 
 
 def test_every_address_says_which_methods_it_takes(engine_in, tmp_path):
-    from starlette.testclient import TestClient
 
     service = Service(engine_in(tmp_path)).start()
-    client = TestClient(make_app(service, Tokens(service.engine.store)), base_url="http://127.0.0.1:8765")
+    client = local_client(make_app(service, Tokens(service.engine.store)))
     answer = client.options("/api/v1/proposals")
     assert answer.status_code == 405
     assert set(answer.headers["allow"].replace(" ", "").split(",")) == {"GET", "HEAD", "POST"}

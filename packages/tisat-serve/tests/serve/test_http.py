@@ -7,10 +7,9 @@ import time
 
 import pytest
 
-from serve.conftest import START, limit, plant_rows, requests_of
+from serve.conftest import START, limit, local_client, plant_rows, requests_of
 
 pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
-from starlette.testclient import TestClient
 
 from tisat_serve.api.app import make_app
 from tisat_serve.security import Tokens, end_token, make_token
@@ -19,7 +18,7 @@ from tisat_serve.service import Service, Settings
 
 @pytest.fixture
 def client(service):
-    return TestClient(make_app(service, Tokens(service.engine.store)))
+    return local_client(make_app(service, Tokens(service.engine.store)))
 
 
 def as_json(rows):
@@ -145,7 +144,7 @@ def test_tokens_open_only_their_own_doors(service):
     made = {scope: make_token(store, scope, [scope], 0.0) for scope in ("ingest", "read", "admin")}
     assert all(token not in str(store.read("SELECT * FROM tokens")) for token in made.values())
     tokens = Tokens(store)
-    client = TestClient(make_app(service, tokens))
+    client = local_client(make_app(service, tokens))
     asks = {
         "ingest": lambda h: client.post("/api/v1/rows", json=[], headers=h),
         "read": lambda h: client.get("/api/v1/entities", headers=h),
@@ -159,7 +158,7 @@ def test_tokens_open_only_their_own_doors(service):
             assert code == (200 if owner in (scope, "admin") else 403), (scope, owner)
     assert client.get("/healthz").status_code == 200
     end_token(store, "read", 1.0)
-    tokens.reload()
+
     assert asks["read"]({"authorization": f"Bearer {made['read']}"}).status_code == 401
 
 
@@ -167,7 +166,7 @@ def test_too_many_rows_are_turned_away_and_nothing_grows(engine_in, tmp_path):
     service = Service(engine_in(tmp_path), Settings(rows_waiting=100))
     rows = requests_of(size=60)
     service.submit(rows[0])  # nobody judges yet
-    client = TestClient(make_app(service, Tokens(service.engine.store)))
+    client = local_client(make_app(service, Tokens(service.engine.store)))
     answer = client.post("/api/v1/rows", json=as_json(rows[1]))
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) >= 1
@@ -206,6 +205,6 @@ def test_a_judge_that_cannot_go_on_is_said_and_nothing_hangs(engine_in, tmp_path
         service.ingest(requests_of()[0])
     service._thread.join()
     assert said == [service.broken, "end"]
-    client = TestClient(make_app(service, Tokens(service.engine.store)))
+    client = local_client(make_app(service, Tokens(service.engine.store)))
     assert client.get("/healthz").status_code == 500
     assert client.post("/api/v1/rows", json=as_json(requests_of()[0])).status_code == 429

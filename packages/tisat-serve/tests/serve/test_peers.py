@@ -4,9 +4,8 @@ import threading
 import time
 
 import pytest
-from starlette.testclient import TestClient
 
-from serve.conftest import START, requests_of
+from serve.conftest import START, local_client, requests_of
 from tisat.errors import InputError
 from tisat_serve.api.app import make_app
 from tisat_serve.console import routes
@@ -46,9 +45,7 @@ def fleet(engine_in, tmp_path):
     second = Service(engines[1]).start()
     other = Listening(second)
     service = Service(engines[0], Settings(peers=(other.url + "/", "http://127.0.0.1:9"))).start()
-    client = TestClient(
-        make_app(service, Tokens(engines[0].store), more=routes(service)), base_url="http://127.0.0.1:8765"
-    )
+    client = local_client(make_app(service, Tokens(engines[0].store), more=routes(service)))
     yield client, other, engines
     other.stop()
     second.stop()

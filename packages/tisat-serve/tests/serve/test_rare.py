@@ -22,7 +22,6 @@ from tisat_serve.feedback import People
 from tisat_serve.group import Group
 from tisat_serve.replay import stored
 from tisat_serve.row_encoding import unpack_body, unpack_brief
-from tisat_serve.security import Tokens
 from tisat_serve.service import BusyError, Service
 from tisat_serve.shards import Shard, move
 from tisat_serve.sinks.alertmanager import Alertmanager
@@ -79,7 +78,7 @@ def test_another_group_with_another_model_is_refused_and_sources_go_on(engine_in
     groups = [{"name": name, "model": str(model), "lateness": "9 s"} for name in ("main", "more")]
     config = msgspec.convert({"data": str(tmp_path), "group": groups}, Config)
     with pytest.raises(InputError, match="must be used with the model it began with"):
-        apply(service, Tokens(service.engine.store), config)
+        apply(service, config)
     assert not stopped, "nothing has changed"
     assert service.engine.groups["main"].lateness == 0.0
     service.stop()

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serve.conftest import CHANNELS, START, plant_rows, result_lines
+from serve.conftest import CHANNELS, START, local_client, plant_rows, result_lines
 
 cramjam = pytest.importorskip("cramjam", reason="pip install 'tisat[prometheus]'")
 pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
-from starlette.testclient import TestClient  # noqa: E402
 
 from tisat.errors import InputError  # noqa: E402
 from tisat_serve.api.app import make_app  # noqa: E402
@@ -64,7 +63,7 @@ def refused_or(call, otherwise):
 @pytest.fixture
 def pushed(engine_in, tmp_path):
     service = Service(engine_in(tmp_path), parts=[Samples("samples")]).start()
-    yield service, TestClient(make_app(service, Tokens(service.engine.store), more=more_routes(service)))
+    yield service, local_client(make_app(service, Tokens(service.engine.store), more=more_routes(service)))
     service.stop()
 
 
@@ -159,7 +158,7 @@ def test_what_cannot_be_read_is_a_sentence(pushed):
 
 def test_a_service_without_a_source_says_what_is_missing(engine_in, tmp_path):
     service = Service(engine_in(tmp_path)).start()
-    client = TestClient(make_app(service, Tokens(service.engine.store), more=more_routes(service)))
+    client = local_client(make_app(service, Tokens(service.engine.store), more=more_routes(service)))
     answer = client.post("/write", content=b"x y=1")
     assert answer.status_code == 400
     assert "kind = 'samples'" in answer.json()["error"]

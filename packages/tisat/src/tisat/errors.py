@@ -5,6 +5,8 @@ The tree::
     TisatError
     ├── InputError (ValueError)        a value, file or table that the caller can fix
     │   ├── ParameterError             a constructor or function argument
+    │   ├── NotFoundError              a name or a number that does not exist here
+    │   ├── ConflictError              something that is not possible now: somebody was first, or it is too late
     │   ├── SeriesError                a series: shape, timestamps, missing or infinite values, channels
     │   └── DataFileError              a file of a data set: names the file, the row and what was expected
     ├── ArtefactError (ValueError)     a saved model that is truncated, foreign, tampered with or too new
@@ -20,10 +22,12 @@ from __future__ import annotations
 __all__ = [
     "ArtefactError",
     "CalibrationWarning",
+    "ConflictError",
     "DataFileError",
     "InputError",
     "MissingExtraError",
     "NotFittedError",
+    "NotFoundError",
     "ParameterError",
     "SeriesError",
     "TisatError",
@@ -40,7 +44,19 @@ class InputError(TisatError, ValueError):
 
 
 class ParameterError(InputError):
-    """An argument outside its domain."""
+    """An argument outside its domain; ``parameter`` is its name, where one is to blame."""
+
+    def __init__(self, message: str, *, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+class NotFoundError(InputError):
+    """Something was asked for by a name or a number that does not exist here."""
+
+
+class ConflictError(InputError):
+    """Something is not possible in the present state: somebody else was first, or it is too late."""
 
 
 class SeriesError(InputError):

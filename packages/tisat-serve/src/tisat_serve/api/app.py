@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from tisat.errors import InputError, TisatError
+from tisat.errors import ConflictError, NotFoundError, TisatError
 from tisat_serve.api.bodies import BodyError, rows_guessed, rows_of, unpacked
 from tisat_serve.api.guard import Guard
 from tisat_serve.api.openapi import description
@@ -52,13 +52,9 @@ def refusal(error: Exception) -> Response:
         return answer({"error": f"A parameter or a field must be as /openapi.json says. It is not: {error}."}, 422)
     if isinstance(error, msgspec.DecodeError):
         return answer({"error": f"The body must be JSON. It is not: {error}."}, 400)
-    if isinstance(error, InputError):
-        missing = any(
-            word in said["error"] for word in ("must know the entity", "must be in the book", "must be there")
-        )
-        late = any(word in said["error"] for word in ("must be open", "must have been taken", "one at a time"))
-        return answer(said, 404 if missing else 409 if late else 400)
-    return answer(said, 400)
+    code = 404 if isinstance(error, NotFoundError) else 409 if isinstance(error, ConflictError) else 400
+    parameter = getattr(error, "parameter", None)
+    return answer(said if parameter is None else {**said, "parameter": parameter}, code)
 
 
 async def body_of(request: Request, most: int) -> bytes:
@@ -227,10 +223,15 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
         except (TisatError, msgspec.DecodeError) as error:
             return refusal(error)
         allowed, _ = tokens.may(token, "read")
-        if not allowed:
-            return answer({"error": "The token must be one with the scope 'read' or 'admin'. This one is not."}, 401)
+        if not allowed and tokens:
+            full = await request.scope["tisat.refuse"]("the console's login")
+            if full is not None:
+                return answer({"error": full[1]}, full[0], {"Retry-After": "5"})
+            return answer(
+                {"error": "The token must be one with the scope 'read', 'label' or 'admin'. This one is not."}, 401
+            )
         made.set_cookie(
-            COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https", max_age=30 * 86400
+            COOKIE, token, httponly=True, samesite="strict", secure=request.scope["tisat.secure"], max_age=30 * 86400
         )
         return made
 

@@ -16,6 +16,7 @@ class ErrorAnswer(msgspec.Struct):
     """Why a request was refused, in one sentence."""
 
     error: str
+    parameter: str | None = None  # the one to blame, where there is one
 
 
 REFUSALS = {

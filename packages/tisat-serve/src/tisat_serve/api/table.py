@@ -216,7 +216,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{A}/alarms", "Alarms, the latest first.", "read", list[structs.AlarmInfo],
              lambda s, p, q, b, a: s.view.alarms(**_fields(q)), AlarmsQuery),
     Endpoint("GET", f"{A}/alarms/{{id}}", "One alarm with everything.", "read", structs.AlarmPage, lambda s, p, q, b, a: s.view.alarm(p["id"])),
-    Endpoint("POST", f"{A}/alarms/{{id}}/label", "Say what an alarm was: true, false, expected, new normal, unmarked.", "admin", structs.Label,
+    Endpoint("POST", f"{A}/alarms/{{id}}/label", "Say what an alarm was: true, false, expected, new normal, unmarked.", "label", structs.Label,
              lambda s, p, q, b, a: s.people.label(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
     Endpoint("GET", f"{A}/labels", "Labels, the latest first.", "read", list[structs.Label], lambda s, p, q, b, a: s.view.labels()),
     Endpoint("GET", f"{A}/ledger", "The budget: allowed, raised, true, false, unmarked, with 95 % intervals.", "read", structs.Ledger,

@@ -19,10 +19,13 @@ Folder = Annotated[Path, typer.Option("--data", help="The folder of the service.
 def token(
     data: Folder,
     name: Annotated[str, typer.Option(help="Whose it is; the author of what is done with it.")],
-    scope: Annotated[list[str] | None, typer.Option(help="ingest, read or admin; again for more.")] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="read, ingest, label (mark alarms, with read) or admin (everything); again for more."),
+    ] = None,
     end: Annotated[bool, typer.Option("--end", help="Accept it no more.")] = False,
 ) -> None:
-    """Make a token, or end one. It is shown once; only its hash is kept. A running service takes it at SIGHUP."""
+    """Make a token, or end one. It is shown once; only its hash is kept. A running service follows at once."""
     _needs()
     from tisat_serve.security import end_token, make_token
     from tisat_serve.store import Store
@@ -30,10 +33,14 @@ def token(
     with Store(data, beside=True) as store:
         if end:
             end_token(store, name, time.time())
-            _say(f"the token {name!r} is ended; tell a running service with: kill -HUP PID")
+            _say(f"the token {name!r} is ended; a running service refuses it from now on")
+            if not store.read("SELECT 1 FROM tokens WHERE ended IS NULL"):
+                _say(
+                    "no token is in force: a service that other machines can reach refuses everything until you make one"
+                )
         else:
             typer.echo(make_token(store, name, list(scope or ["admin"]), time.time()))
-            _say("keep it: it is not shown again. A running service takes it after: kill -HUP PID")
+            _say("keep it: it is not shown again. A running service takes it from now on")
 
 
 @app.command("backup")

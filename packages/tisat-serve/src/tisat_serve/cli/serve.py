@@ -172,7 +172,7 @@ def _run(config: Config, path: Path | None) -> None:
     with opened as service:
         service.fatal = lambda: os.kill(os.getpid(), signal.SIGTERM)  # whoever started us starts us again
         tokens = Tokens(service.engine.store)
-        check_listening(config.listen.host, tokens)
+        check_listening(config.listen.host, tokens, url=config.listen.url)
         for group in groups:
             used = group.watches[group.calibration].calibration
             if used.threshold != group.watch.calibration.threshold:
@@ -186,7 +186,7 @@ def _run(config: Config, path: Path | None) -> None:
             service.settings.url = service.settings.url or url
             _say(f"listening on {url} ({len(service.engine.cells)} entities); open it in a browser")
 
-        on_hangup(service, tokens, path, _say)
+        on_hangup(service, path, _say)
         made = make_app(service, tokens, more=more_routes(service))
         keys = [Path(name) if name else None for name in (config.listen.certificate, config.listen.key)]
         listen(made, host=config.listen.host, port=config.listen.port, certificate=keys[0], key=keys[1], ready=ready)
@@ -202,13 +202,14 @@ def _demo(data: Path | None, host: str, port: int) -> None:
     from tisat_serve.group import Group
     from tisat_serve.runner import check_listening, listen, more_routes, running
     from tisat_serve.security import Tokens
+    from tisat_serve.service import Settings
 
     _say("fitting a model on generated pumps ...")
     group = Group("pumps", demo_watch(), silent_after=30.0)
     _say("30 pumps, one row a second; the past quarter of an hour first, then a fault about every 18 seconds")
     with (
         tempfile.TemporaryDirectory(prefix="tisat-demo-") as folder,
-        running(data or Path(folder), [group], parts=[DemoSource()]) as service,
+        running(data or Path(folder), [group], parts=[DemoSource()], settings=Settings(host=host)) as service,
     ):
         tokens = Tokens(service.engine.store)
         check_listening(host, tokens)

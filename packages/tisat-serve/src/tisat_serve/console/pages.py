@@ -7,6 +7,7 @@ what is on the page fresh. Nothing is loaded from another host, and no script or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
@@ -19,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tisat import __version__
-from tisat.errors import InputError
+from tisat.errors import InputError, NotFoundError
 from tisat_serve.console import labels as words
 from tisat_serve.service import Service
 from tisat_serve.structs import EntityInfo, HeatMap
@@ -31,6 +32,7 @@ KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 UPLOT = {"uplot.js": "uPlot.iife.min.js", "uplot.css": "uPlot.min.css"}
 DAY = 86400.0
 USUAL = 700  # rows of one entity that a page shows unless told otherwise
+LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")  # browsers read "\\" as "/" and drop tabs and line ends
 AROUND = 120  # rows shown before and after an alarm
 
 
@@ -98,8 +100,8 @@ class Console:
             try:
                 return render(request)
             except (InputError, ValueError) as error:
-                missing = "must know the entity" in str(error) or "must be in the book" in str(error)
-                return self.page("error", request, code=404 if missing else 400, sentence=str(error))
+                code = 404 if isinstance(error, NotFoundError) else 400
+                return self.page("error", request, code=code, sentence=str(error))
 
         return one
 
@@ -202,7 +204,7 @@ class Console:
         whole = self.view.alarm(request.path_params["id"])
         alarm = whole.alarm
         if alarm.entity not in self.service.engine.cells:
-            raise InputError(
+            raise NotFoundError(
                 f"The service must know the entity of an alarm to show it. {alarm.entity!r} was handed over to another one."
             )
         now = self.view.entity(alarm.entity).time
@@ -289,7 +291,8 @@ class Console:
 
     def login(self, request: Request) -> Response:
         """Where a token is given."""
-        return self.page("login", request, next=request.query_params.get("next", "/"))
+        wanted = request.query_params.get("next", "/")
+        return self.page("login", request, next=wanted if LOCAL_PATH.fullmatch(wanted) else "/")
 
 
 def _joined(maps: dict[str, HeatMap], wanted: list[tuple[str, str]], start: float, stop: float) -> HeatMap:
