@@ -35,20 +35,17 @@ def _stored(
 
 def briefs_of(
     engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
-) -> tuple[Brief, Array]:
-    """Times, statistic and status of the rows of an entity in ``[start, stop)``, as they were judged, and their thresholds.
+) -> Brief:
+    """Read times, statistic, status and thresholds of the rows of an entity in ``[start, stop)``, as they were scored.
 
     ``same_model``: only those that the model it has now has judged.
     """
     cell = engine.cell_of(entity)
     with engine.lock:  # so that no row moves from here to there in between
         found = _stored(engine, cell, "rows, threshold, brief", start, stop, same_model=same_model)
-        rest, threshold = cell.brief(), cell.threshold
-    parts = [unpack_brief(content, rows) for rows, _, content in found] + [rest]
-    brief: Brief = joined(parts)
-    thresholds = np.repeat([row[1] for row in found] + [threshold], [len(part.times) for part in parts])
-    inside = (brief.times >= start) & (brief.times < stop)
-    return brief.where(inside), thresholds[inside]
+        rest = cell.brief()
+    brief: Brief = joined([*(unpack_brief(content, rows, threshold) for rows, threshold, content in found), rest])
+    return brief.where((brief.times >= start) & (brief.times < stop))
 
 
 def rows_of(
@@ -57,10 +54,10 @@ def rows_of(
     """Everything about the rows of an entity in ``[start, stop)``."""
     cell = engine.cell_of(entity)
     with engine.lock:
-        found = _stored(engine, cell, "rows, brief, body", start, stop, same_model=same_model)
+        found = _stored(engine, cell, "rows, threshold, brief, body", start, stop, same_model=same_model)
         rest = cell.brief(), cell.body(len(engine.groups[cell.group].watch.channels))
-    brief: Brief = joined([*(unpack_brief(content, rows) for rows, content, _ in found), rest[0]])
-    body: Body = joined([*(unpack_body(content, rows) for rows, _, content in found), rest[1]])
+    brief: Brief = joined([*(unpack_brief(content, rows, level) for rows, level, content, _ in found), rest[0]])
+    body: Body = joined([*(unpack_body(content, rows) for rows, _, _, content in found), rest[1]])
     inside = (brief.times >= start) & (brief.times < stop)
     return brief.where(inside), body.where(inside)
 

@@ -52,6 +52,7 @@ class Cell:
     statistic: array[float] = field(init=False)
     score: array[float] = field(init=False)
     evidence: array[float] = field(init=False)
+    thresholds: array[float] = field(init=False)
     statuses: array[int] = field(init=False)
     active: array[int] = field(init=False)
     values: bytearray = field(init=False)
@@ -64,7 +65,7 @@ class Cell:
         """The results are in the history: begin a new stretch."""
         self.times, self.row, self.seqs = array("q"), array("q"), array("q")
         self.statistic, self.score, self.evidence = array("d"), array("d"), array("d")
-        self.statuses, self.active = array("B"), array("B")
+        self.statuses, self.active, self.thresholds = array("B"), array("B"), array("d")
         self.values = bytearray()
 
     @property
@@ -100,6 +101,7 @@ class Cell:
         self.statistic.append(verdict.statistic)
         self.statuses.append(code)
         self.active.append(verdict.active)
+        self.thresholds.append(verdict.threshold)
         self.values += values
         self.score.append(verdict.score)
         self.evidence.append(verdict.evidence)
@@ -115,13 +117,14 @@ class Cell:
         else:
             self.refused += 1
 
-    def recall(self, brief: Brief, threshold: float) -> None:
+    def recall(self, brief: Brief) -> None:
         """How it stood at the end of its history."""
         taken = np.flatnonzero(brief.status < ACCEPTED)
         if len(taken):
             last = taken[-1]
             self.at, self.now = int(brief.times[last]), float(brief.statistic[last])
             self.status = "alarm" if brief.active[last] else STATUSES[brief.status[last]]
+            threshold = float(brief.threshold[last])
             self.ratio = self.now / threshold if threshold > 0 else float("nan")
 
     def brief(self) -> Brief:
@@ -131,6 +134,7 @@ class Cell:
             np.array(self.statistic, dtype=np.float64),
             np.array(self.statuses, dtype=np.uint8),
             np.array(self.active, dtype=np.uint8),
+            np.array(self.thresholds, dtype=np.float64),
         )
 
     def body(self, channels: int = -1) -> Body:
@@ -150,8 +154,8 @@ class Cell:
             return None
         brief = self.brief()
         taken = brief.status < ACCEPTED
-        known = taken & ~np.isnan(brief.statistic)
-        peak = float(brief.statistic[known].max() / self.threshold) if known.any() and self.threshold > 0 else None
+        known = taken & ~np.isnan(brief.statistic) & (brief.threshold > 0)
+        peak = float((brief.statistic[known] / brief.threshold[known]).max()) if known.any() else None
         return (
             self.id, int(brief.times.min()), int(brief.times.max()), len(brief.times), int((brief.status == 0).sum()),
             int((brief.status == CODES["unusable"]).sum()), peak, self.threshold, pack_brief(brief), pack_body(self.body()),

@@ -149,7 +149,7 @@ class People:
         home = engine.groups[cell.group]
         if not pauses:
             return home.fleet_of(cell.calibration)[name].record
-        brief, _ = briefs_of(engine, name)
+        brief = briefs_of(engine, name)
         brief = brief.where(brief.status < ACCEPTED)
         record = EpisodeRecord.beside(calibration)
         for at, value in zip(brief.times.tolist(), brief.statistic.tolist(), strict=True):

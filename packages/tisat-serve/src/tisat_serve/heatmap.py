@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tisat.utils.types import Array, Integers
-from tisat_serve.row_encoding import ACCEPTED, CODES, Brief, unpack_brief
+from tisat_serve.row_encoding import ACCEPTED, CODES, Brief, joined, unpack_brief
 from tisat_serve.structs import HeatMap
 
 if TYPE_CHECKING:
@@ -55,17 +55,13 @@ def heat_map(
     state = np.zeros((len(infos), steps), dtype=np.int64)
     with engine.lock:
         numbers = {cell.id: place[name] for name, cell in engine.cells.items() if name in place}
-        rest = [
-            (place[name], cell.brief(), cell.threshold)
-            for name, cell in engine.cells.items()
-            if name in place and cell.times
-        ]
+        rest = [(place[name], cell.brief()) for name, cell in engine.cells.items() if name in place and cell.times]
         some = "" if only is None else f" AND entity IN ({', '.join(map(str, numbers))})"  # numbers of our own
         pieces = view.store.read(
             f"SELECT entity, rows, threshold, brief FROM history WHERE last >= ? AND first < ?{some}", (first, last)
         )
     parts = [
-        (numbers[number], unpack_brief(content, rows), threshold)
+        (numbers[number], unpack_brief(content, rows, threshold))
         for number, rows, threshold, content in pieces
         if number in numbers
     ]
@@ -88,18 +84,14 @@ def heat_map(
 def _fill(
     ratio: Array,
     state: Integers,
-    parts: list[tuple[int, Brief, float]],
+    parts: list[tuple[int, Brief]],
     first: int,
     width: int,
     steps: int,
 ) -> None:
     """All pieces at once: the largest ratio and the worst state of each cell."""
-    lengths = [len(brief.times) for _, brief, _ in parts]
-    entity = np.repeat([number for number, _, _ in parts], lengths)
-    threshold = np.repeat([value for _, _, value in parts], lengths)
-    times, statistic, status, active = (
-        np.concatenate(arrays) for arrays in zip(*(brief for _, brief, _ in parts), strict=True)
-    )
+    entity = np.repeat([number for number, _ in parts], [len(brief.times) for _, brief in parts])
+    times, statistic, status, active, threshold = joined([brief for _, brief in parts])
     step = (times - first) // width
     inside = (step >= 0) & (step < steps) & (status < ACCEPTED)
     cells = entity[inside] * steps + step[inside]

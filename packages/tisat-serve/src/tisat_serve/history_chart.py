@@ -73,7 +73,7 @@ def stretch(
             )
         )
     _, _, peak = _summary(seen.statistic, left[shown])
-    used = _thresholds(view, cell.id, seen.times, cell.threshold)[right[shown] - 1]
+    _, _, ratio = _summary(seen.statistic / seen.threshold, left[shown])
     words = [_worst(seen.status[left[k] : right[k]], seen.active[left[k] : right[k]]) for k in shown]
     pauses = [
         one
@@ -88,23 +88,13 @@ def stretch(
         step=width * 1e-9,
         rows=int(inside.sum()),
         times=[(first + width * int(k)) * 1e-9 for k in shown],
-        ratio=_plain(peak / used),
+        ratio=_plain(ratio),
         statistic=_plain(peak),
-        threshold=_plain(used),
+        threshold=_plain(seen.threshold[right[shown] - 1]),
         status=words,
         channels=lines,
         alarms=alarms,
         pauses=pauses,
-    )
-
-
-def _thresholds(view: View, number: int, times: Integers, now: float) -> Array:
-    """The threshold each row was judged at."""
-    pieces = view.store.read("SELECT last, threshold FROM history WHERE entity = ? ORDER BY id", (number,))
-    ends = np.array([piece[0] for piece in pieces], dtype=np.int64)
-    values = np.array([piece[1] for piece in pieces] + [now])
-    return np.asarray(
-        values[np.searchsorted(np.maximum.accumulate(ends), times)] if len(ends) else np.full(len(times), now)
     )
 
 

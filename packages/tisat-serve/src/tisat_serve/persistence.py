@@ -150,7 +150,7 @@ class Keeper:
         latest = "SELECT entity, rows, threshold, brief FROM history WHERE id IN (SELECT max(id) FROM history GROUP BY entity)"
         for number, rows, threshold, content in self.store.read(latest):
             if number in self._by_id:
-                self._by_id[number].recall(unpack_brief(content, rows), threshold)
+                self._by_id[number].recall(unpack_brief(content, rows, threshold))
 
     def _begin(self, record: tuple[Any, ...], now: float) -> Cell:
         """Go on with an entity as the store has it."""

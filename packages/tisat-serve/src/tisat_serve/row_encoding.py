@@ -41,10 +41,13 @@ class Brief(NamedTuple):
     statistic: Array  # (n,) NaN where there is none
     status: npt.NDArray[np.uint8]  # (n,) codes of STATUSES
     active: npt.NDArray[np.uint8]  # (n,) the alarm is on
+    threshold: Array  # (n,) in force at the row
 
     def where(self, mask: Flags) -> Brief:
         """Some of the rows."""
-        return Brief(self.times[mask], self.statistic[mask], self.status[mask], self.active[mask])
+        return Brief(
+            self.times[mask], self.statistic[mask], self.status[mask], self.active[mask], self.threshold[mask]
+        )
 
 
 class Body(NamedTuple):
@@ -62,19 +65,21 @@ class Body(NamedTuple):
 
 
 def pack_brief(brief: Brief) -> bytes:
-    """Its arrays one after the other: 18 bytes a row, read without copying."""
+    """Its arrays one after the other: 26 bytes per row, read without copying."""
     return b"".join(array.tobytes() for array in brief)
 
 
-def unpack_brief(content: bytes, rows: int) -> Brief:
-    """Back from :func:`pack_brief`."""
-    if len(content) != 18 * rows:
+def unpack_brief(content: bytes, rows: int, threshold: float = float("nan")) -> Brief:
+    """Back from :func:`pack_brief`; a piece from before thresholds moved has one ``threshold`` for all its rows."""
+    if len(content) not in (18 * rows, 26 * rows):
         raise ValueError("a piece of history must have the length its rows need")
+    moving = len(content) == 26 * rows
     return Brief(
         np.frombuffer(content, np.int64, rows, 0),
         np.frombuffer(content, np.float64, rows, 8 * rows),
         np.frombuffer(content, np.uint8, rows, 16 * rows),
         np.frombuffer(content, np.uint8, rows, 17 * rows),
+        np.frombuffer(content[18 * rows :], np.float64, rows) if moving else np.full(rows, threshold),
     )
 
 

@@ -66,7 +66,7 @@ class View:
 
     def _entity(self, cell: Cell, open_alarms: dict[str, str]) -> structs.EntityInfo:
         monitor = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name]
-        tally = monitor.tally
+        tally, moved = monitor.tally, monitor.movement
         at = cell.newest if cell.newest > -(2**62) else None
         pause = self.engine.policy.pause(cell.name, at if at is not None else 0)
         return structs.EntityInfo(
@@ -75,7 +75,7 @@ class View:
             status="silent" if cell.quiet else cell.status,
             ratio=cell.ratio if math.isfinite(cell.ratio) else None,
             statistic=cell.now if math.isfinite(cell.now) else None,
-            threshold=cell.threshold,
+            threshold=float(monitor.calibration.threshold if moved is None else moved.after),
             time=None if cell.at is None else cell.at * NS,
             received=cell.received,
             rows=tally.rows,
@@ -87,6 +87,11 @@ class View:
             paused=pause is not None,
             trouble=monitor.trouble or "",
         )
+
+    def calibrated(self, name: str) -> float:
+        """The threshold of an entity as calibrated; the one in force may have followed its alarms."""
+        cell = self.engine.cell_of(name)
+        return float(self.engine.groups[cell.group].watches[cell.calibration].calibration.threshold)
 
     def oldest(self) -> float | None:
         """The time of the oldest row that is kept."""

@@ -1,14 +1,16 @@
 """What another threshold would have done: alarms there would have been beside those in the book, in numbers and in words.
 
 It is told from the statistics that were stored when rows were judged. The statistic of ``excess`` and ``threshold`` does not depend on the threshold, so counting runs at or above another one is
-exact. A rule whose alarms change its statistic (``paper``) is run again over its stored evidence; that is exact from the
+exact; where the threshold follows the alarms (:mod:`tisat.alarms.control`), it follows those there would have been, which is exact as long as no label and no maintenance window changed
+what counts, and the kept history goes back to the first row. A rule whose alarms change its statistic (``paper``) is run again over its stored evidence; that is exact from the
 first row that is kept on, where a stretch begins in the middle it is not, and says so. Only rows that the model of now has
 judged are looked at: another model's statistic has another scale.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import fnmatch
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +20,16 @@ from tisat.errors import ParameterError
 from tisat.events import events_from_labels
 from tisat.utils.types import Flags, Integers
 from tisat_serve.archive import briefs_of, nanoseconds, rows_of
-from tisat_serve.row_encoding import ACCEPTED
+from tisat_serve.row_encoding import ACCEPTED, STATUSES
 from tisat_serve.structs import AlarmInfo, WhatIf, WhatIfAlarm
 
 if TYPE_CHECKING:
+    from tisat.alarms.control import Control
     from tisat_serve.group import Group
     from tisat_serve.views import View
 
 MOST_ALARMS = 2000  # told one by one
+FOLLOWED = "The threshold follows the alarms; labels, maintenance windows and rows that are not kept any more are left out here."
 RUN_AGAIN = "The alarms of this rule change its statistic: it was run again over the stored evidence."
 Raised = dict[str, list[tuple[float, float | None]]]  # by entity: when it is raised and cleared, seconds
 
@@ -100,10 +104,18 @@ def said_seconds(seconds: float) -> str:
     return f"{seconds / 60:.3g} min" if seconds < 5400 else f"{seconds / 3600:.3g} h"
 
 
-def active_at(group: Group, view: View, entity: str, threshold: float, start: int, stop: int) -> tuple[Integers, Flags]:
+def active_at(
+    group: Group, view: View, entity: str, threshold: float, start: int, stop: int, control: Control | None = None
+) -> tuple[Integers, Flags]:
     """Times of the judged rows of an entity, and whether the alarm would have been on."""
+    if control is not None:
+        brief = briefs_of(view.engine, entity, same_model=True)
+        brief = brief.where(brief.status < ACCEPTED)
+        active = control.replay(brief.statistic, threshold)  # from the first row on: it depends on the alarms before
+        inside = (brief.times >= start) & (brief.times < stop)
+        return brief.times[inside], active[inside]
     if not group.watch.rule.feeds_back:
-        brief, _ = briefs_of(view.engine, entity, start, stop, same_model=True)
+        brief = briefs_of(view.engine, entity, start, stop, same_model=True)
         taken = brief.status < ACCEPTED
         with np.errstate(invalid="ignore"):
             return brief.times[taken], brief.statistic[taken] >= threshold
@@ -131,16 +143,18 @@ def what_if(
     calibration, said = _calibrated(home.watches[number].calibration, home, threshold, budget)
     wanted = calibration.threshold if threshold is None else float(threshold)
     first, last = nanoseconds(start, stop)
+    control = replace(calibration, threshold=wanted).control
     raised: Raised = {}
     rows = 0
     for name in names:
-        times, active = active_at(home, view, name, wanted, first, last)
+        times, active = active_at(home, view, name, wanted, first, last, control)
         rows += len(times)
         spans = events_from_labels(active.astype(np.int64))
         raised[name] = [(float(times[a]) * 1e-9, float(times[b]) * 1e-9 if b < len(times) else None) for a, b in spans]
     found = compared(book_of(view, names, start, stop), raised, rows)
     labels = [one.label for one in found.avoided]
-    exact = not home.watch.rule.feeds_back
+    followed = control is not None and not all(_replayable(view, name) for name in names)
+    exact = not home.watch.rule.feeds_back and not followed
     return WhatIf(
         threshold=wanted,
         budget=said,
@@ -152,8 +166,23 @@ def what_if(
         avoided=[one.id for one in found.avoided],
         lost_true=labels.count("true"),
         avoided_false=labels.count("false") + labels.count("new normal"),
-        sentences=[*sentences_of(found), *([] if exact else [RUN_AGAIN])],
+        sentences=[*sentences_of(found), *([] if exact else [FOLLOWED if followed else RUN_AGAIN])],
     )
+
+
+def _replayable(view: View, entity: str) -> bool:
+    """Check whether the alarms of an entity follow from its kept statistic alone."""
+    engine = view.engine
+    cell = engine.cell_of(entity)
+    if any(one["unlearned"] and fnmatch.fnmatchcase(entity, one["pattern"]) for one in engine.policy.pauses):
+        return False
+    if engine.store.read(
+        "SELECT 1 FROM labels JOIN alarms ON alarms.id = labels.alarm WHERE entity = ? AND word IN ('true', 'expected')", (entity,)
+    ):  # fmt: skip
+        return False
+    counts = engine.groups[cell.group].fleet_of(cell.calibration)[entity].counts
+    brief = briefs_of(engine, entity, same_model=True)
+    return int((brief.status < ACCEPTED).sum()) == sum(counts[STATUSES[code]] for code in range(ACCEPTED))
 
 
 def _calibrated(

@@ -58,11 +58,11 @@ def test_history_older_than_it_is_kept_is_forgotten_and_no_other(engine_in, tmp_
         engine.ingest(rows)
     for cell in engine.cells.values():
         engine._save([cell])
-    before = briefs_of(engine, "e1")[0].times
+    before = briefs_of(engine, "e1").times
     assert engine.forget_old() == 0
     engine.groups["main"].retention = 3600.0
     assert engine.forget_old() > 0
-    after = briefs_of(engine, "e1")[0].times
+    after = briefs_of(engine, "e1").times
     assert set(before[before >= before[-1] - 3600 * 10**9]) <= set(after) < set(before)
     for ask_of in (briefs_of, rows_of):
         with pytest.raises(InputError, match=r"must know the entity. Got 'nobody'"):

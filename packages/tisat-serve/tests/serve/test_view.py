@@ -6,7 +6,9 @@ import pytest
 from serve.conftest import START, requests_of
 from tisat.errors import InputError
 from tisat.watch import Watch
+from tisat_serve.archive import briefs_of
 from tisat_serve.feedback import People
+from tisat_serve.row_encoding import pack_brief, unpack_brief
 from tisat_serve.views import View
 
 
@@ -70,7 +72,7 @@ def test_the_heat_map_is_the_largest_ratio_of_each_cell(desk):
 
 def test_what_if_at_the_threshold_in_force_is_what_happened(desk):
     _, view, _ = desk
-    now = view.entity("e1").threshold
+    now = view.calibrated("e1")
     same = view.what_if(group="main", threshold=now)
     book = view.alarms(sort="statistic")
     assert same.exact
@@ -112,28 +114,30 @@ def test_the_ledger_adds_up(desk):
 def test_labels_make_a_proposal_that_can_be_taken_and_taken_back(desk, engine_in, tmp_path):
     engine, view, people = desk
     alarm = view.alarms(entity="e1", sort="statistic")[-1]
-    before = view.entity("e1").threshold
+    before, other = view.entity("e1").threshold, view.entity("e0").threshold
     people.label(alarm.id, "false", author="ann")
     assert view.alarm(alarm.id).labels[0].word == "false"
     assert view.alarm(alarm.id).alarm.label == "false"
     proposal = people.propose(entity="e1", author="ann", reason="too loud")
     assert proposal.state == "open"
-    assert proposal.threshold_after > before
+    calibrated = view.calibrated("e1")
+    assert proposal.threshold_after > calibrated
     assert view.entity("e1").threshold == before
     assert any("of 1" in line for line in proposal.sentences)
     people.decide(proposal.id, take=True, author="bob")
-    assert view.entity("e1").threshold == proposal.threshold_after
-    assert view.entity("e0").threshold == before
+    assert view.calibrated("e1") == proposal.threshold_after
+    assert view.entity("e1").threshold > before
+    assert view.entity("e0").threshold == other
     engine.store.close()  # killed
     again = engine_in(tmp_path)
-    assert View(again).entity("e1").threshold == proposal.threshold_after
+    assert View(again).calibrated("e1") == proposal.threshold_after
     people = People(again, View(again))
     people.revert(proposal.id, author="bob")
-    assert View(again).entity("e1").threshold == before
+    assert (View(again).calibrated("e1"), View(again).entity("e1").threshold) == (calibrated, before)
     assert [line["author"] for line in View(again).journal()][:2] == ["bob", "bob"]
     group = people.propose(group="main", author="ann", budget="1/5000 rows")
     people.decide(group.id, take=True, author="ann")
-    assert {one.threshold for one in View(again).entities()} == {group.threshold_after}
+    assert {View(again).calibrated(one.name) for one in View(again).entities()} == {group.threshold_after}
     with pytest.raises(InputError, match="must be open"):
         people.decide(group.id, take=True, author="ann")
 
@@ -188,3 +192,34 @@ def test_what_is_not_to_be_learned_enters_no_proposal(desk):
     assert (without.document["false_alarms"], without.document["seen"]) == (0, 170)
     people.pause("e2", alarm.raised - 600, alarm.raised + 600, author="ann", unlearned=False)
     assert people.propose(entity="e2", author="ann").document["seen"] == 190
+
+
+def test_thresholds_that_follow_the_alarms_are_kept_row_by_row_and_over_a_restart(desk, engine_in, tmp_path):
+    engine, view, _ = desk
+    brief = briefs_of(engine, "e1")
+    used = brief.threshold[brief.status == 0]
+    assert len(set(used.tolist())) > 10, "this one has moved"
+    history = view.history("e1", start=START, stop=START + 200 * 60, points=200)
+    judged = [k for k, ratio in enumerate(history.ratio) if ratio is not None]
+    assert [history.threshold[k] for k in judged] == brief.threshold[judged].tolist()
+    assert {history.status[k] == "alarm" for k in judged if history.ratio[k] >= 1} == {True}
+    assert {history.status[k] == "alarm" for k in judged if history.ratio[k] < 1} == {False}
+    before = {one.name: (one.threshold, one.ratio) for one in view.entities()}
+    engine.close()
+    engine.store.close()
+    again = View(engine_in(tmp_path))
+    assert {one.name: (one.threshold, one.ratio) for one in again.entities()} == before
+    assert briefs_of(again.engine, "e1").threshold.tolist() == brief.threshold.tolist()
+    old = pack_brief(brief)[: 18 * len(brief.times)]
+    assert unpack_brief(old, len(brief.times), 2.5).threshold.tolist() == [2.5] * len(brief.times), (
+        "of earlier versions"
+    )
+
+
+def test_what_if_says_where_it_leaves_something_out(desk):
+    _, view, people = desk
+    assert view.what_if(entity="e1", threshold=3.0).exact
+    people.label(view.alarms(entity="e1", sort="statistic")[-1].id, "true", author="ann")
+    found = view.what_if(entity="e1", threshold=3.0)
+    assert not found.exact
+    assert "follows the alarms" in found.sentences[-1]

@@ -240,7 +240,7 @@ class Console:
         span, start, stop = self._span(request, self._newest(entities), self._whole(entities))
         budgets = {one.group: one for one in self.view.budgets()}
         budget = budgets.get(chosen.group if chosen else group)
-        threshold = chosen.threshold if chosen else budget.threshold if budget else None
+        threshold = self.view.calibrated(chosen.name) if chosen else budget.threshold if budget else None
         found = None if threshold is None else self.view.what_if(
             entity=entity, group="" if entity else group, threshold=threshold, budget=None, start=start, stop=stop
         )  # fmt: skip

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Array
+from tisat.utils.types import Array, Flags
 
 STEP = 1.5  # how much one alarm too many raises the threshold, on the logarithmic scale
 BURST, START = 3.0, 1.0  # alarms in a row that move nothing, after a calm time and at the first row
@@ -72,6 +72,16 @@ def follow(control: Array, before: int, now: int, known: int, statistic: float) 
         control[CALM] += 1.0
 
 
+@compiled()
+def _replay(control: Array, threshold: float, statistic: Array, active: Flags) -> None:
+    before = False
+    for i in range(len(statistic)):
+        known = not np.isnan(statistic[i])
+        active[i] = known and statistic[i] >= threshold_of(control, threshold)
+        follow(control, before, active[i], known)
+        before = active[i]
+
+
 @dataclass(frozen=True)
 class Control:
     """What moves a threshold, and between which bounds.
@@ -107,6 +117,18 @@ class Control:
             return level
         centre, unit = self.compression
         return centre + unit * math.expm1(min(level, 600.0))
+
+    def replay(self, statistic: Array, threshold: float) -> Flags:
+        """Find where the alarm would have been on, from the statistic ``(T,)`` of a rule that no alarm changes.
+
+        Examples
+        --------
+        >>> Control(period=1000.0, level=5.0, lowest=3.5).replay(np.array([1.0, 6.0, 6.0, np.nan, 6.0]), 5.0).tolist()
+        [False, True, True, False, True]
+        """
+        active = np.empty(len(statistic), dtype=np.bool_)
+        _replay(self.array(), threshold, np.ascontiguousarray(statistic, dtype=np.float64), active)
+        return active
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -266,9 +266,8 @@ class Monitor:
 
     def _end_at_gap(self, scored: Scored, unconfirmed: int) -> Scored:
         """Pass the unconfirmed rows to the rule as unknown; the first row after a gap is unknown to it, too."""
-        unknown = scored.unknown(unconfirmed)
         if unconfirmed:
-            self._run.extend(unknown)
+            self._run.extend(scored.unknown(unconfirmed))
             for _ in range(unconfirmed):
                 self.record.update(math.nan)
         return scored.unknown(len(scored))

@@ -35,11 +35,6 @@ class Scored(NamedTuple):
         int, ...
     ] = ()  # numbers of the views that speak while something happens, not for as long as it lasts
 
-    def unknown(self, rows: int) -> Scored:
-        """As many rows without points and scores, of the same widths."""
-        points, views = (np.full((rows, part.shape[1]), np.nan) for part in (self.points, self.views))
-        return Scored(points, np.full(rows, np.nan), views, self.momentary)
-
     @classmethod
     def of(
         cls,
@@ -78,6 +73,11 @@ class Scored(NamedTuple):
     def rows(self, which: slice | npt.NDArray[Any]) -> Scored:
         """Some of the rows."""
         return Scored(self.points[which], self.scores[which], self.views[which], self.momentary)
+
+    def unknown(self, count: int) -> Scored:
+        """Make ``count`` rows of the same shape that have no score."""
+        points, views = (np.full((count, part.shape[1]), np.nan) for part in (self.points, self.views))
+        return Scored(points, np.full(count, np.nan), views, self.momentary)
 
     @property
     def known(self) -> Flags:
