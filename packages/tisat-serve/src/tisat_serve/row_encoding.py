@@ -45,9 +45,7 @@ class Brief(NamedTuple):
 
     def where(self, mask: Flags) -> Brief:
         """Some of the rows."""
-        return Brief(
-            self.times[mask], self.statistic[mask], self.status[mask], self.active[mask], self.threshold[mask]
-        )
+        return Brief(self.times[mask], self.statistic[mask], self.status[mask], self.active[mask], self.threshold[mask])
 
 
 class Body(NamedTuple):

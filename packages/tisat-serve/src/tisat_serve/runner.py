@@ -82,6 +82,8 @@ def listen(
     """Answer requests until the process is told to end; ``ready`` gets the address."""
     import uvicorn
 
+    from tisat_serve.connections import TimedProtocol
+
     config = uvicorn.Config(
         app,
         host=host,
@@ -93,7 +95,7 @@ def listen(
         server_header=False,
         timeout_graceful_shutdown=3,
         timeout_keep_alive=30,
-        limit_concurrency=1000,
+        http=TimedProtocol,
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )

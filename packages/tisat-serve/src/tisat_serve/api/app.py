@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time as clocks
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -28,10 +30,14 @@ from tisat_serve.service import BusyError, Service
 from tisat_serve.store import StoreFullError
 from tisat_serve.structs import Outcome, Outcomes
 
+BODY_SECONDS = 60.0  # in which a body must be here
+ARRIVING = 128 << 20  # bytes of all bodies that are not here whole yet
+DECODED = 4  # bodies decoded at once: each takes up to 100 MB while it is
 HEARTBEAT = 15.0  # seconds between two signs of life on an event stream
 LISTENERS = 200  # event streams at once
 WAITING_EVENTS = 256  # events one listener may be behind
 _encode = msgspec.json.Encoder().encode
+_arriving = 0
 
 
 def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -61,17 +67,27 @@ async def body_of(request: Request, most: int) -> bytes:
     """The body, unpacked; refused where it is larger than ``most`` bytes."""
     whole = await packed_body_of(request, most)
     encoding = request.headers.get("content-encoding", "")
-    return await run_in_threadpool(unpacked, whole, encoding, 4 * most) if encoding else whole
+    return await run_in_threadpool(unpacked, whole, encoding, most) if encoding else whole
 
 
 async def packed_body_of(request: Request, most: int) -> bytes:
-    """The body as it came; refused where it is larger than ``most`` bytes."""
+    """Read the body as it came; refuse one that is larger than ``most`` bytes or does not come in time."""
+    global _arriving
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise BodyError(f"The body must not be larger than {most} bytes. It is; send it in parts.", 413)
-        parts.append(part)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                _arriving += len(part)
+                if size > most:
+                    raise BodyError(f"The body must not be larger than {most} bytes. It is; send it in parts.", 413)
+                if _arriving > ARRIVING:
+                    raise BusyError(f"No more than {ARRIVING} bytes of bodies may arrive at once. Send it again.", 1)
+                parts.append(part)
+    except TimeoutError:
+        raise BodyError(f"The body must come within {BODY_SECONDS:g} seconds. Got {size} bytes by then.", 408) from None
+    finally:
+        _arriving -= size
     return b"".join(parts)
 
 
@@ -112,6 +128,8 @@ def _table(service: Service) -> list[BaseRoute]:
 
 
 def _rows(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    decoding = CapacityLimiter(DECODED)
+
     async def rows(request: Request) -> Response:
         settings = service.settings
         try:
@@ -120,7 +138,8 @@ def _rows(service: Service) -> Callable[[Request], Awaitable[Response]]:
             # Turned away before it is decoded: overload costs next to nothing.
             service.check_room(rows_guessed(body, kind))
             entity = request.query_params.get("entity", "")
-            found, bad = rows_of(body, kind, entity=entity, most=settings.rows_in_request)
+            decode = functools.partial(rows_of, body, kind, entity=entity, most=settings.rows_in_request)
+            found, bad = await to_thread.run_sync(decode, limiter=decoding)
             outcomes: list[Outcome] = []
             if found:
                 outcomes = await asyncio.wrap_future(service.submit(found))

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -20,6 +20,14 @@ KINDS = {JSON: JSON, NDJSON: NDJSON, "application/ndjson": NDJSON, "application/
 _rows = msgspec.json.Decoder(list[Row]).decode
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _row = msgspec.json.Decoder(Row).decode
+MOST_VALUES = 1_000_000  # commas in a body: what a value takes while it is decoded is 30 to 100 bytes
+
+
+class _Whole(msgspec.Struct):
+    rows: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_whole = msgspec.json.Decoder(_Whole).decode
 
 
 class BodyError(InputError):
@@ -54,61 +62,71 @@ def rows_of(body: bytes, kind: str, *, entity: str = "", most: int) -> tuple[lis
     word = kind.partition(";")[0].strip().lower()
     if word not in KINDS:
         raise BodyError(f"The Content-Type must be {JSON}, {NDJSON} or {CSV}. Got {kind[:60]!r} instead.", 415)
+    if body.count(b",") > MOST_VALUES:
+        raise BodyError(f"A request must not have more than {MOST_VALUES} values. It has; send it in parts.", 413)
     if KINDS[word] == CSV:
-        rows, bad = _csv(body, entity)
-    else:
-        rows, bad = _json(body) if KINDS[word] == JSON else _ndjson(body)
-    if len(rows) + len(bad) > most:
-        raise BodyError(
-            f"A request must not have more than {most} rows. Got {len(rows) + len(bad)}; send them in parts.", 413
-        )
-    return rows, bad
+        return _csv(body, entity, most)
+    return _json(body, most) if KINDS[word] == JSON else _each(_lines(body), most)
 
 
-def _json(body: bytes) -> tuple[list[Row], dict[int, Outcome]]:
-    text = body.lstrip()
+def _too_many(most: int) -> BodyError:
+    return BodyError(f"A request must not have more than {most} rows. It has; send them in parts.", 413)
+
+
+def _json(body: bytes, most: int) -> tuple[list[Row], dict[int, Outcome]]:
     try:
-        if text[:1] == b"{":
-            whole = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-            if "rows" not in whole:
-                return _each([msgspec.Raw(body)])
-            body = bytes(whole["rows"])
+        if body.lstrip()[:1] == b"{":
+            whole = _whole(body)
+            if whole.rows is msgspec.UNSET:
+                return _each([body], most)
+            body = bytes(whole.rows)
+        if body.count(b"{") > 2 * most and len(_raws(body)) > most:  # before a row is made of each
+            raise _too_many(most)
         try:
-            return _rows(body), {}
+            rows = _rows(body)
         except msgspec.ValidationError:
-            return _each(_raws(body))
+            return _each(_raws(body), most)
+        if len(rows) > most:
+            raise _too_many(most)
+        return rows, {}
     except (msgspec.DecodeError, RecursionError) as error:
         raise BodyError(
             f"The body must be JSON: a list of rows, or an object with 'rows'. It is not: {error}."
         ) from None
 
 
-def _ndjson(body: bytes) -> tuple[list[Row], dict[int, Outcome]]:
-    return _each([line for line in body.split(b"\n") if line.strip()])
+def _lines(body: bytes) -> Iterator[bytes]:
+    """The lines of a body that are not empty, one at a time."""
+    return (line for line in io.BytesIO(body) if not line.isspace())
 
 
-def _each(parts: Sequence[Any]) -> tuple[list[Row], dict[int, Outcome]]:
+def _each(parts: Iterable[Any], most: int) -> tuple[list[Row], dict[int, Outcome]]:
+    """Read rows one by one and stop at the first too many; rows that are wrong alike share one reason."""
     rows, bad = [], {}
+    said: dict[str, str] = {}
     for place, part in enumerate(parts):
+        if place >= most:
+            raise _too_many(most)
         try:
             rows.append(_row(part))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            said = f"A row must have 'entity' (text), 'values' (a list, or an object by channel) and 'time'. {error}."
-            bad[place] = Outcome("", "refused", reason=said)
+            why = f"A row must have 'entity' (text), 'values' (a list, or an object by channel) and 'time'. {error}."
+            bad[place] = Outcome("", "refused", reason=said.setdefault(why, why))
     return rows, bad
 
 
-def _csv(body: bytes, entity: str) -> tuple[list[Row], dict[int, Outcome]]:
+def _csv(body: bytes, entity: str, most: int) -> tuple[list[Row], dict[int, Outcome]]:
+    lines = csv.reader(io.TextIOWrapper(io.BytesIO(body), encoding="utf-8-sig", newline=""))  # line by line
     try:
-        text = body.decode("utf-8-sig")
+        return _csv_rows(lines, entity, most)
     except UnicodeDecodeError:
         raise BodyError("The csv must be UTF-8. It is not.") from None
-    lines = csv.reader(io.StringIO(text, newline=""))
-    try:
-        header = [name.strip() for name in next(lines, [])]
-        rest = [cells for cells in lines if cells]
     except csv.Error as error:
         raise BodyError(f"The body must be csv. It is not: {error}.") from None
+
+
+def _csv_rows(lines: Iterator[list[str]], entity: str, most: int) -> tuple[list[Row], dict[int, Outcome]]:
+    header = [name.strip() for name in next(lines, [])]
     low = [name.lower() for name in header]
     who = low.index("entity") if "entity" in low else None
     when = next((low.index(name) for name in ("time", "timestamp") if name in low), None)
@@ -118,20 +136,19 @@ def _csv(body: bytes, entity: str) -> tuple[list[Row], dict[int, Outcome]]:
         )
     channels = [(place, name) for place, name in enumerate(header) if place not in (who, when)]
     rows, bad = [], {}
-    for number, cells in enumerate(rest):
+    said: dict[str, str] = {}
+    for number, cells in enumerate(cells for cells in lines if cells):
+        if number >= most:
+            raise _too_many(most)
+        name = cells[who].strip() if who is not None and who < len(cells) else entity
         try:
             if len(cells) != len(header):
                 raise ValueError(f"it has {len(cells)} cells, the header {len(header)}")
             values = {name: _cell(cells[place]) for place, name in channels}
-            rows.append(
-                Row(
-                    cells[who].strip() if who is not None else entity, values, cells[when] if when is not None else None
-                )
-            )
+            rows.append(Row(name, values, cells[when] if when is not None else None))
         except ValueError as error:
-            bad[number] = Outcome(
-                entity, "refused", reason=f"A csv row must have a number or nothing in each channel: {error}."
-            )
+            why = f"A csv row must have a number or nothing in each channel: {error}."
+            bad[number] = Outcome(entity, "refused", reason=said.setdefault(why, why))
     return rows, bad
 
 

@@ -33,6 +33,7 @@ HEADERS = (
     ),
 )
 HSTS = (b"strict-transport-security", b"max-age=31536000")
+REQUESTS = 1000  # answered at once, beside health checks
 WAITING = 20  # failed logins whose answers wait at once; more are turned away
 _LABEL = [compile_path(one.path)[0] for one in ENDPOINTS if one.scope == "label"]
 
@@ -54,7 +55,7 @@ class Guard:
     def __init__(self, app: ASGIApp, *, service: Service, tokens: Tokens, metrics: Metrics) -> None:
         self.app, self.service, self.tokens, self.metrics = app, service, tokens, metrics
         self.failures = FailedLogins(lambda sentence: service.say(sentence))
-        self._waiting = 0
+        self._waiting = self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
@@ -76,6 +77,7 @@ class Guard:
 
         scope["tisat.refuse"] = lambda what: self._slow(request, what)
         scope["tisat.secure"] = self._secure(request)
+        self._running += 1
         wrong = self._check(request, scope)
         if wrong is not None and wrong[0] == 401 and token_of(request.headers, request.cookies) is not None:
             wrong = await self._slow(request, request.url.path) or wrong
@@ -92,9 +94,10 @@ class Guard:
                     way_in = RedirectResponse(f"/login?next={quote(whole, safe='')}", 303)
                     await way_in(scope, receive, watched)
                     return
-                headers = {"WWW-Authenticate": "Bearer"} if code == 401 else None
+                headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}.get(code)
                 await answer({"error": sentence}, code, headers)(scope, receive, watched)
         finally:
+            self._running -= 1
             route: Any = scope.get("route")
             name = getattr(route, "path", "other")
             if name != "/api/v1/events":
@@ -104,6 +107,8 @@ class Guard:
         """Why a request is turned away."""
         if request.url.path in HEALTH:
             return None
+        if self._running > REQUESTS:
+            return 503, f"No more than {REQUESTS} requests are answered at once. Try again in a moment."
         guarded = bool(self.tokens)
         if not guarded:
             why = self._not_local(request)

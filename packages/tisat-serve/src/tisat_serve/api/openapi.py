@@ -24,6 +24,7 @@ REFUSALS = {
     "401": "A token is needed.",
     "403": "The token does not allow it.",
     "404": "There is no such thing.",
+    "408": "The body did not come in time.",
     "409": "It is too late or too early for that: somebody else was first.",
     "413": "The body is too large.",
     "415": "The kind of body is not known.",

@@ -62,7 +62,7 @@ def routes(service: Service) -> list[Route]:
             raise BodyError(
                 "Remote write must be version 1.0. Got 2.0; set protobuf_message: prometheus.WriteRequest.", 415
             )
-        plain = await run_in_threadpool(remote_write.unpacked, body, 8 * service.settings.body_bytes)
+        plain = await run_in_threadpool(remote_write.unpacked, body, service.settings.body_bytes)
         await _taken(found, lambda source: (remote_write.samples_of(plain, source), []))
         return Response(status_code=204)
 
