@@ -9,7 +9,11 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from tisat.alarms.alarms import Alarm
+from tisat.alarms.explanation import Reason
+from tisat.alarms.suppression import Suppression, covered
 from tisat.gap_filling import Silence
 from tisat.io.timestamps import read_time
 
@@ -122,14 +126,13 @@ class Policy:
         pause = self.pause(event.entity, event.at)
         if pause is not None and pause["silent"]:
             return f"maintenance window {pause['id']}: {pause['reason']}".rstrip(": "), pause["id"]
-        reasons = event.document.get("reasons") or []
-        if event.sort == "statistic" and reasons:
-            for rule in self.rules:
-                if fnmatch.fnmatchcase(event.entity, rule["pattern"]):
-                    why = breaks(rule, reasons)
-                    if why:
-                        return f"rule {rule['id']}: {why}", None if pause is None else pause["id"]
-        return "", None if pause is None else pause["id"]
+        number = None if pause is None else pause["id"]
+        if event.sort != "statistic":
+            return "", number
+        rules = {suppression_of(one): one["id"] for one in self.rules if self.speaks_of(one, event.entity)}
+        reasons = msgspec.convert(event.document.get("reasons") or [], list[Reason])
+        used = covered(reasons, list(rules))
+        return "; ".join(f"rule {rules[rule]}: {rule}" for rule in used), number
 
 
 def within(pause: dict[str, Any], at: int) -> bool:
@@ -141,34 +144,10 @@ def within(pause: dict[str, Any], at: int) -> bool:
     return bool(at < pause["stop"])
 
 
-def breaks(rule: dict[str, Any], reasons: list[dict[str, Any]]) -> str:
-    """Why a rule holds an alarm back: every contributing channel it speaks of moves the other way or too little; else empty."""
-    spoken = [
-        one
-        for one in reasons
-        if fnmatch.fnmatchcase(one["channel"], rule["channel"])
-        and one["seen"] is not None
-        and one["expected"] is not None
-    ]
-    if not spoken or len(spoken) < len([one for one in reasons if one["seen"] is not None]):
-        return ""  # a channel the rule does not speak of contributes too
-    said = [_small(rule, one) for one in spoken]
-    return said[0] if all(said) else ""
-
-
-def _small(rule: dict[str, Any], reason: dict[str, Any]) -> str:
-    change = reason["seen"] - reason["expected"]
-    name = reason["channel"]
-    if rule["direction"] == "up" and change <= 0:
-        return f"{name} fell, and only a rise matters"
-    if rule["direction"] == "down" and change >= 0:
-        return f"{name} rose, and only a fall matters"
-    if rule["least"] is not None and abs(change) < rule["least"]:
-        return f"{name} changed by {abs(change):.4g}, less than {rule['least']:g}"
-    relative = rule["least_relative"]
-    if relative is not None and abs(change) < relative * abs(reason["expected"]):
-        return f"{name} changed by {abs(change) / max(abs(reason['expected']), 1e-300):.2%}, less than {relative:.2%}"
-    return ""
+def suppression_of(rule: dict[str, Any]) -> Suppression:
+    """Make a suppression of a rule as the store has it."""
+    direction = "" if rule["direction"] == "both" else rule["direction"]
+    return Suppression(rule["channel"], direction, rule["least"], rule["least_relative"])
 
 
 def _suppressed(write: sqlite3.Connection, event: Event) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tisat.alarms.calibration import Calibration
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
+from tisat.alarms.suppression import Suppression
 from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
 from tisat_serve.alarm_log import within
 from tisat_serve.archive import briefs_of
@@ -265,17 +266,10 @@ class People:
         number = self._add("pauses", values, "maintenance window", author, reason)
         return next(one for one in self.view.pauses() if one.id == number)
 
-    def rule(
-        self, pattern: str, *, channel: str = "*", direction: str = "both", least: float | None = None, least_relative: float | None = None, author: str, reason: str = ""
-    ) -> RuleInfo:  # fmt: skip
-        """Hold messages back of alarms that move the wrong way or too little; the alarms stay visible."""
-        _check(direction, "direction", ("both", "up", "down"))
-        for name, value in (("least", least), ("least_relative", least_relative)):
-            if value is not None and not 0 <= value < 1e300:
-                raise InputError(f"The {name!r} of a rule must be a number of at least 0. Got {value!r} instead.")
-        if direction == "both" and least is None and least_relative is None:
-            raise InputError("A rule must say a direction, 'least' or 'least_relative'. Got none of them.")
-        values = (_text(pattern, "pattern"), _text(channel, "channel"), direction, least, least_relative)
+    def rule(self, pattern: str, suppress: str, *, author: str, reason: str = "") -> RuleInfo:
+        """Hold messages back of alarms about something (:mod:`tisat.alarms.suppression`); the alarms stay visible."""
+        rule = Suppression.parse(_text(suppress, "suppress"))
+        values = (_text(pattern, "pattern"), rule.channel, rule.direction or "both", rule.least, rule.relative)
         number = self._add("rules", values, "rule", author, reason)
         return next(one for one in self.view.rules() if one.id == number)
 

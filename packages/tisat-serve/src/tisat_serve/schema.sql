@@ -32,6 +32,10 @@ CREATE TABLE IF NOT EXISTS labels (
   id INTEGER PRIMARY KEY, alarm TEXT NOT NULL, word TEXT NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS labels_of ON labels (alarm, id);
+CREATE TABLE IF NOT EXISTS acknowledgements (
+  id INTEGER PRIMARY KEY, alarm TEXT NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, until REAL
+);
+CREATE INDEX IF NOT EXISTS acknowledgements_of ON acknowledgements (alarm, id);
 CREATE TABLE IF NOT EXISTS pauses (
   id INTEGER PRIMARY KEY, pattern TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, every REAL, silent INTEGER NOT NULL,
   unlearned INTEGER NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, ended REAL

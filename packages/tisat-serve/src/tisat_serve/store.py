@@ -21,7 +21,7 @@ from tisat.errors import InputError, TisatError
 from tisat.utils.locking import locked
 
 FILE = "tisat-serve.db"
-VERSION = 3  # of the tables
+VERSION = 4  # of the tables
 READERS = 8  # connections that read, at most; each has up to three descriptors
 STEPS = {  # from a version to the next one
     1: """
@@ -34,6 +34,20 @@ STEPS = {  # from a version to the next one
     2: """
     CREATE TABLE marks (source TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, PRIMARY KEY (source, partition));
     CREATE TABLE owners (entity TEXT PRIMARY KEY, source TEXT NOT NULL, partition INTEGER NOT NULL);
+    """,
+    # A rule said what matters: "up" held a fall back, as did a change too small. Now it says what is suppressed, one thing each.
+    3: """
+    INSERT INTO rules SELECT NULL, pattern, channel, 'both', least, NULL, author, reason, at, ended FROM rules
+      WHERE least IS NOT NULL AND direction <> 'both';
+    INSERT INTO rules SELECT NULL, pattern, channel, 'both', NULL, least_relative, author, reason, at, ended FROM rules
+      WHERE least_relative IS NOT NULL AND (direction <> 'both' OR least IS NOT NULL);
+    UPDATE rules SET least_relative = NULL WHERE direction = 'both' AND least IS NOT NULL;
+    UPDATE rules SET direction = CASE direction WHEN 'up' THEN 'down' ELSE 'up' END, least = NULL, least_relative = NULL
+      WHERE direction <> 'both';
+    CREATE TABLE acknowledgements (
+      id INTEGER PRIMARY KEY, alarm TEXT NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, until REAL
+    );
+    CREATE INDEX acknowledgements_of ON acknowledgements (alarm, id);
     """,
 }
 

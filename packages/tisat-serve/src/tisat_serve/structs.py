@@ -311,14 +311,11 @@ class ProposalInfo(msgspec.Struct):
 
 
 class RuleInfo(msgspec.Struct):
-    """A suppression rule on raised alarms: direction and least change of the most contributing channel."""
+    """A suppression rule: what nobody is told of, as ``CHANNEL[:up|down][:LEAST]``; the same as ``tisat alarm --suppress``."""
 
     id: int
-    pattern: str
-    channel: str  # pattern of channels it speaks of
-    direction: str  # both, up, down
-    least: float | None
-    least_relative: float | None
+    pattern: str  # of entities
+    suppress: str
     author: str
     reason: str
     ended: float | None = None

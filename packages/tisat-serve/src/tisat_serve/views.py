@@ -16,6 +16,7 @@ from tisat.errors import NotFoundError
 from tisat_serve import heatmap as heat
 from tisat_serve import history_chart as stretch
 from tisat_serve import ledger, structs, whatif
+from tisat_serve.alarm_log import suppression_of
 from tisat_serve.archive import nanoseconds
 from tisat_serve.engine import Engine
 from tisat_serve.entity_state import Cell
@@ -225,7 +226,10 @@ class View:
     def rules(self, *, ended: bool = False) -> list[structs.RuleInfo]:
         """Suppression rules."""
         query = "SELECT * FROM rules" + ("" if ended else " WHERE ended IS NULL") + " ORDER BY id"
-        return msgspec.convert(self.store.records(query), list[structs.RuleInfo])
+        return [
+            structs.RuleInfo(one["id"], one["pattern"], suppression_of(one).text, one["author"], one["reason"], one["ended"])
+            for one in self.store.records(query)
+        ]  # fmt: skip
 
     def journal(self, *, limit: int = 200) -> list[dict[str, Any]]:
         """Who changed what, the latest first."""

@@ -106,7 +106,7 @@ def test_no_word_of_a_client_chooses_the_code(service, word):
     client = local_client(make_app(service, Tokens(service.engine.store)))
     assert client.post("/api/v1/proposals", json={"group": word}).status_code == 404
     assert client.post("/api/v1/alarms/x/label", json={"label": "true", "reason": word}).status_code == 404
-    rule = {"direction": "both", "channel": word}
+    rule = {"suppress": f"{word}:{word}"}
     assert client.post("/api/v1/rules", json=rule).status_code == 400
 
 

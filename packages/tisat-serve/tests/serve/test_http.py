@@ -112,7 +112,7 @@ def test_everything_can_be_asked(client):
     assert client.post(f"/api/v1/proposals/{number}/revert", json={}).json()["state"] == "reverted"
     pause = client.post("/api/v1/pauses", json={"pattern": "e*", "start": START, "stop": START + 60}).json()["id"]
     assert client.post(f"/api/v1/pauses/{pause}/end", json={}).json() == {"done": True}
-    rule = client.post("/api/v1/rules", json={"direction": "up"}).json()["id"]
+    rule = client.post("/api/v1/rules", json={"suppress": "flow:up"}).json()["id"]
     assert client.post(f"/api/v1/rules/{rule}/end", json={}).status_code == 200
     for path, code in (
         ("entities/nobody", 404),
@@ -148,7 +148,7 @@ def test_tokens_open_only_their_own_doors(service):
     asks = {
         "ingest": lambda h: client.post("/api/v1/rows", json=[], headers=h),
         "read": lambda h: client.get("/api/v1/entities", headers=h),
-        "admin": lambda h: client.post("/api/v1/rules", json={"direction": "up"}, headers=h),
+        "admin": lambda h: client.post("/api/v1/rules", json={"suppress": "flow:up"}, headers=h),
     }
     for scope, ask in asks.items():
         assert ask({}).status_code == 401

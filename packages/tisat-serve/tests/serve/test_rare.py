@@ -11,8 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from serve.conftest import START, plant_rows, requests_of
+from tisat.alarms.alarms import Alarm
+from tisat.alarms.explanation import Reason
+from tisat.alarms.suppression import Suppression, suppressed_by
 from tisat.errors import InputError
-from tisat_serve.alarm_log import breaks, moment_of, within
+from tisat_serve.alarm_log import moment_of, suppression_of, within
 from tisat_serve.archive import briefs_of, rows_of
 from tisat_serve.cli.feedback import _author, ask
 from tisat_serve.cli.serve import app as serving
@@ -84,20 +87,40 @@ def test_another_group_with_another_model_is_refused_and_sources_go_on(engine_in
     service.stop()
 
 
-@pytest.mark.parametrize(("rule", "seen", "said"), [
-    ({"direction": "up"}, 4.0, "flow fell, and only a rise matters"),
-    ({"direction": "up"}, 6.0, ""),
-    ({"direction": "down"}, 6.0, "flow rose, and only a fall matters"),
-    ({"least": 2.0}, 6.0, "flow changed by 1, less than 2"),
-    ({"least_relative": 0.5}, 6.0, "flow changed by 20.00%, less than 50.00%"),
-    ({"least_relative": 0.1}, 6.0, ""),
-    ({"channel": "heat"}, 6.0, ""),
-])  # fmt: skip
-def test_a_rule_holds_back_what_moves_the_wrong_way_or_too_little(rule, seen, said):
-    whole = {"channel": "*", "direction": "both", "least": None, "least_relative": None, **rule}
-    reasons = [{"channel": "flow", "seen": seen, "expected": 5.0}]
-    assert breaks(whole, reasons) == said
-    assert breaks(whole, [{"channel": "flow", "seen": None, "expected": 5.0}]) == ""
+@pytest.mark.parametrize("rules", [["temp:up"], ["temp:down"], ["*:up"], ["temp:2"], ["temp:90%"], ["temp"], ["flow"], ["temp:up:1", "flow:up"]])  # fmt: skip
+def test_a_rule_of_the_service_suppresses_what_the_command_line_does(engine_in, tmp_path, watch, rules):
+    engine = engine_in(tmp_path)
+    people = People(engine, View(engine))
+    for text in rules:
+        assert people.rule("e*", text, author="ann").suppress == text
+    people.rule("other-*", "temp", author="ann")
+    for request in requests_of():
+        engine.ingest(request)
+    found = engine.store.read("SELECT suppressed, document FROM alarms WHERE sort = 'statistic'")
+    assert found
+    parsed = [Suppression.parse(text) for text in rules]
+    for why, document in found:
+        said = suppressed_by(Alarm.from_json(json.loads(document)), parsed)
+        assert "; ".join(part.partition(": ")[2] for part in why.split("; ")) == said
+
+
+def test_rules_of_an_earlier_version_suppress_what_they_did(tmp_path):
+    """Before, a rule said what matters: the direction to be told of, and the least change worth it."""
+    before = [("up", None, None), ("down", None, None), ("both", 2.0, None), ("both", None, 0.1), ("up", 2.0, None), ("down", 2.0, 0.1), ("both", 2.0, 0.1)]  # fmt: skip
+    with Store(tmp_path) as store:
+        store._writer.executescript("DROP TABLE acknowledgements; PRAGMA user_version=3;")
+        store._writer.executemany(
+            "INSERT INTO rules VALUES (NULL, 'e', ?, ?, ?, ?, 'ann', '', 0, NULL)",
+            [(f"c{k}", *rule) for k, rule in enumerate(before)],
+        )
+    with Store(tmp_path) as store:
+        rules = [suppression_of(one) for one in store.records("SELECT * FROM rules")]
+    for k, (direction, least, relative) in enumerate(before):
+        for change in (-3.0, -0.6, -0.2, 0.2, 0.6, 3.0):
+            wrong_way = (direction == "up" and change < 0) or (direction == "down" and change > 0)
+            small = (least is not None and abs(change) < least) or (relative is not None and abs(change) < relative * 5)
+            reason = Reason(f"c{k}", 1.0, 5.0 + change, 5.0, None)
+            assert any(rule.covers(reason) for rule in rules) == (wrong_way or small), (k, change)
 
 
 def test_windows_come_again_and_stamps_are_nanoseconds():

@@ -125,7 +125,7 @@ def test_a_technician_labels_and_changes_nothing_else(app, service):
     client = local_client(app, headers={"authorization": f"Bearer {token}"})
     assert client.post(f"/api/v1/alarms/{alarm}/label", json={"label": "true"}).json()["author"] == "tom"
     assert client.get("/api/v1/alarms").status_code == 200, "who labels has to see"
-    for path, body in (("pauses", PAUSE), ("rules", {"direction": "up"}), ("rows", []), ("proposals", {})):
+    for path, body in (("pauses", PAUSE), ("rules", {"suppress": "flow:up"}), ("rows", []), ("proposals", {})):
         assert client.post(f"/api/v1/{path}", json=body).status_code == 403
 
 

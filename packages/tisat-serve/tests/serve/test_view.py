@@ -145,8 +145,8 @@ def test_labels_make_a_proposal_that_can_be_taken_and_taken_back(desk, engine_in
 def test_maintenance_and_rules_hold_messages_back_but_not_alarms(engine_in, tmp_path):
     for pattern, make in (
         ("pause", lambda p: p.pause("e*", START, START + 90000, author="ann", reason="pump change")),
-        ("rule", lambda p: p.rule("e1", direction="down", author="ann")),
-        ("rule", lambda p: p.rule("e1", least=100.0, author="ann")),
+        ("rule", lambda p: p.rule("e1", "*:up", author="ann")),
+        ("rule", lambda p: p.rule("e1", "*:100", author="ann")),
     ):
         engine = engine_in(tmp_path / f"{pattern}{len(list(tmp_path.iterdir()))}", routes=("hook",))
         view = View(engine)
@@ -170,8 +170,8 @@ def test_maintenance_and_rules_hold_messages_back_but_not_alarms(engine_in, tmp_
 @pytest.mark.parametrize("call", [
     lambda p: p.label("nothing", "true", author="a"),
     lambda p: p.pause("*", 10, 5, author="a"),
-    lambda p: p.rule("*", author="a"),
-    lambda p: p.rule("*", direction="sideways", author="a"),
+    lambda p: p.rule("*", "*", author="a"),
+    lambda p: p.rule("*", "flow:sideways", author="a"),
     lambda p: p.end("pauses", 99, author="a"),
     lambda p: p.propose(entity="nobody", author="a"),
     lambda p: p.decide(99, take=True, author="a"),

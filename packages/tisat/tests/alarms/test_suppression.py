@@ -40,6 +40,11 @@ SMALL = Reason("power", 0.1, 9.0, 5.0, 0.2)
         ([Reason("flow", 1.0, None, 50.0, 0.5)], ["flow:up"], False),  # missing: cannot be compared
         ([Reason("flow", 1.0, None, 50.0, 0.5)], ["flow"], True),
         ([], ["flow"], False),
+        ([FLOW_UP], ["flow:7%"], True),  # 3 of 50 is 6 %
+        ([FLOW_UP], ["flow:5%"], False),
+        ([FLOW_UP], ["fl*:up"], True),
+        ([FLOW_UP, HEAT], ["*:up"], True),
+        ([Reason("flow", 1.0, 50.0, 50.0, 0.5)], ["flow:up"], False),  # it moved neither way
     ],
 )
 def test_what_is_covered(reasons, rules, covered):
@@ -58,9 +63,10 @@ def test_one_reason_is_covered_or_not():
 def test_it_is_said_and_read_back():
     text = suppressed_by(alarm(FLOW_UP, HEAT), [Suppression.parse("flow:up:3,5"), Suppression.parse("heat")])
     assert text == "flow up by less than 3.5; heat"
-    for wrong in ("flow:sideways", "flow:-1", "flow:up:nan"):
-        with pytest.raises(ParameterError, match="--suppress must be CHANNEL"):
+    for wrong in ("flow:sideways", "flow:-1", "flow:up:nan", "", ":up", "*", "flow:up:down", "flow:3:4", "flow:3:4%"):
+        with pytest.raises(ParameterError, match="must be CHANNEL, CHANNEL:up") as refused:
             Suppression.parse(wrong)
+        assert refused.value.parameter == "suppress"
     with pytest.raises(ParameterError, match=r"must name a channel of the model: a, b. Got 'c'"):
         Suppression.parse("c", channels=("a", "b"))
 

@@ -123,14 +123,11 @@ class PauseBody(Said, kw_only=True):
     every: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
 
-class RuleBody(Said):
-    """A suppression rule."""
+class RuleBody(Said, kw_only=True):
+    """A suppression rule: entities, and what is suppressed as ``CHANNEL[:up|down][:LEAST]``."""
 
+    suppress: Pattern
     pattern: Pattern = "*"
-    channel: Pattern = "*"
-    direction: Literal["both", "up", "down"] = "both"
-    least: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    least_relative: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class Done(msgspec.Struct):
@@ -244,7 +241,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST", f"{A}/pauses/{{number}}/end", "End a maintenance window.", "admin", Done,
              lambda s, p, q, b, a: Done(s.people.end("pauses", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/rules", "Suppression rules.", "read", list[structs.RuleInfo], lambda s, p, q, b, a: s.view.rules(ended=q.ended), EndedQuery),
-    Endpoint("POST", f"{A}/rules", "Hold messages back by direction or least change; alarms stay visible.", "admin", structs.RuleInfo,
+    Endpoint("POST", f"{A}/rules", "Hold messages back of alarms about a channel, a direction or a small change; alarms stay visible.", "admin", structs.RuleInfo,
              lambda s, p, q, b, a: s.people.rule(author=_author(b, a), **_fields(b, "author")), body=RuleBody),
     Endpoint("POST", f"{A}/rules/{{number}}/end", "End a suppression rule.", "admin", Done,
              lambda s, p, q, b, a: Done(s.people.end("rules", _number(p), author=_author(b, a), reason=b.reason)), body=Said),

@@ -1,12 +1,23 @@
-"""Alarms one does not want to be woken by: a channel, a direction, a least change in units. They are marked, never dropped.
+"""Mark alarms that nobody wants to be woken by: a channel, a direction, a least change. They are marked, never dropped.
 
-``"flow:up"``: flow above what was expected is harmless. ``"bearing_temp:2.5"``: a difference of less than 2.5 units is not worth an alarm. ``"flow:up:3"``: both, a rise
-of less than 3. ``"door"``: the channel alone is never a reason. An alarm is suppressed where **every** channel with a large share of the evidence is covered.
-This module knows reasons, not detectors.
+One grammar, for ``tisat alarm --suppress`` and for the rules of ``tisat serve``: ``CHANNEL[:up|down][:LEAST]``. It says **what is
+suppressed**, so ``up`` is a rise that nobody wants to hear of.
+
+============== =====================================================================================
+``flow:up``    flow above what was expected
+``temp:2.5``   a difference of less than 2.5 units from what was expected, either way
+``temp:5%``    a difference of less than 5 % of what was expected
+``flow:up:3``  a rise of less than 3
+``door``       the channel, whatever it does
+``pump_*:up``  a rise of any channel of this pattern
+============== =====================================================================================
+
+An alarm is suppressed where **every** channel with a large share of the evidence is covered. This module knows reasons, not detectors.
 """
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,69 +30,113 @@ if TYPE_CHECKING:
 
 LARGE = 0.25  # share of the evidence from which on a channel must be covered
 DIRECTIONS = ("up", "down")
+GRAMMAR = (
+    "CHANNEL, CHANNEL:up, CHANNEL:down, CHANNEL:2.5 (a smaller change, in its units), CHANNEL:5% or CHANNEL:up:2.5"
+)
 
 
 @dataclass(frozen=True)
 class Suppression:
-    """What one does not want to hear of."""
+    """One thing that is not to be heard of."""
 
-    channel: str
+    channel: str  # a name or a pattern such as pump_*
     direction: str = ""  # up, down, or either
-    least: float | None = None  # a difference from the expected value below this is covered, in the channel's units
+    least: float | None = None  # a smaller difference from the expected value is covered, in the channel's units
+    relative: float | None = None  # the same as a share of the expected value
 
     @classmethod
     def parse(cls, text: str, *, channels: Sequence[str] | None = None) -> Suppression:
-        """From ``"channel[:up|down][:least]"``.
+        """From ``"CHANNEL[:up|down][:LEAST]"``.
+
+        Parameters
+        ----------
+        text : str
+        channels : sequence of str, optional
+            Those of the model: one of them must be meant.
+
+        Raises
+        ------
+        ParameterError
+            Where the text is not of the grammar, or names no channel of the model.
 
         Examples
         --------
         >>> Suppression.parse("flow:up:3")
-        Suppression(channel='flow', direction='up', least=3.0)
-        >>> Suppression.parse("bearing_temp:2,5").least
-        2.5
+        Suppression(channel='flow', direction='up', least=3.0, relative=None)
+        >>> Suppression.parse("bearing_temp:2,5").least, Suppression.parse("temp:5%").relative
+        (2.5, 0.05)
         """
-        channel, *more = (part.strip() for part in text.rsplit(":", text.count(":")) if part.strip())
-        direction, least = "", None
-        for part in more:
-            if part.lower() in DIRECTIONS and not direction:
-                direction = part.lower()
-                continue
-            try:
-                least = float(part.replace(",", "."))
-            except ValueError:
-                least = -1.0
-            if not 0 < least < float("inf"):
-                raise ParameterError(
-                    f"--suppress must be CHANNEL, CHANNEL:up, CHANNEL:down or CHANNEL:up:2.5 (a change in its units). Got {text!r} instead."
-                )
-        if channels is not None and channel not in channels:
+        channel, *more = (part.strip() for part in text.split(":"))
+        said = dict(map(_qualifier, more))
+        known = "" not in said and len(said) == len(more) and not {"least", "relative"} <= set(said)
+        if not channel or not known or (channel == "*" and not said):
             raise ParameterError(
-                f"--suppress must name a channel of the model: {', '.join(channels)}. Got {channel!r} instead."
+                f"What is suppressed must be {GRAMMAR}. Got {text[:200]!r} instead.", parameter="suppress"
             )
-        return cls(channel, direction, least)
+        if channels is not None and not fnmatch.filter(channels, channel) and channel not in channels:
+            raise ParameterError(
+                f"What is suppressed must name a channel of the model: {', '.join(channels)}. Got {channel!r} instead.",
+                parameter="suppress",
+            )
+        return cls(channel, **said)  # type: ignore[arg-type]
+
+    @property
+    def text(self) -> str:
+        """The same in the grammar.
+
+        Examples
+        --------
+        >>> [Suppression.parse(text).text for text in ("flow:up:3", "temp:5%", "door")]
+        ['flow:up:3', 'temp:5%', 'door']
+        """
+        share = None if self.relative is None else f"{100 * self.relative:.15g}%"
+        least = None if self.least is None else f"{self.least:.15g}"
+        return ":".join(part for part in (self.channel, self.direction, least, share) if part)
 
     def __str__(self) -> str:
         least = "" if self.least is None else f" by less than {self.least:g}"
+        least = f" by less than {100 * self.relative:g} %" if self.relative is not None else least
         return f"{self.channel}{' ' + self.direction if self.direction else ''}{least}"
 
     def covers(self, reason: Reason) -> bool:
-        """Whether a reason is one that was not to be heard of; what cannot be compared is not covered."""
-        if reason.channel != self.channel:
+        """Check whether a reason is one that was not to be heard of; what cannot be compared is not covered."""
+        if reason.channel != self.channel and not fnmatch.fnmatchcase(reason.channel, self.channel):
             return False
-        if not self.direction and self.least is None:
+        if not self.direction and self.least is None and self.relative is None:
             return True
         if reason.seen is None or reason.expected is None:
             return False
         change = reason.seen - reason.expected
-        if self.direction and (change > 0) != (self.direction == "up"):
+        if self.direction and (change == 0 or (change > 0) != (self.direction == "up")):
+            return False
+        if self.relative is not None and abs(change) >= self.relative * abs(reason.expected):
             return False
         return self.least is None or abs(change) < self.least
 
 
+def _qualifier(part: str) -> tuple[str, str | float]:
+    """What a part of a suppression says, by the name of its field; no name where it says nothing that is known."""
+    word = part.lower()
+    if word in DIRECTIONS:
+        return "direction", word
+    number, share = word.removesuffix("%").replace(",", "."), word.endswith("%")
+    try:
+        value = float(number)
+    except ValueError:
+        return "", 0.0
+    if not 0 < value < float("inf"):
+        return "", 0.0
+    return ("relative", value / 100.0) if share else ("least", value)
+
+
+def covered(reasons: Sequence[Reason], rules: Sequence[Suppression]) -> list[Suppression]:
+    """The rules by which an alarm with these reasons is suppressed; empty where it is not."""
+    main = [reason for place, reason in enumerate(reasons) if place == 0 or reason.share >= LARGE]
+    found = [next((rule for rule in rules if rule.covers(reason)), None) for reason in main]
+    used = [rule for rule in dict.fromkeys(found) if rule is not None]
+    return [] if None in found else used
+
+
 def suppressed_by(alarm: Alarm, rules: Sequence[Suppression]) -> str:
     """Why an alarm is suppressed, in words; empty where it is not."""
-    main = [reason for place, reason in enumerate(alarm.reasons) if place == 0 or reason.share >= LARGE]
-    found = [next((rule for rule in rules if rule.covers(reason)), None) for reason in main]
-    if not found or any(rule is None for rule in found):
-        return ""
-    return "; ".join(dict.fromkeys(map(str, found)))
+    return "; ".join(map(str, covered(alarm.reasons, rules)))
