@@ -21,6 +21,7 @@ from tisat.errors import InputError, TisatError
 from tisat.io.durations import seconds_of
 from tisat.watch import Watch
 from tisat_serve.group import Group
+from tisat_serve.http_client import basic
 from tisat_serve.persistence import Limits
 from tisat_serve.service import Part, Service, Settings
 from tisat_serve.sinks.alertmanager import Alertmanager
@@ -74,8 +75,17 @@ class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
     refit: str | None = None  # propose a refit so often: "7 days"
 
 
-class _Broker(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Where a broker is, and how it is spoken to: ``mqtt`` by host and port, ``kafka`` and ``nats`` by a list."""
+class _Remote(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Who we are to a server or a broker, and what we trust. Secrets are in the environment or in files.
+
+    ``url``: by HTTP, with ``headers``, a bearer token or a user; ``mqtt`` by host and port, ``kafka`` and ``nats`` by a list.
+    """
+
+    headers: dict[str, str] = {}
+    token_env: str = ""
+    token_file: str = ""
+    password_file: str = ""
+    ca: str = ""  # a file of certificates to trust
 
     host: str = "127.0.0.1"
     port: int = 1883
@@ -86,7 +96,7 @@ class _Broker(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     options: dict[str, str] = {}
 
 
-class SourceTable(_Broker, forbid_unknown_fields=True, kw_only=True):
+class SourceTable(_Remote, forbid_unknown_fields=True, kw_only=True):
     """Where rows come from: ``promql`` (pulled), ``samples`` (pushed one by one: remote write, Influx, OTLP), ``mqtt``, ``kafka``, ``nats``."""
 
     kind: str
@@ -99,7 +109,6 @@ class SourceTable(_Broker, forbid_unknown_fields=True, kw_only=True):
     step: str | None = None
     offset: str = "5 s"
     backfill: str | None = None
-    headers: dict[str, str] = {}
     lateness: str | None = None
     match: dict[str, str] = {}
     rename: dict[str, str] = {}
@@ -109,7 +118,7 @@ class SourceTable(_Broker, forbid_unknown_fields=True, kw_only=True):
     every: str = "30 s"
 
 
-class SinkTable(_Broker, forbid_unknown_fields=True, kw_only=True):
+class SinkTable(_Remote, forbid_unknown_fields=True, kw_only=True):
     """Who is told: ``alertmanager``, ``webhook``, ``apprise``, ``mqtt`` or ``kafka``. Secrets come from the environment or a file.
 
     ``together``: alarms that begin within so long are one message (``apprise`` 10 s, ``webhook`` 0 s unless told).
@@ -161,13 +170,17 @@ def read_config(path: Path) -> Config:
         group.model = str(home / group.model)
     for source in config.source:
         source.handover = None if source.handover is None else str(home / source.handover)
+    for one in (*config.source, *config.sink):
+        for field in ("token_file", "password_file", "secret_file", "ca"):
+            if getattr(one, field, ""):
+                setattr(one, field, str(home / getattr(one, field)))
     for name in ("certificate", "key"):
         if getattr(config.listen, name):
             setattr(config.listen, name, str(home / getattr(config.listen, name)))
     tables: list[SourceTable | SinkTable] = [*config.source, *config.sink]
-    for number, one in enumerate(tables):
-        one.name = one.name or f"{one.kind}{number + 1}"
-    if len({one.name for one in tables}) != len(tables):
+    for number, table in enumerate(tables):
+        table.name = table.name or f"{table.kind}{number + 1}"
+    if len({table.name for table in tables}) != len(tables):
         raise InputError(f"The sources and sinks of {str(path)!r} must have different names. Two are called alike.")
     return config
 
@@ -202,7 +215,7 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
 def promql_of(table: SourceTable) -> PromQL:
     """A PromQL source."""
     step = _seconds(table.step or "15 s", "step")
-    told = _fields(table, "name", "url", "queries", "entity", "channel", "group", "headers")
+    told = {**_fields(table, "name", "url", "queries", "entity", "channel", "group"), **_http(table)}
     backfill = WARM * step if table.backfill is None else _seconds(table.backfill, "backfill")
     return PromQL(**told, step=step, offset=_seconds(table.offset, "offset"), backfill=backfill)
 
@@ -221,8 +234,28 @@ def _environment(variable: str, what: str) -> str:
 
 def _broker(table: SourceTable | SinkTable) -> Broker:
     """Where a broker of MQTT is, and who we are there."""
-    password = _environment(table.password_env, f"password of {table.name!r}") if table.password_env else ""
-    return Broker(**_fields(table, "host", "port", "user", "tls"), password=password)
+    return Broker(**_fields(table, "host", "port", "user", "tls"), password=_secret(table, "password"))
+
+
+def _http(table: SourceTable | SinkTable) -> dict[str, Any]:
+    """Headers with who we are, and the certificates to trust."""
+    headers = dict(table.headers)
+    token = _secret(table, "token")
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    elif table.user:
+        headers["Authorization"] = basic(table.user, _secret(table, "password"))
+    return {"headers": headers, "ca": table.ca or None}
+
+
+def _secret(table: SourceTable | SinkTable, what: str) -> str:
+    """A secret from the environment or from a file, which is read again at each reload."""
+    variable, file = getattr(table, f"{what}_env", ""), getattr(table, f"{what}_file", "")
+    if variable:
+        return _environment(variable, f"{what} of {table.name!r}")
+    if file and not Path(file).is_file():
+        raise InputError(f"The {what} of {table.name!r} must be in the file {file!r}. There is no such file.")
+    return Path(file).read_text(encoding="utf-8").strip() if file else ""
 
 
 def groups_of(config: Config, *, say: Any = None) -> list[Group]:
@@ -259,19 +292,6 @@ def fit_from_history(config: Config, table: GroupTable) -> Watch:
         return Watch(detector, budget=table.budget).fit(found if len(found) > 1 else found[0])
 
 
-def _secret(table: SinkTable) -> str:
-    if table.secret_env:
-        return _environment(table.secret_env, f"secret of sink {table.name!r}")
-    if table.secret_file:
-        path = Path(table.secret_file)
-        if not path.is_file():
-            raise InputError(
-                f"The secret of sink {table.name!r} must be in the file {str(path)!r}. There is no such file."
-            )
-        return path.read_text(encoding="utf-8").strip()
-    return ""
-
-
 def _together(table: SinkTable, usual: float) -> float:
     return usual if table.together is None else _seconds(table.together, "together")
 
@@ -283,8 +303,12 @@ def _kafka_of(table: SourceTable) -> KafkaSource:
 
 
 SINKS: dict[str, Callable[[SinkTable], Alertmanager | Sink]] = {
-    "alertmanager": lambda one: Alertmanager(one.name, one.url, every=_seconds(one.every, "every"), labels=one.labels),
-    "webhook": lambda one: Webhook(one.name, one.url, _secret(one), together=_together(one, 0.0)),
+    "alertmanager": lambda one: Alertmanager(
+        one.name, one.url, every=_seconds(one.every, "every"), labels=one.labels, **_http(one)
+    ),
+    "webhook": lambda one: Webhook(
+        one.name, one.url, _secret(one, "secret"), together=_together(one, 0.0), **_http(one)
+    ),
     "apprise": lambda one: Apprise(one.name, one.urls or [one.url], together=_together(one, TOGETHER)),
     "mqtt": lambda one: MqttSink(one.name, one.topic, _broker(one)),
     "kafka": lambda one: KafkaSink(one.name, one.brokers, one.topic.replace("/", "."), options=one.options),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from tisat_serve.http_client import ask, check_address
+from tisat_serve.http_client import ask, check_address, without_credentials
 from tisat_serve.structs import AlarmInfo, EntityInfo, HeatMap, ShardInfo
 
 if TYPE_CHECKING:
@@ -54,12 +54,13 @@ class Peers:
     @property
     def addresses(self) -> list[str]:
         """Of the other shards."""
-        return [address.rstrip("/") for address in self.service.settings.peers]
+        return [without_credentials(address).rstrip("/") for address in self.service.settings.peers]
 
     def _ask(self, address: str, path: str, kind: Any) -> Any:
         token = os.environ.get("TISAT_PEER_TOKEN", "")
         headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
-        return msgspec.json.decode(ask(address + path, headers, timeout=TIMEOUT, most=LARGEST), type=kind)
+        given = next(one for one in self.service.settings.peers if without_credentials(one).rstrip("/") == address)
+        return msgspec.json.decode(ask(given.rstrip("/") + path, headers, timeout=TIMEOUT, most=LARGEST), type=kind)
 
     def _each(self, addresses: Sequence[str], call: Any) -> list[Any]:
         if not addresses:

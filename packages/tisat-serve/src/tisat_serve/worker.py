@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -79,7 +80,8 @@ class ListeningPart(ThreadedPart):
         self._service.engine.listeners.append(self._listen)
 
     def _ended(self) -> None:
-        self._service.engine.listeners.remove(self._listen)
+        with contextlib.suppress(ValueError):  # stopped twice
+            self._service.engine.listeners.remove(self._listen)
 
     def _listen(self, event: dict[str, Any]) -> None:
         if event["what"] in ("raised", "joined", "cleared"):

@@ -13,7 +13,7 @@ class Receiver:
 
     def __init__(self, answer: Callable[[str, bytes], bytes] | None = None) -> None:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
-        self.code = 200
+        self.code, self.location = 200, ""
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -22,9 +22,14 @@ class Receiver:
                 outer.requests.append((self.path, dict(self.headers), body))
                 content = answer(self.path, body) if answer else b"{}"
                 self.send_response(outer.code)
+                if outer.location:
+                    self.send_header("location", outer.location)
                 self.send_header("content-length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
+
+            def do_GET(self) -> None:
+                self.do_POST()
 
             def log_message(self, *_: object) -> None:
                 pass

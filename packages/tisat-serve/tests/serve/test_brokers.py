@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import http.client
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -42,8 +43,9 @@ class Client:
 class Taking:
     """A service that takes rows down, busy now and then."""
 
-    def __init__(self, busy=0):
+    def __init__(self, busy=0, folder="watch"):
         self.rows, self.busy = [], busy
+        self.engine = SimpleNamespace(store=SimpleNamespace(folder=Path(folder)))
 
     def ingest(self, rows):
         if self.busy:
@@ -109,6 +111,7 @@ def test_samples_by_topic_are_taken_and_no_message_ends_the_source(mqtt):
 def test_alarms_go_out_as_retained_messages_and_are_kept_where_none_takes_them(monkeypatch):
     monkeypatch.setattr("paho.mqtt.client.Client", Client)
     sink = MqttSink("m", "alarms/", Broker("h", 1))
+    sink.start(Taking())
     message = Message("raised", "k", "a1", "plant/p#1", "main", "statistic", "spike", "now", "now", None, 2.0, 1.0, "1/day", "", [], {}, "", "", "")  # fmt: skip
     sink.send(message)
     name, topic, content, how = sink._client.done[-1]
@@ -116,6 +119,19 @@ def test_alarms_go_out_as_retained_messages_and_are_kept_where_none_takes_them(m
     sink._client.taken = False
     with pytest.raises(OSError, match="did not take it"):
         sink.send(message)
+    sink.stop()
+    assert [one[0] for one in sink._client.done][-2:] == ["disconnect", "loop_stop"]
+
+
+def test_a_client_of_a_broker_is_one_of_its_service_and_the_same_after_a_restart(monkeypatch):
+    monkeypatch.setattr("paho.mqtt.client.Client", Client)
+
+    def name(folder, machine="a", **how):
+        monkeypatch.setattr("platform.node", lambda: machine)
+        return Broker("h", 1, **how).connect("m", Path(folder), keep=True).how["client_id"]
+
+    assert name("one") == name("one") == name("./one")
+    assert len({name("one"), name("two"), name("one", machine="b")}) == 3
 
 
 def messages(rows, first=1):
@@ -259,7 +275,7 @@ def test_a_server_that_speaks_no_http_is_one_sentence(monkeypatch):
     def nonsense(*_, **__):
         raise http.client.BadStatusLine("SSH-2.0")
 
-    monkeypatch.setattr("urllib.request.urlopen", nonsense)
+    monkeypatch.setattr("tisat_serve.http_client._opener", lambda _: nonsense)
     with pytest.raises(InputError, match=r"must answer. It does not: BadStatusLine: SSH-2.0"):
         PromQL(name="p", url="http://127.0.0.1:22", queries={"a": "b"}).ask("b", 0.0, 1.0)
     with pytest.raises(InputError, match=r"Nothing answers at http://127.0.0.1:22"):

@@ -36,7 +36,6 @@ def told(model, tmp_path, *, sources=(), sinks=(), **group):
 
 
 def test_every_kind_of_source_and_sink_becomes_its_part(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("tisat_serve.sources.mqtt.Broker.connect", lambda self, name, **_: SimpleNamespace(name=name, broker=self, loop_start=lambda: None))  # fmt: skip
     monkeypatch.setenv("MQTT_PASSWORD", "hush")
     sources = [
         {"kind": "promql", "name": "p", "url": "http://127.0.0.1:1", "queries": {"temp": "t"}, "step": "1 min"},
@@ -55,7 +54,7 @@ def test_every_kind_of_source_and_sink_becomes_its_part(model, tmp_path, monkeyp
     assert routes == ("w", "o", "q"), "these are told through the outbox"
     assert [part.name for part in parts if part.name in "amknps"] == ["a", "p", "s", "m", "k", "n"]
     mqtt = next(part for part in parts if part.name == "m")
-    assert mqtt._client.broker.password == "hush"
+    assert (mqtt._broker.password, "hush" in repr(mqtt._broker), mqtt._client) == ("hush", False, None)
     with pytest.raises(InputError, match="kind of a source must be promql"):
         parts_of(told(model, tmp_path, sources=[{"kind": "pigeon"}]))
     monkeypatch.delenv("MQTT_PASSWORD")
@@ -67,7 +66,7 @@ def test_secrets_come_from_the_environment_or_a_file_and_nowhere_else(model, tmp
     def secret(**how):
         sink = {"kind": "webhook", "name": "w", "url": "http://127.0.0.1:1", **how}
         (outbox,), _ = parts_of(told(model, tmp_path, sinks=[sink]))
-        return outbox.sinks["w"]._secret
+        return outbox.workers[0].sink._secret
 
     (tmp_path / "secret").write_text(" from a file \n")
     monkeypatch.setenv("HOOK", "from outside")
@@ -75,7 +74,7 @@ def test_secrets_come_from_the_environment_or_a_file_and_nowhere_else(model, tmp
     assert secret(secret_file=str(tmp_path / "secret")) == "from a file"
     assert secret() == ""
     for how in ({"secret_env": "NOT_THERE"}, {"secret_file": str(tmp_path / "none")}):
-        with pytest.raises(InputError, match="secret of sink 'w' must be in the"):
+        with pytest.raises(InputError, match="secret of 'w' must be in the"):
             secret(**how)
 
 
@@ -93,10 +92,15 @@ def test_paths_are_relative_to_the_file_and_names_are_different(tmp_path):
     handover = "shelf"
     [[sink]]
     kind = "webhook"
+    secret_file = "hook.secret"
+    token_file = "/run/token"
+    ca = "ca.pem"
     """
     path.write_text(text)
     config = read_config(path)
     assert (config.data, config.group[0].model) == (str(tmp_path / "watch"), str(tmp_path / "plant.tisat"))
+    sink = config.sink[0]
+    assert (sink.secret_file, sink.token_file, sink.ca) == (str(tmp_path / "hook.secret"), "/run/token", str(tmp_path / "ca.pem"))  # fmt: skip
     assert (config.source[0].handover, config.listen.certificate) == (str(tmp_path / "shelf"), str(tmp_path / "here.pem"))  # fmt: skip
     assert [one.name for one in (*config.source, *config.sink)] == ["kafka1", "webhook2"]
     path.write_text(text + 'name = "kafka1"')

@@ -270,7 +270,7 @@ def test_who_decides_and_what_the_service_says(monkeypatch):
         def answer(*_, **__):
             raise urllib.error.HTTPError("http://x", 409, "Conflict", {}, io.BytesIO(body))
 
-        monkeypatch.setattr("urllib.request.urlopen", answer)
+        monkeypatch.setattr("tisat_serve.http_client._opener", lambda _: answer)
         with pytest.raises(InputError) as told:
             ask("http://x", "/api", {"a": 1})
         return str(told.value)

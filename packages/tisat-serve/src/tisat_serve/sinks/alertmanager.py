@@ -7,11 +7,12 @@ what is on.
 from __future__ import annotations
 
 import time as clocks
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
 
-from tisat_serve.http_client import ask, check_address
+from tisat_serve.http_client import ask, check_address, check_authority, without_credentials
 from tisat_serve.sinks.message import say_moment
 from tisat_serve.structs import AlarmInfo
 from tisat_serve.worker import ListeningPart
@@ -33,12 +34,26 @@ class Alertmanager(ListeningPart):
         Seconds between two tellings; a new alarm is told at once.
     labels : dict
         Added to every alert.
+    headers : dict
+        Added to every request, such as Authorization.
+    ca : str, optional
+        A file of certificates to trust.
     """
 
-    patience: ClassVar[float] = TIMEOUT + 5.0
+    patience: ClassVar[float] = 3.0  # seconds its end waits for it; the next start tells how things stand
 
-    def __init__(self, name: str, url: str, *, every: float = 60.0, labels: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        *,
+        every: float = 60.0,
+        labels: dict[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        ca: str | None = None,
+    ) -> None:
         super().__init__()
+        self._headers, self._ca = {"Content-Type": "application/json", **(headers or {})}, check_authority(ca)
         self.url = check_address(url, "The url of Alertmanager")
         self.name, self.every, self.labels = name, every, dict(labels or {})
         self.sent = self.failed = 0
@@ -57,7 +72,8 @@ class Alertmanager(ListeningPart):
                 self.error = ""
             except Exception as error:  # whatever a new user's server does: in a moment again
                 self.failed += 1
-                self._trouble(f"the alarms could not be told to {self.url}: {type(error).__name__}: {str(error)[:300]}")
+                where = without_credentials(self.url)
+                self._trouble(f"the alarms could not be told to {where}: {type(error).__name__}: {str(error)[:300]}")
                 wait = min(5.0, self.every)
             self._wake.wait(wait)
             self._end.wait(0.05)  # what happens together is told together
@@ -74,7 +90,7 @@ class Alertmanager(ListeningPart):
         alerts = [self._alert(one, now) for one in on + off]
         if alerts:
             body = msgspec.json.encode(alerts)
-            ask(f"{self.url}/api/v2/alerts", {"Content-Type": "application/json"}, body, timeout=TIMEOUT)
+            ask(f"{self.url}/api/v2/alerts", self._headers, body, timeout=TIMEOUT, ca=self._ca)
             self.sent += 1
         self._told = {one.id: now for one in on}
 

@@ -1,32 +1,42 @@
 """The outbox: what is to be sent was written in the same transaction as the alarm, and is sent until somebody takes it.
 
+Each sink has a worker, a queue and an error of its own: one that does not answer delays no other and is named.
 At least once: a message whose answer was lost is sent again, with the same key.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
+import threading
 import time as clocks
-from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from tisat.errors import InputError
 from tisat.utils.extras import require
-from tisat_serve.http_client import ask, check_address
+from tisat_serve.http_client import ask, check_address, check_authority
 from tisat_serve.sinks.message import Message, message_of_all
 from tisat_serve.worker import ListeningPart
+
+if TYPE_CHECKING:
+    from tisat_serve.service import Service
 
 PATIENCE = 3 * 86400.0  # seconds after which a message nobody takes is given up
 LONGEST_WAIT = 3600.0
 TIMEOUT = 10.0
+LINGER = 3.0  # seconds the end waits for workers that are sending; what they send is sent again
 TOGETHER = 10.0  # seconds for which a message to people waits for others that began together
 
 
 class Sink(Protocol):
-    """Somebody to tell. One with ``together`` seconds gets one message about all that began within so many."""
+    """Somebody to tell. One with ``together`` seconds gets one message about all that began within so many.
+
+    One with ``start(service)`` and ``stop()`` is told when sending begins and ends.
+    """
 
     name: str
 
@@ -37,9 +47,19 @@ class Sink(Protocol):
 class Webhook:
     """A POST of the message as JSON, signed: ``X-Tisat-Signature: sha256=HMAC(secret, timestamp + "." + body)``."""
 
-    def __init__(self, name: str, url: str, secret: str = "", *, together: float = 0.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        secret: str = "",
+        *,
+        together: float = 0.0,
+        headers: Mapping[str, str] | None = None,
+        ca: str | None = None,
+    ) -> None:
         check_address(url, "The url of a webhook")
         self.name, self.url, self._secret, self.together = name, url, secret, together
+        self._headers, self._ca = dict(headers or {}), check_authority(ca)
 
     def send(self, message: Message) -> None:
         """See :class:`Sink`."""
@@ -48,7 +68,7 @@ class Webhook:
         headers = {"Content-Type": "application/json", "X-Tisat-Timestamp": stamp, "Idempotency-Key": message.key}
         if self._secret:
             headers["X-Tisat-Signature"] = signature(self._secret, stamp, body)
-        ask(self.url, headers, body, timeout=TIMEOUT)
+        ask(self.url, {**headers, **self._headers}, body, timeout=TIMEOUT, ca=self._ca)
 
 
 def signature(secret: str, stamp: str, body: bytes) -> str:
@@ -86,50 +106,60 @@ class Apprise:
             raise OSError("apprise could not deliver to every address")
 
 
-class Outbox(ListeningPart):
-    """Sends what is in the outbox; a :class:`tisat_serve.service.Part`."""
+class SinkWorker:
+    """Sends what waits in the outbox for one sink, in a thread of its own."""
 
-    name = "outbox"
-    patience: ClassVar[float] = TIMEOUT + 5.0
-
-    def __init__(self, sinks: Sequence[Sink]) -> None:
-        super().__init__()
-        self.sinks = {sink.name: sink for sink in sinks}
+    def __init__(self, sink: Sink, end: threading.Event) -> None:
+        self.sink, self._end = sink, end
+        self.wake = threading.Event()
         self.sent = self.failed = self.given_up = 0
+        self.error = ""  # what is wrong now
+        self._thread: threading.Thread | None = None
+        self._service: Service
 
-    def report(self) -> dict[str, float]:
-        """Messages sent, failed and given up."""
-        return {"sent": self.sent, "failed": self.failed, "given_up": self.given_up}
+    def start(self, service: Service) -> None:
+        """Begin."""
+        self._service = service
+        getattr(self.sink, "start", lambda _: None)(service)
+        self._thread = threading.Thread(target=self._run, name=f"tisat-sink-{self.sink.name}", daemon=True)
+        self._thread.start()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end, not longer than so many seconds."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+            with contextlib.suppress(Exception):  # whatever a broker's client makes of its end
+                getattr(self.sink, "stop", lambda: None)()
 
     def _run(self) -> None:
         while not self._end.is_set():
-            self._wake.clear()
+            self.wake.clear()
             try:
                 self.flush()
             except Exception as error:  # a disk that is full, a store that is busy: later again
                 self.failed += 1
                 self.error = f"{type(error).__name__}: {error}"
-            self._wake.wait(1.0)
+            self.wake.wait(1.0)
 
     def flush(self) -> None:
         """Send what is due; what began together goes as one message to a sink that wants it so."""
         service, now = self._service, clocks.time()
         store = service.engine.store
-        due = store.records("SELECT * FROM outbox WHERE due <= ? ORDER BY id LIMIT 1000", (now,))
-        for records in self._together(due, now):
+        query = "SELECT * FROM outbox WHERE sink = ? AND due <= ? ORDER BY id LIMIT 1000"
+        for records in self._together(store.records(query, (self.sink.name, now)), now):
             if self._end.is_set():
                 return
             first = records[0]
-            sink = self.sinks.get(first["sink"])
             error = ""
             try:
-                if sink is not None:
-                    ids = [record["alarm"] for record in records]
-                    sink.send(message_of_all(service.view, ids, first["event"], service.settings.url))
+                ids = [record["alarm"] for record in records]
+                self.sink.send(message_of_all(service.view, ids, first["event"], service.settings.url))
             except Exception as problem:  # whatever a new user's server does, the message is kept
                 error = f"{type(problem).__name__}: {str(problem)[:300]}"
-                if error != self.error:
-                    service.say(f"{first['sink']}: a message could not be sent and is kept: {error}")
+                if error != self.error and not self._end.is_set():
+                    service.say(f"{self.sink.name}: a message could not be sent and is kept: {error}")
+            if self._end.is_set() and error:
+                return  # the store may be closed by now; the message is in it
             self.error = error
             late = now - first["at"] > PATIENCE
             with store.writing() as write:
@@ -147,18 +177,79 @@ class Outbox(ListeningPart):
             self.given_up += bool(error) and late
 
     def _together(self, due: list[dict[str, Any]], now: float) -> list[list[dict[str, Any]]]:
-        """What goes as one message: of one sink and one kind of event, written within its ``together`` seconds."""
+        """What goes as one message: of one kind of event, written within the sink's ``together`` seconds."""
+        wait = getattr(self.sink, "together", 0.0)
         found: list[list[dict[str, Any]]] = []
-        last: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        last: dict[str, list[dict[str, Any]]] = {}
         for record in due:
-            wait = getattr(self.sinks.get(record["sink"]), "together", 0.0)
-            key = (record["sink"], record["event"])
-            if wait and key in last and record["at"] - last[key][0]["at"] <= wait:
-                last[key].append(record)
+            event = record["event"]
+            if wait and event in last and record["at"] - last[event][0]["at"] <= wait:
+                last[event].append(record)
                 continue
-            if wait and now - record["at"] < wait:
-                last[key] = [record]  # others may come: later
-                continue
-            last[key] = [record]
-            found.append(last[key])
+            last[event] = [record]
+            if not wait or now - record["at"] >= wait:  # else others may come: later
+                found.append(last[event])
         return found
+
+
+class Outbox(ListeningPart):
+    """Sends what is in the outbox, one worker for each sink; a :class:`tisat_serve.service.Part`."""
+
+    name = "outbox"
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        super().__init__()
+        self.workers = [SinkWorker(sink, self._end) for sink in sinks]
+
+    @property
+    def error(self) -> str:
+        """What is wrong now, each sink by its name."""
+        return "; ".join(f"{one.sink.name}: {one.error}" for one in self.workers if one.error)
+
+    @error.setter
+    def error(self, sentence: str) -> None:
+        assert not sentence, "errors are those of the workers"
+
+    @property
+    def sent(self) -> int:
+        """Messages sent."""
+        return sum(one.sent for one in self.workers)
+
+    @property
+    def failed(self) -> int:
+        """Attempts that failed."""
+        return sum(one.failed for one in self.workers)
+
+    def report(self) -> dict[str, float]:
+        """Messages sent, failed and given up, and how many sinks do not take theirs."""
+        return {
+            "sent": self.sent,
+            "failed": self.failed,
+            "given_up": sum(one.given_up for one in self.workers),
+            "failing": sum(bool(one.error) for one in self.workers),
+        }
+
+    def start(self, service: Service) -> None:
+        """Begin; messages for sinks that are not configured any more are let go."""
+        self._service = service
+        self._begin()
+        names = [one.sink.name for one in self.workers]
+        with service.engine.store.writing() as write:
+            write.execute(f"DELETE FROM outbox WHERE sink NOT IN ({', '.join('?' * len(names))})", names)
+        for worker in self.workers:
+            worker.start(service)
+
+    def stop(self) -> None:
+        """End; a worker that is sending is not waited for longer than :data:`LINGER`."""
+        self._end.set()
+        deadline = clocks.monotonic() + LINGER
+        for worker in self.workers:
+            worker.wake.set()
+        for worker in self.workers:
+            worker.join(max(deadline - clocks.monotonic(), 0.0))
+        self._ended()
+
+    def _listen(self, event: dict[str, Any]) -> None:
+        if event["what"] in ("raised", "joined", "cleared"):
+            for worker in self.workers:
+                worker.wake.set()

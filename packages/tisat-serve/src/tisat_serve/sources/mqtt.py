@@ -7,10 +7,13 @@ keeps what comes while we are away.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import platform
 import re
 import time as clocks
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,15 +34,20 @@ class Broker:
     host: str
     port: int
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     tls: bool = False
 
-    def connect(self, name: str, *, keep: bool) -> Any:
-        """A client that connects in the background and again after every loss; the broker may keep what comes in between."""
-        require("paho.mqtt.client", whose="MQTT")
+    def connect(self, name: str, folder: Path, *, keep: bool) -> Any:
+        """A client that connects in the background and again after every loss; the broker may keep what comes in between.
+
+        Its id is the same after a restart, and another for each service: of its name, this machine and the folder of its store.
+        """
         import paho.mqtt.client as paho
 
-        client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=f"tisat-{name}", clean_session=not keep)
+        place = hashlib.blake2b(f"{platform.node()}:{folder.resolve()}".encode(), digest_size=4).hexdigest()
+        client = paho.Client(
+            paho.CallbackAPIVersion.VERSION2, client_id=f"tisat-{name}-{place}", clean_session=not keep
+        )
         if self.user:
             client.username_pw_set(self.user, self.password)
         if self.tls:
@@ -74,33 +82,37 @@ class MqttSource:
     def __init__(self, name: str, topic: str, samples: Samples, broker: Broker) -> None:
         self.name = name
         self._subscription, self._read = pattern_of(topic)
-        self._samples = samples
-        self._client = broker.connect(name, keep=True)
+        require("paho.mqtt.client", whose="MQTT")
+        self._samples, self._broker = samples, broker
+        self._client: Any = None  # made at the start: until then the configuration may be refused
         self.messages = self.refused = 0
         self._where = f"{broker.host}:{broker.port}"
 
     @property
     def error(self) -> str:
         """Whether the broker is there."""
-        return "" if self._client.is_connected() else f"no connection to the broker at {self._where}"
+        here = self._client is not None and self._client.is_connected()
+        return "" if here else f"no connection to the broker at {self._where}"
 
     def start(self, service: Service) -> None:
         """Begin."""
         self._service = service
         self._samples.start(service)
+        self._client = self._broker.connect(self.name, service.engine.store.folder, keep=True)
         self._client.on_connect = lambda client, *_: client.subscribe(self._subscription, qos=1)
         self._client.on_message = self._message
         self._client.loop_start()
 
     def stop(self) -> None:
         """End; the broker keeps what comes."""
-        self._client.disconnect()
-        self._client.loop_stop()
-        self._samples.stop()
+        if self._client is not None:
+            self._client.disconnect()
+            self._client.loop_stop()
+            self._samples.stop()
 
     def report(self) -> dict[str, float]:
         """Messages taken and refused."""
-        return {"messages": self.messages, "refused": self.refused, "connected": float(self._client.is_connected())}
+        return {"messages": self.messages, "refused": self.refused, "connected": float(not self.error)}
 
     def _message(self, _client: Any, _data: Any, message: Any) -> None:
         found = self._read.fullmatch(message.topic)
@@ -141,9 +153,18 @@ class MqttSink:
     """Alarms as retained messages on ``topic/{entity}``; told through the outbox."""
 
     def __init__(self, name: str, topic: str, broker: Broker) -> None:
-        self.name, self._topic = name, topic.rstrip("/")
-        self._client = broker.connect(f"{name}-out", keep=False)
+        require("paho.mqtt.client", whose="MQTT")
+        self.name, self._topic, self._broker = name, topic.rstrip("/"), broker
+
+    def start(self, service: Service) -> None:
+        """Connect."""
+        self._client = self._broker.connect(f"{self.name}-out", service.engine.store.folder, keep=False)
         self._client.loop_start()
+
+    def stop(self) -> None:
+        """Disconnect: nothing of it is left after a reload."""
+        self._client.disconnect()
+        self._client.loop_stop()
 
     def send(self, message: Message) -> None:
         """See :class:`tisat_serve.sinks.outbox.Sink`."""

@@ -69,11 +69,14 @@ class PromQL(ThreadedPart):
     offset: float = 0.0
     backfill: float = 0.0
     group: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    ca: str | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
         http.check_address(self.url, "The url of a PromQL source")
+        http.check_authority(self.ca)
+        self.shown = http.without_credentials(self.url)
         if not self.queries:
             raise InputError("A PromQL source must have at least one query: channel = 'query'. Got none.")
         if not 0.1 <= self.step <= 86400:
@@ -90,24 +93,24 @@ class PromQL(ThreadedPart):
         ).encode()
         address = f"{self.url.rstrip('/')}/api/v1/query_range"
         try:
-            body = http.ask(address, self.headers, data, timeout=TIMEOUT, most=LARGEST + 1)
+            body = http.ask(address, self.headers, data, timeout=TIMEOUT, most=LARGEST + 1, ca=self.ca)
         except urllib.error.HTTPError as error:
             raise InputError(
-                f"The query {query[:200]!r} must be one {self.url} can answer. It says: {_said(error)}"
+                f"The query {query[:200]!r} must be one {self.shown} can answer. It says: {_said(error)}"
             ) from None
         except OSError as error:
             raise InputError(
-                f"The Prometheus API at {self.url} must answer. It does not: {getattr(error, 'reason', error)}."
+                f"The Prometheus API at {self.shown} must answer. It does not: {getattr(error, 'reason', error)}."
             ) from None
         if len(body) > LARGEST:
             raise InputError(
-                f"An answer of {self.url} must not be larger than {LARGEST} bytes. It is; ask for fewer series."
+                f"An answer of {self.shown} must not be larger than {LARGEST} bytes. It is; ask for fewer series."
             )
         try:
             return _decode(body).data.result
         except msgspec.DecodeError as error:
             raise InputError(
-                f"The API at {self.url} must answer as Prometheus does. It does not: {str(error)[:200]}."
+                f"The API at {self.shown} must answer as Prometheus does. It does not: {str(error)[:200]}."
             ) from None
 
     def rows_between(self, start: float, stop: float) -> list[tuple[float, str, dict[str, float | None]]]:
@@ -150,7 +153,7 @@ class PromQL(ThreadedPart):
         names = tuple(channels)
         if not found:
             raise InputError(
-                f"The queries must have answers in the last {seconds:g} seconds. {self.url} has none; look at them there."
+                f"The queries must have answers in the last {seconds:g} seconds. {self.shown} has none; look at them there."
             )
         made = []
         for who, rows in found.items():
@@ -213,6 +216,8 @@ def _known(value: float | None) -> float:
 
 
 def _said(error: urllib.error.HTTPError) -> str:
+    if error.code < 400:  # a redirect: what it says is about another address
+        return f"{error.code} {error.reason}"
     try:
         found: Any = json.loads(error.read(100_000))
         return str(found.get("error", found))[:300]
