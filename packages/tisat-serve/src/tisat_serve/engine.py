@@ -53,6 +53,8 @@ class Engine(Keeper):
         Sinks that are told of alarms through the outbox.
     clock : callable
         Seconds since 1970.
+    steady : callable, optional
+        Seconds by a clock that never steps; the monotonic one, or ``clock`` where that is not the time of this machine.
     """
 
     def _open(self) -> None:
@@ -187,7 +189,7 @@ class Engine(Keeper):
         """Let entries of the log have their effect; outcomes by place in the log."""
         outcomes: dict[int, Outcome] = {}
         ready: dict[str, list[Waiting]] = {name: [] for name in self.groups}
-        now = self.clock()
+        now, steady = self.clock(), self.steady()
         for seq, entry in entries:
             cell = self._by_id[entry[1]]
             group = self.groups[cell.group]
@@ -195,7 +197,7 @@ class Engine(Keeper):
             if entry[0] == ROW:
                 _, _, at, offset, values = entry[:5]
                 learn = len(entry) == 5
-                cell.received = now
+                cell.received, cell.heard = now, steady
                 if group.lateness:
                     free = cell.hold((at, seq, offset, values, learn), round(group.lateness * 1e9))
                     outcomes[seq] = Outcome(cell.name, "held", time=at * 1e-9)
@@ -304,15 +306,16 @@ class Engine(Keeper):
     def tend(self) -> None:
         """Once in a while: silent entities, rows held too long, the end of the log, old history."""
         with self.lock:
-            now = self.clock()
+            now, steady = self.clock(), self.steady()
             for cell in self.cells.values():
                 group = self.groups[cell.group]
-                if cell.held and now - cell.received > group.lateness + 1.0:
+                since = steady - cell.heard
+                if cell.held and since > group.lateness + 1.0:
                     self._log([[RELEASE, cell.id]], {}, now)
                     self._apply([(self._seq - 1, [RELEASE, cell.id])])
-                if cell.quiet is None and now - cell.received > (group.silent_after or math.inf):
+                if cell.quiet is None and since > (group.silent_after or math.inf):
                     last = cell.at or 0
-                    event = about_silence(cell.name, cell.group, last, cell.received, now)
+                    event = about_silence(cell.name, cell.group, last, now - since, now)
                     cell.quiet = event.id
                     self._events.append(event)
         if self.full:

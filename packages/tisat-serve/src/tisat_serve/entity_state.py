@@ -30,7 +30,8 @@ class Cell:
     group: str
     dates: bool
     calibration: int
-    received: float
+    received: float  # when its last row came, by the clock of this machine
+    heard: float  # the same by a clock that never steps: silence is counted by it
     enrolled: float = field(init=False)
     seq: int = 0
     saved: int = 0

@@ -107,7 +107,9 @@ def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
                 write.executemany(
                     "INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", one.alarms
                 )
-            cell = engine._enrol(Cell(place, one.name, one.group, one.dates, number, engine.clock()), one.state)
+            cell = engine._enrol(
+                Cell(place, one.name, one.group, one.dates, number, engine.clock(), engine.steady()), one.state
+            )
             cell.enrolled, cell.saved, cell.seq = one.enrolled, engine._seq - 1, engine._seq - 1
             cell.quiet = next((row[0] for row in one.alarms if row[3] == "silence"), None)
             if one.held:

@@ -50,10 +50,10 @@ class Metrics(Collector):
 
     def _entities(self) -> Iterator[Metric]:
         engine = self.service.engine
-        now = engine.clock()
+        now = engine.steady()
         with engine.lock:
             cells = [
-                ((c.name, c.group), c.ratio, max(now - c.received, 0.0), c.late, "silent" if c.quiet else c.status)
+                ((c.name, c.group), c.ratio, max(now - c.heard, 0.0), c.late, "silent" if c.quiet else c.status)
                 for c in engine.cells.values()
             ]
         ratios = [(who, ratio) for who, ratio, *_ in cells if math.isfinite(ratio)]

@@ -45,7 +45,9 @@ class Keeper:
         limits: Limits | None = None,
         routes: tuple[str, ...] = (),
         clock: Callable[[], float] = clocks.time,
+        steady: Callable[[], float] | None = None,
     ) -> None:
+        self.steady = steady or (clocks.monotonic if clock is clocks.time else clock)
         self.store, self.limits, self.routes, self.clock = store, limits or Limits(), routes, clock
         self.groups = {group.name: group for group in groups}
         self.lock = threading.RLock()  # of everything that changes from row to row
@@ -155,7 +157,7 @@ class Keeper:
     def _begin(self, record: tuple[Any, ...], now: float) -> Cell:
         """Go on with an entity as the store has it."""
         number, name, group, dates, enrolled, received, saved, calibration, state, held = record
-        cell = self._enrol(Cell(number, name, group, bool(dates), calibration, received), state)
+        cell = self._enrol(Cell(number, name, group, bool(dates), calibration, received, self.steady()), state)
         cell.enrolled, cell.saved, cell.seq = enrolled, saved, saved
         cell.received = now  # silence is counted from our own return
         if held:
@@ -233,7 +235,8 @@ class Keeper:
         self.full = False
         self._events.clear()
         for number, name, group, dates in fresh.values():
-            cell = self._enrol(Cell(number, name, group, dates, self.groups[group].calibration, now))
+            home = self.groups[group].calibration
+            cell = self._enrol(Cell(number, name, group, dates, home, now, self.steady()))
             cell.saved = cell.seq = self._seq - 1
             self._away.pop(name, None)
             self.counts["enrolled"] += 1

@@ -1,13 +1,17 @@
 """The engine: what is answered is kept, and a restart changes nothing, to the bit."""
 
 import json
+import time
 
 import numpy as np
 import pytest
 
 from serve.conftest import START, limit, plant_rows, requests_of, result_lines
-from tisat_serve.store import StoreFullError
+from tisat_serve.engine import Engine
+from tisat_serve.group import Group
+from tisat_serve.store import Store, StoreFullError
 from tisat_serve.structs import Row
+from tisat_serve.views import View
 
 
 def run(engine, requests):
@@ -88,7 +92,7 @@ def test_the_reorder_window_puts_late_rows_in_their_place(engine_in, tmp_path):
     late = engine_in(tmp_path / "late", lateness=180.0)
     for k in order:
         assert late.ingest([Row("a", values[k].tolist(), START + 60 * k)])[0].status == "held"
-    late.clock = lambda: START + 1000.0
+    late.steady = late.clock = lambda: START + 1000.0
     late.tend()  # nothing has come for long: the rest is judged too
     strip = result_lines(plain)
     assert result_lines(late) == strip
@@ -99,7 +103,7 @@ def test_the_reorder_window_puts_late_rows_in_their_place(engine_in, tmp_path):
     held = engine_in(tmp_path / "held", lateness=180.0, save_rows=2)
     for k in order[7:]:
         held.ingest([Row("a", values[k].tolist(), START + 60 * k)])
-    held.clock = lambda: START + 1000.0
+    held.steady = held.clock = lambda: START + 1000.0
     held.tend()
     assert result_lines(held) == strip
 
@@ -176,3 +180,24 @@ def test_a_fault_that_joins_an_alarm_is_in_the_book_and_is_told_once(engine_in, 
     further, told = books[0]
     assert [one["reasons"][0]["channel"] for found in further for one in found] == ["flow"]
     assert told.count("joined") == 1
+
+
+def test_a_clock_that_steps_makes_nobody_silent(engine_in, tmp_path):
+    wall, steady = [float(START)], [1000.0]
+    engine = engine_in(tmp_path, clock=lambda: wall[0], steady=lambda: steady[0], silent_after=60.0)
+    engine.ingest(requests_of()[0])
+    for step in (300.0, -7200.0, 86400.0):
+        wall[0] += step
+        steady[0] += 1.0
+        engine.tend()
+    assert not View(engine).alarms(sort="silence")
+    steady[0] += 61.0
+    engine.tend()
+    silent = View(engine).alarms(sort="silence")
+    assert {one.entity for one in silent} == {"e0", "e1", "e2", "e3"}
+    assert "no row has come for 64 seconds" in silent[0].why
+
+
+def test_the_time_of_this_machine_is_not_what_silence_is_counted_by(watch, tmp_path):
+    with Store(tmp_path) as store:
+        assert Engine(store, [Group("main", watch)]).steady is time.monotonic

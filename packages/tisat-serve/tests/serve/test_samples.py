@@ -3,6 +3,7 @@
 import math
 import struct
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
 
 from tisat.errors import InputError  # noqa: E402
 from tisat_serve.api.app import make_app  # noqa: E402
+from tisat_serve.archive import rows_of  # noqa: E402
 from tisat_serve.runner import more_routes  # noqa: E402
 from tisat_serve.security import Tokens  # noqa: E402
 from tisat_serve.service import Service  # noqa: E402
@@ -234,3 +236,62 @@ def test_mqtt_topics_are_patterns():
     assert pattern_of("a/{entity}")[0] == "a/+"
     with pytest.raises(InputError, match="must hold"):
         pattern_of("a/#")
+
+
+def row_samples(entity, k, row):
+    return [Sample(entity, name, (START + 60 * k) * 10**9, v) for name, v in zip(CHANNELS, row, strict=True)]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_one_sample_from_the_future_closes_nothing(engine_in, tmp_path, whole, first):
+    """Rows whose channels come in three requests, one wrong sample (or row) among them; then a restart."""
+    made = Samples("samples")
+    service = Service(engine_in(tmp_path), parts=[made]).start()
+    values = plant_rows(300, seed=5).tolist()
+    year = 365 * 86400 // 60
+    wrong = row_samples("i1", year, values[0])[: 3 if whole else 1]
+    if first:
+        made.take(wrong)
+    for k, row in enumerate(values[:200]):
+        for sample in row_samples("i1", k, row):
+            made.take([sample])
+        if k == 100 and not first:
+            for sample in wrong:
+                made.take([sample])
+    assert service.engine.cells["i1"].at == (START + 60 * 199) * 10**9
+    assert made.assembler.late == 0
+    assert made.assembler.unconfirmed >= (0 if first and whole else len(wrong))
+    assert not service.view.alarms(sort="channel")
+    made.tidy()
+    assert service.engine.store.read("SELECT count(*) FROM samples")[0][0] <= 3, "the wrong batch is not kept"
+    service.stop()
+    service.engine.store.close()
+    made = Samples("samples")
+    again = Service(engine_in(tmp_path), parts=[made]).start()
+    for k, row in enumerate(values[200:], 200):
+        for sample in row_samples("i1", k, row):
+            made.take([sample])
+    _, body = rows_of(again.engine, "i1")
+    assert np.isfinite(body.values[-100:]).all(), "every channel speaks"
+    assert not again.view.alarms(sort="channel")
+    again.stop()
+
+
+def test_a_clock_that_really_is_ahead_is_believed_with_the_next_row(engine_in, tmp_path):
+    made = Samples("samples")
+    service = Service(engine_in(tmp_path), parts=[made]).start()
+    values = plant_rows(20, seed=5).tolist()
+    for k, row in enumerate(values):
+        for sample in row_samples("a", k if k < 10 else k + 5000, row):  # three days away
+            made.take([sample])
+    assert made.assembler.unconfirmed == 0
+    assert service.engine.cells["a"].at == (START + 60 * 5019) * 10**9
+    service.stop()
+
+
+def test_a_grid_much_too_fine_is_believed_after_a_while():
+    maker = Assembler(("a",), step=0.001, lateness=0.0)
+    done = [row for k in range(60) for row in maker.add([Sample("m", "a", k * 60 * 10**9, 1.0)])]
+    assert len(done) >= 2
+    assert done[-1][1] == 59 * 60 * 10**9 or maker.unconfirmed < 60

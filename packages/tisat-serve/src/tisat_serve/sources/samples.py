@@ -1,7 +1,8 @@
 """Rows made of single samples: entity, channel, time, value. Each entity has a grid of time and a watermark.
 
 A row is closed when every channel of the model has its sample and the row before it is closed, or when the entity's newest sample is ``lateness`` further on; its
-missing channels are then missing values. What came is on the disk before the sender is answered: batches are kept until all their
+missing channels are then missing values. A sample far ahead of all others of its entity waits for one of a later row that confirms it, as
+rows do (:mod:`tisat.watch.clock`): one wrong time closes nothing. What came is on the disk before the sender is answered: batches are kept until all their
 rows are closed, and read again after a restart; a row that is made twice is a duplicate and changes nothing.
 """
 
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from tisat.errors import TisatError
+from tisat.gap_filling import FAR, MOST_WAITING
 from tisat.io.timestamps import say
 from tisat_serve.structs import Row
 from tisat_serve.worker import ThreadedPart
@@ -33,6 +35,14 @@ class Sample(NamedTuple):
     channel: str
     at: int  # nanoseconds
     value: float
+
+
+class _Ahead:
+    """Samples of one row far ahead of all others of an entity, which wait to be confirmed."""
+
+    def __init__(self, cell: int, batch: int, replaced: int) -> None:
+        self.cell, self.batch, self.replaced = cell, batch, replaced
+        self.samples: list[Sample] = []
 
 
 class Assembler:
@@ -58,32 +68,74 @@ class Assembler:
         self.channels = frozenset(channels)
         self.step, self.lateness = max(int(step * 1e9), 1), int(lateness * 1e9)
         self._open: dict[str, dict[int, dict[str, tuple[int, float]]]] = {}
+        self._batches: dict[str, dict[int, int]] = {}  # of each open row: the first batch it has something of
+        self._ahead: dict[str, _Ahead] = {}
+        self._single: set[str] = set()  # entities of which samples of one row alone have come
         self._closed: dict[str, int] = {}
         self._newest: dict[str, int] = {}
         self._touched: dict[str, float] = {}
-        self.unknown = self.late = self.samples = 0
+        self.unknown = self.late = self.samples = self.unconfirmed = 0
 
-    def add(self, samples: Iterable[Sample]) -> list[tuple[str, int, dict[str, float]]]:
-        """Take samples; the rows that are closed by them: entity, time, values by channel."""
+    def add(self, samples: Iterable[Sample], batch: int = 0) -> list[tuple[str, int, dict[str, float]]]:
+        """Take samples of a batch; the rows that are closed by them: entity, time, values by channel."""
         touched: dict[str, None] = {}
         now = clocks.monotonic()
-        for entity, channel, at, value in samples:
+        for sample in samples:
             self.samples += 1
-            if channel not in self.channels:
+            if sample.channel not in self.channels:
                 self.unknown += 1
                 continue
-            cell = at // self.step * self.step
-            if cell <= self._closed.get(entity, -(2**63)):
-                self.late += 1
-                continue
-            rows = self._open.setdefault(entity, {})
-            known = rows.setdefault(cell, {})
-            if channel not in known or known[channel][0] <= at:
-                known[channel] = (at, value)
-            self._newest[entity] = max(self._newest.get(entity, cell), cell)
-            self._touched[entity] = now
-            touched[entity] = None
+            for believed in self._believed(sample, batch):
+                self._put(believed, batch)
+                touched[sample.entity] = None
+            self._touched[sample.entity] = now
         return [row for entity in touched for row in self._close(entity, self._newest[entity] - self.lateness)]
+
+    def _believed(self, sample: Sample, batch: int) -> list[Sample]:
+        """The samples to be taken now: this one; none where it waits; with those that waited where it confirms them."""
+        entity, cell = sample.entity, sample.at // self.step * self.step
+        newest, far = self._newest.get(entity), int(FAR) * self.step
+        if newest is None:
+            self._single.add(entity)
+        elif entity in self._single and cell != newest:
+            self._single.discard(entity)
+            if newest - cell > far:  # the very first was far ahead of all others: it was wrong, not they
+                self.unconfirmed += sum(map(len, self._open.pop(entity, {}).values()))
+                self._batches.pop(entity, None)
+                self._newest[entity] = cell
+                self._closed.pop(entity, None)
+        if newest is None or cell - self._newest[entity] <= far:
+            if newest is not None and cell > self._newest[entity]:
+                self._drop(entity)  # it goes on as before: what waits was wrong
+            return [sample]
+        waiting = self._ahead.get(entity)
+        if waiting is not None and 0 < cell - waiting.cell <= far:
+            del self._ahead[entity]
+            return [*waiting.samples, sample]
+        if waiting is None or cell != waiting.cell:
+            self._drop(entity)
+            replaced = 0 if waiting is None else waiting.replaced + 1
+            if replaced >= MOST_WAITING:  # none follows closely on another: the grid is too fine, not the clock wrong
+                return [sample]
+            waiting = self._ahead[entity] = _Ahead(cell, batch, replaced)
+        waiting.samples.append(sample)
+        return []
+
+    def _drop(self, entity: str) -> None:
+        waiting = self._ahead.pop(entity, None)
+        self.unconfirmed += 0 if waiting is None else len(waiting.samples)
+
+    def _put(self, sample: Sample, batch: int) -> None:
+        entity, channel, at, value = sample
+        cell = at // self.step * self.step
+        if cell <= self._closed.get(entity, -(2**63)):
+            self.late += 1
+            return
+        known = self._open.setdefault(entity, {}).setdefault(cell, {})
+        if channel not in known or known[channel][0] <= at:
+            known[channel] = (at, value)
+        self._batches.setdefault(entity, {}).setdefault(cell, batch)
+        self._newest[entity] = max(self._newest.get(entity, cell), cell)
 
     def _close(self, entity: str, mark: int) -> list[tuple[str, int, dict[str, float]]]:
         rows = self._open.get(entity, {})
@@ -94,6 +146,7 @@ class Assembler:
             if not (cell <= mark or (whole and follows) or len(rows) > MOST_OPEN):
                 break
             values = {channel: pair[1] for channel, pair in rows.pop(cell).items()}
+            self._batches[entity].pop(cell, None)
             self._closed[entity] = cell
             done.append((entity, cell, values))
         return done
@@ -101,13 +154,16 @@ class Assembler:
     def idle(self, seconds: float) -> list[tuple[str, int, dict[str, float]]]:
         """Close the rows of entities of which nothing has come for so long."""
         past = clocks.monotonic() - seconds
+        for entity in [one for one in self._ahead if self._touched.get(one, 0.0) < past]:
+            self._drop(entity)
         quiet = [entity for entity, rows in self._open.items() if rows and self._touched.get(entity, 0.0) < past]
         return [row for entity in quiet for row in self._close(entity, 2**63)]
 
     @property
     def oldest(self) -> int | None:
-        """The oldest row that is still open."""
-        return min((cell for rows in self._open.values() for cell in rows), default=None)
+        """The oldest batch that an open row, or a sample that waits, has something of."""
+        open_rows = [batch for rows in self._batches.values() for batch in rows.values()]
+        return min([*open_rows, *(one.batch for one in self._ahead.values())], default=None)
 
 
 @dataclass
@@ -147,16 +203,18 @@ class Samples(ThreadedPart):
             write.execute(
                 "CREATE TABLE IF NOT EXISTS samples (id INTEGER PRIMARY KEY, source TEXT NOT NULL, newest INTEGER NOT NULL, body BLOB NOT NULL)"
             )
-        for (body,) in store.read("SELECT body FROM samples WHERE source = ? ORDER BY id", (self.name,)):
-            self._send(self.assembler.add([Sample(*one) for one in _decode(body)]))
+        for batch, body in store.read("SELECT id, body FROM samples WHERE source = ? ORDER BY id", (self.name,)):
+            self._send(self.assembler.add([Sample(*one) for one in _decode(body)], batch))
+            self.batches += 1
 
     def report(self) -> dict[str, float]:
-        """Samples taken, those of channels the model does not know, those that came too late."""
+        """Samples taken, those of channels the model does not know, too late, or far ahead and never confirmed."""
         made = self.assembler
         return {
             "samples": made.samples,
             "unknown": made.unknown,
             "late": made.late,
+            "unconfirmed": made.unconfirmed,
             "batches": self.batches,
             "counters": self.counters,
         }
@@ -194,9 +252,10 @@ class Samples(ThreadedPart):
         newest = max(sample.at for sample in samples)
         with self._lock:
             with store.writing() as write:
-                write.execute("INSERT INTO samples VALUES (NULL, ?, ?, ?)", (self.name, newest, _encode(samples)))
+                values = (self.name, newest, _encode(samples))
+                batch = int(write.execute("INSERT INTO samples VALUES (NULL, ?, ?, ?)", values).lastrowid or 0)
             self.batches += 1
-            return self._send(self.assembler.add(samples))
+            return self._send(self.assembler.add(samples, batch))
 
     def _send(self, rows: list[tuple[str, int, dict[str, float]]]) -> int:
         """Judge rows; those that are not taken now (busy, or the disk is full) are kept and go first next time."""
@@ -223,7 +282,7 @@ class Samples(ThreadedPart):
             floor = 2**63 - 1 if oldest is None else oldest
             if self.batches:
                 with self._service.engine.store.writing() as write:
-                    write.execute("DELETE FROM samples WHERE source = ? AND newest < ?", (self.name, floor))
+                    write.execute("DELETE FROM samples WHERE source = ? AND id < ?", (self.name, floor))
                 self.batches = 0 if oldest is None else self.batches
 
 
