@@ -78,7 +78,7 @@ def _replay(control: Array, threshold: float, statistic: Array, active: Flags) -
     for i in range(len(statistic)):
         known = not np.isnan(statistic[i])
         active[i] = known and statistic[i] >= threshold_of(control, threshold)
-        follow(control, before, active[i], known)
+        follow(control, before, active[i], known, statistic[i])
         before = active[i]
 
 
