@@ -17,7 +17,7 @@ GENERATED = re.compile(
 
 def first_book():
     """Pages of the first book, as paths from the root."""
-    book = (ROOT / "mkdocs.yml").read_text().split("  - Using tisat:\n")[1].split("  - The laboratory:\n")[0]
+    book = (ROOT / "mkdocs.yml").read_text().split("  - Using tisat:\n")[1].split("  - Validation:\n")[0]
     return ["README.md", *(f"docs/{page}" for page in re.findall(r": ([\w/-]+\.md)$", book, flags=re.M))]
 
 

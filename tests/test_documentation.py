@@ -171,7 +171,7 @@ def test_the_reference_has_every_verb_and_every_name():
 
 def books():
     """The pages of the two books, by the navigation."""
-    using, laboratory = (ROOT / "mkdocs.yml").read_text().split("  - Using tisat:\n")[1].split("  - The laboratory:\n")
+    using, laboratory = (ROOT / "mkdocs.yml").read_text().split("  - Using tisat:\n")[1].split("  - Validation:\n")
     return [re.findall(r": ([\w/-]+\.md)$", book, flags=re.M) for book in (using, laboratory)]
 
 

@@ -5,19 +5,10 @@ import pytest
 
 from serve.conftest import START, requests_of
 from tisat.errors import InputError
-from tisat.watch import Watch
 from tisat_serve.archive import briefs_of
 from tisat_serve.feedback import People
 from tisat_serve.row_encoding import pack_brief, unpack_brief
 from tisat_serve.views import View
-
-
-@pytest.fixture(scope="module")
-def model(model, tmp_path_factory):
-    """The same model with a threshold that stays: what happened is then what would happen again."""
-    path = tmp_path_factory.mktemp("fixed") / "plant.tisat"
-    Watch.load(model).recalibrated(control=False).save(path)
-    return path
 
 
 @pytest.fixture
