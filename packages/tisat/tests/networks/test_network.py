@@ -13,7 +13,6 @@ import naive_attention as naive  # noqa: E402
 from tisat.detectors.networks import linear_skip  # noqa: E402
 from tisat.detectors.networks.decoder import Decoder  # noqa: E402
 from tisat.detectors.networks.distilling import Distilling, halve  # noqa: E402
-from tisat.detectors.networks.dropout import Dropout  # noqa: E402
 from tisat.detectors.networks.embedding import Embedding, TimeConvolution, positions  # noqa: E402
 from tisat.detectors.networks.encoder import Encoder  # noqa: E402
 from tisat.detectors.networks.forecaster import SparseTransformer  # noqa: E402
@@ -121,28 +120,6 @@ def test_windows_in_a_batch_do_not_meet():
         together = network(windows)
         for i in range(5):
             torch.testing.assert_close(network(windows[i : i + 1])[0], together[i], rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("rate", [0.05, 0.5])
-def test_dropout_keeps_its_rate_and_the_mean(rate):
-    layer = Dropout(rate)
-    x = torch.ones(400, 500, requires_grad=True)
-    dropped = layer(x)
-    share = float((dropped == 0).float().mean())
-    assert abs(share - rate) < 5 * (rate * (1 - rate) / x.numel()) ** 0.5
-    assert torch.allclose(dropped[dropped != 0], torch.tensor(1 / (1 - rate)))
-    dropped.sum().backward()
-    assert torch.equal(x.grad, dropped.detach())  # the same values go in both directions
-    assert layer.eval()(x) is x
-
-
-def test_dropout_is_seeded_by_torchs_generator():
-    layer, x = Dropout(0.3), torch.ones(1001)
-    torch.manual_seed(5)
-    first = layer(x)
-    assert not torch.equal(first, layer(x))
-    torch.manual_seed(5)
-    assert torch.equal(first, layer(x))
 
 
 @pytest.mark.parametrize(("window", "leads", "level"), [(6, (1, 2), 0.0), (6, (1, 4), 1e4), (120, (1,), 0.0)])

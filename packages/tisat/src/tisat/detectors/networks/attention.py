@@ -33,9 +33,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tisat.detectors.networks.linear import Linear, linear
-from tisat.detectors.networks.narrow import is_narrow, narrow_attention
-
 EXACT_LENGTH = 128  # keys up to which the measure is exact; beyond, sampling wins (benchmarks/bench_tisat.py)
 
 
@@ -192,9 +189,9 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.n_heads, self.kind, self.factor, self.causal, self.crossover = n_heads, kind, factor, causal, crossover
-        self.query = Linear(d_model, d_model)
-        self.key_value = Linear(d_model, 2 * d_model)
-        self.out = Linear(d_model, d_model)
+        self.query = nn.Linear(d_model, d_model)
+        self.key_value = nn.Linear(d_model, 2 * d_model)
+        self.out = nn.Linear(d_model, d_model)
 
     def sparse(self, length: int) -> bool:
         """Whether ``length`` keys are attended to sparsely."""
@@ -216,18 +213,15 @@ class MultiHeadAttention(nn.Module):
         if memory is None and last is None:  # one matrix product for all three maps
             weight = torch.cat([self.query.weight, self.key_value.weight])
             bias = torch.cat([self.query.bias, self.key_value.bias])
-            rows = self._rows(linear(x, weight, bias))
+            rows = self._rows(functional.linear(x, weight, bias))
         else:
             rows = self._rows(self.key_value(x if memory is None else memory))
             # The choice of queries needs all of them.
             asking = self._rows(self.query(x if last is None or sparse else x[:, -last:]))
-        if not sparse and is_narrow(rows) and (asking is None or asking.shape[1] > 1):
-            attended = narrow_attention(rows, asking, causal=self.causal)
-        else:
-            *own, key, value = self._heads(rows)
-            query = own[0] if asking is None else self._heads(asking)[0]
-            attended = self._attend(query, key, value, sparse=sparse).transpose(1, 2)  # (b, l, h, d)
-            attended = attended[:, -last:] if sparse and last is not None else attended
+        *own, key, value = self._heads(rows)
+        query = own[0] if asking is None else self._heads(asking)[0]
+        attended = self._attend(query, key, value, sparse=sparse).transpose(1, 2)  # (b, l, h, d)
+        attended = attended[:, -last:] if sparse and last is not None else attended
         mixed: Tensor = self.out(attended.flatten(2))
         return mixed
 

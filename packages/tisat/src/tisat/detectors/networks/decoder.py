@@ -11,7 +11,6 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tisat.detectors.networks.attention import MultiHeadAttention
-from tisat.detectors.networks.dropout import Dropout
 from tisat.detectors.networks.encoder import FeedForward
 
 
@@ -26,7 +25,7 @@ class DecoderLayer(nn.Module):
         self.cross_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
         self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, memory: Tensor, last: int | None = None) -> Tensor:
         """``x`` ``(b, t, D)`` and the encoder's ``memory`` ``(b, s, D)`` to ``(b, t, D)``, or its ``last`` rows."""

@@ -10,45 +10,21 @@ Legend: b batch, t time, D model width.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from tisat.detectors.networks._kernels import pool, unpool
 from tisat.detectors.networks.embedding import TimeConvolution
-from tisat.detectors.networks.plain import applied, is_plain
 
 
 def halve(x: Tensor) -> Tensor:
     """The maximum over rows ``2 i - 1, 2 i, 2 i + 1``: ``(b, t, D)`` to ``(b, ceil(t / 2), D)``."""
-    if is_plain(x):
-        return applied(_Pooled, x)
     middle = x[:, 0::2]  # rows 2 i
     right = x[:, 1::2]  # rows 2 i + 1: one fewer where t is odd
     left = nn.functional.pad(right[:, : middle.shape[1] - 1], (0, 0, 1, 0), value=-math.inf)  # rows 2 i - 1
     if right.shape[1] < middle.shape[1]:
         right = nn.functional.pad(right, (0, 0, 0, 1), value=-math.inf)
     return torch.maximum(torch.maximum(left, middle), right)
-
-
-class _Pooled(torch.autograd.Function):
-    """The same by compiled loops: torch's own way back through a maximum compares three times."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        batch, length, width = ctx.shape = x.shape
-        pooled = x.new_empty(batch, -(-length // 2), width)
-        chosen = torch.empty(pooled.shape, dtype=torch.int8)
-        pool(x.detach().numpy(), pooled.numpy(), chosen.numpy())
-        ctx.save_for_backward(chosen)
-        return pooled
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        slopes = grads[0].new_empty(ctx.shape)
-        unpool(grads[0].contiguous().numpy(), ctx.saved_tensors[0].numpy(), slopes.numpy())
-        return slopes
 
 
 class Distilling(nn.Module):

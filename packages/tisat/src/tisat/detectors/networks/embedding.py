@@ -10,9 +10,6 @@ import math
 import torch
 from torch import Tensor, nn
 
-from tisat.detectors.networks.dropout import Dropout
-from tisat.detectors.networks.linear import Linear
-
 
 def neighbours(x: Tensor) -> Tensor:
     """Each row beside its neighbours: ``(b, t, c)`` to ``(b, t, 3 c)``, zeros beyond the ends."""
@@ -25,7 +22,7 @@ class TimeConvolution(nn.Module):
 
     def __init__(self, n_inputs: int, n_outputs: int) -> None:
         super().__init__()
-        self.linear = Linear(3 * n_inputs, n_outputs)
+        self.linear = nn.Linear(3 * n_inputs, n_outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, n_inputs)`` to ``(b, t, n_outputs)``."""
@@ -54,7 +51,7 @@ class Embedding(nn.Module):
     def __init__(self, n_channels: int, d_model: int, *, length: int, dropout: float) -> None:
         super().__init__()
         self.value = TimeConvolution(n_channels, d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.register_buffer("position", positions(length, d_model), persistent=False)  # (t, D)
 
     def forward(self, x: Tensor) -> Tensor:

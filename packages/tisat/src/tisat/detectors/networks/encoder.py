@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 from tisat.detectors.networks.attention import MultiHeadAttention
 from tisat.detectors.networks.distilling import Distilling
-from tisat.detectors.networks.dropout import Dropout
-from tisat.detectors.networks.linear import Linear
 
 
 class FeedForward(nn.Module):
@@ -22,13 +20,13 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, *, dropout: float) -> None:
         super().__init__()
-        self.widen = Linear(d_model, d_ff)
-        self.narrow = Linear(d_ff, d_model)
-        self.dropout = Dropout(dropout)
+        self.widen = nn.Linear(d_model, d_ff)
+        self.narrow = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to the same shape."""
-        forwarded: Tensor = self.dropout(self.narrow(self.dropout(self.widen.then_gelu(x))))
+        forwarded: Tensor = self.dropout(self.narrow(self.dropout(nn.functional.gelu(self.widen(x)))))
         return forwarded
 
 
@@ -41,7 +39,7 @@ class EncoderLayer(nn.Module):
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
         self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(b, t, D)`` to the same shape."""
