@@ -7,6 +7,7 @@ This module knows tables, not monitors and not the network.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 import threading
@@ -18,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tisat.errors import InputError, TisatError
+from tisat.persistence.old_names import rename_keys
 from tisat.utils.locking import locked
 
 FILE = "tisat-serve.db"
@@ -146,7 +148,11 @@ class Store:
             self._writer.executescript(files("tisat_serve").joinpath("schema.sql").read_text(encoding="utf-8"))
             self._writer.execute(f"PRAGMA user_version={VERSION}")
         for step in range(version, VERSION) if version else ():
-            self._writer.executescript(f"BEGIN;{STEPS[step]}PRAGMA user_version={step + 1};COMMIT;")
+            self._writer.executescript(f"BEGIN IMMEDIATE;{STEPS[step]}")
+            if step == 3:
+                _rename(self._writer)
+            self._writer.execute(f"PRAGMA user_version={step + 1}")
+            self._writer.execute("COMMIT")
 
     # ------------------------------------------------------------------ writing
 
@@ -221,6 +227,14 @@ class Store:
         with contextlib.suppress(sqlite3.Error):
             self._writer.close()
         self._held.close()
+
+
+def _rename(write: sqlite3.Connection) -> None:
+    """Give thresholds and proposals that were kept before the names of fields they have now."""
+    for table in ("calibrations", "proposals"):
+        for number, document in write.execute(f"SELECT id, document FROM {table}").fetchall():
+            renamed = json.dumps(rename_keys(json.loads(document)))
+            write.execute(f"UPDATE {table} SET document = ? WHERE id = ?", (renamed, number))
 
 
 def file_in(folder: Path) -> Path:
