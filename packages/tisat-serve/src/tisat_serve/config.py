@@ -59,6 +59,13 @@ class LimitsTable(msgspec.Struct, forbid_unknown_fields=True):
     save_rows: int = 64
 
 
+class KeepTable(msgspec.Struct, forbid_unknown_fields=True):
+    """How long alarms that are over (with their labels) and the journal are kept; history is kept as its group says."""
+
+    alarms: str = "730 days"
+    journal: str = "730 days"
+
+
 class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
     """A group of entities with one model. Where ``model`` is not there yet, it is fitted on ``history`` of the group's source."""
 
@@ -145,6 +152,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     peers: list[str] = []  # the addresses of other shards, for one console over all
     listen: Listen = msgspec.field(default_factory=Listen)
     limits: LimitsTable = msgspec.field(default_factory=LimitsTable)
+    keep: KeepTable = msgspec.field(default_factory=KeepTable)
     source: list[SourceTable] = []
     sink: list[SinkTable] = []
 
@@ -209,7 +217,8 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
             raise InputError(f"The limit {name!r} must be at least 1. Got {getattr(limits, name)}.")
     told = {name: getattr(limits, name) for name in ("rows_waiting", "body_bytes", "rows_in_request")}
     front = Settings(**told, host=config.listen.host, url=config.listen.url.rstrip("/"), peers=tuple(config.peers))
-    return front, Limits(entities=limits.entities, save_rows=limits.save_rows)
+    kept = {f"keep_{name}": _seconds(getattr(config.keep, name), f"keep.{name}") for name in ("alarms", "journal")}
+    return front, Limits(entities=limits.entities, save_rows=limits.save_rows, **kept)
 
 
 def promql_of(table: SourceTable) -> PromQL:

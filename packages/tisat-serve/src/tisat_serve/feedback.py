@@ -21,6 +21,7 @@ from tisat.errors import ConflictError, InputError, NotFoundError, ParameterErro
 from tisat_serve.alarm_log import within
 from tisat_serve.archive import briefs_of
 from tisat_serve.engine import ADOPT, LABEL, Engine
+from tisat_serve.forgetting import forget
 from tisat_serve.refits import Refits
 from tisat_serve.row_encoding import ACCEPTED
 from tisat_serve.structs import Label, Pause, ProposalInfo, RuleInfo
@@ -282,6 +283,10 @@ class People:
             self._note(write, author, f"{what} {number}", reason)
         self.engine.reload_policy()
         return number
+
+    def forget(self, entity: str, *, author: str, reason: str = "") -> int:
+        """Forget an entity with everything about it; the number of rows of history."""
+        return forget(self.engine, entity, author=_text(author, "author"), reason=_text(reason, "reason", empty=True))
 
     def end(self, what: str, number: int, *, author: str, reason: str = "") -> bool:
         """End a maintenance window (``pauses``) or a suppression rule (``rules``)."""

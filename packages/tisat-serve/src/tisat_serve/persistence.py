@@ -32,6 +32,8 @@ class Limits:
 
     entities: int = 20_000
     save_rows: int = 64  # after so many rows an entity's state is saved
+    keep_alarms: float = 730 * 86400.0  # seconds for which alarms that are over are kept, with their labels
+    keep_journal: float = 730 * 86400.0
 
 
 class Keeper:
@@ -340,18 +342,6 @@ class Keeper:
             if last is not None and first is not None and first - 1 <= needed:
                 with self.store.writing() as write:
                     write.execute("DELETE FROM log WHERE seq + count - 1 <= ? AND seq < ?", (needed, last))
-
-    def forget_old(self) -> int:
-        """Remove history that is older than its group keeps it; the number of pieces."""
-        removed = 0
-        with self.lock:
-            ends = {cell.id: (cell.newest, self.groups[cell.group].retention) for cell in self.cells.values()}
-        with self.store.writing() as write:
-            for number, (newest, retention) in ends.items():
-                removed += write.execute(
-                    "DELETE FROM history WHERE entity = ? AND last < ?", (number, newest - int(retention * 1e9))
-                ).rowcount
-        return removed
 
     def close(self) -> None:
         """Save everything."""

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from tisat.errors import TisatError
 from tisat_serve.engine import Engine
 from tisat_serve.feedback import People
+from tisat_serve.forgetting import forget_old
 from tisat_serve.peers import Peers
 from tisat_serve.refits import Schedule
 from tisat_serve.store import Mark, StoreFullError
@@ -194,7 +195,7 @@ class Service:
                     self._quietly(self.engine.tend)
                     tended = clocks.monotonic()
                 if clocks.monotonic() - forgotten > FORGET:
-                    self._quietly(self.engine.forget_old)
+                    self._quietly(lambda: forget_old(self.engine))
                     forgotten = clocks.monotonic()
                 if self._stopping and self._queue.empty():
                     return

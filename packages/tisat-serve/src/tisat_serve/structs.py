@@ -15,6 +15,9 @@ class Row(msgspec.Struct, forbid_unknown_fields=True):
     time: str | int | float | None = None
     group: str = ""
 
+    def __post_init__(self) -> None:
+        self.entity = self.entity.strip()  # a name with a space at its end is no other entity
+
 
 class Outcome(msgspec.Struct, omit_defaults=True):
     """What became of a row. ``ratio`` is statistic / threshold: at or above 1 the alarm is on."""

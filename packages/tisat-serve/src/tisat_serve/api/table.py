@@ -136,6 +136,13 @@ class Done(msgspec.Struct):
     done: bool = True
 
 
+class Forgotten(msgspec.Struct):
+    """What was removed."""
+
+    entity: str
+    rows: int
+
+
 class About(msgspec.Struct):
     """The service itself."""
 
@@ -207,6 +214,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              lambda s, p, q, b, a: s.view.entities(search=q.search, status=q.status), EntitiesQuery),
     Endpoint("GET", f"{A}/entities/{{name:path}}/history", "A stretch of one entity: values, expectation, statistic.", "read", structs.History,
              lambda s, p, q, b, a: s.view.history(p["name"], **_fields(q)), HistoryQuery),
+    Endpoint("POST", f"{A}/entities/{{name:path}}/forget", "Forget an entity: state, history, alarms and labels.", "admin", Forgotten,
+             lambda s, p, q, b, a: Forgotten(p["name"], s.people.forget(p["name"], author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/entities/{{name:path}}", "One entity.", "read", structs.EntityInfo, lambda s, p, q, b, a: s.view.entity(p["name"])),
     Endpoint("GET", f"{A}/heatmap", "Entities x time: the largest statistic / threshold of each cell.", "read", structs.HeatMap,
              lambda s, p, q, b, a: s.view.heat_map(**_fields(q)), HeatQuery),

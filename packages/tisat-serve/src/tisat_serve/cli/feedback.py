@@ -1,9 +1,12 @@
-"""``tisat serve refit|proposals|take|leave|revert``: what people decide, asked of a running service over its interface."""
+"""``tisat serve refit|proposals|take|leave|revert|forget``: what people decide, asked of a running service over its interface."""
 
 from __future__ import annotations
 
 import getpass
 import os
+import time
+import urllib.parse
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -107,3 +110,26 @@ def leave(number: Number, url: Url = URL, reason: Reason = "") -> None:
 def revert(number: Number, url: Url = URL, reason: Reason = "") -> None:
     """Go back to what was in force before a proposal."""
     _decide(url, number, "revert", reason)
+
+
+@app.command("forget")
+def forget(
+    entity: Annotated[str, typer.Argument(help="The entity.", metavar="ENTITY")],
+    url: Url = URL,
+    data: Annotated[
+        Path | None, typer.Option(help="Instead of --url: the folder of a service that is stopped.")
+    ] = None,
+    reason: Reason = "",
+) -> None:
+    """Forget an entity with its state, history, alarms and labels. A row of it that comes later enrols it afresh.
+
+    `tisat serve forget pump-7 --reason 'scrapped'`
+    """
+    if data is not None:
+        from tisat_serve.forgetting import forget_in
+
+        rows = forget_in(data, entity, now=time.time(), author=_author(), reason=reason)
+    else:
+        path = f"/api/v1/entities/{urllib.parse.quote(entity, safe='')}/forget"
+        rows = ask(url, path, {"author": _author(), "reason": reason})["rows"]
+    typer.echo(f"{entity}\t{rows} rows of history forgotten")
