@@ -1,14 +1,11 @@
 """The configuration file: groups of entities, sources, sinks, limits. One TOML file; every mistake is a sentence.
 
-Another configuration needs no restart: on SIGHUP the file is read again; what is wrong in it is said, and all stays as it was.
+Another configuration needs no restart: see :mod:`tisat_serve.reload`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +14,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from tisat import registry
-from tisat.errors import InputError, TisatError
+from tisat.alarms.rules import AlarmRule, make_rule
+from tisat.errors import InputError
 from tisat.io.durations import seconds_of
 from tisat.watch import Watch
 from tisat_serve.group import Group
 from tisat_serve.http_client import basic
 from tisat_serve.persistence import Limits
-from tisat_serve.service import Part, Service, Settings
+from tisat_serve.service import Part, Settings
 from tisat_serve.sinks.alertmanager import Alertmanager
 from tisat_serve.sinks.outbox import TOGETHER, Apprise, Outbox, Sink, Webhook
 from tisat_serve.sources.kafka import KafkaSink, KafkaSource
@@ -32,7 +30,6 @@ from tisat_serve.sources.nats import NatsSource
 from tisat_serve.sources.promql import PromQL
 from tisat_serve.sources.samples import Samples
 
-LIVE = ("match", "lateness", "silent_after", "retention", "ignore_extra", "refit")  # of a group, changed as they are
 WARM = 300  # steps a query looks back at its first start, so that no detector has to wait for its window to fill
 
 
@@ -67,12 +64,16 @@ class KeepTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
-    """A group of entities with one model. Where ``model`` is not there yet, it is fitted on ``history`` of the group's source."""
+    """A group of entities with one model. Where ``model`` is not there yet, it is fitted on ``history`` of the group's source.
+
+    ``rule`` is the name of an alarm rule, or a table ``[group.rule]`` with a ``name`` and its options; the model's own unless given.
+    """
 
     name: str
     model: str
     match: str = "*"
     budget: str | None = None
+    rule: str | dict[str, Any] | None = None
     lateness: str = "0 s"
     silent_after: str | None = None
     retention: str = "14 days"
@@ -215,6 +216,9 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
     for name in msgspec.structs.asdict(limits):
         if getattr(limits, name) < 1:
             raise InputError(f"The limit {name!r} must be at least 1. Got {getattr(limits, name)}.")
+    for name in ("certificate", "key"):
+        if (file := getattr(config.listen, name)) and not Path(file).is_file():
+            raise InputError(f"The {name} of [listen] must be a file. There is no {file!r}.")
     told = {name: getattr(limits, name) for name in ("rows_waiting", "body_bytes", "rows_in_request")}
     front = Settings(**told, host=config.listen.host, url=config.listen.url.rstrip("/"), peers=tuple(config.peers))
     kept = {f"keep_{name}": _seconds(getattr(config.keep, name), f"keep.{name}") for name in ("alarms", "journal")}
@@ -281,10 +285,24 @@ def _group(config: Config, table: GroupTable, say: Any) -> Group:
             say(f"fitted {path.name} on {table.history} of history. {watch.calibration}".replace("\n", " "))
     else:
         watch = Watch.load(path)
-    if table.budget is not None and watch.calibration.budget != table.budget:
+    rule = _rule(table, watch)
+    if rule is not None:
+        watch = watch.recalibrated(table.budget, rule=rule)
+    elif table.budget is not None and watch.calibration.budget != table.budget:
         watch = Watch.load(path, budget=table.budget)
     told = _durations(table, "lateness", "silent_after", "retention", "refit")
     return Group(table.name, watch, match=table.match, ignore_extra=table.ignore_extra, **told)
+
+
+def _rule(table: GroupTable, watch: Watch) -> AlarmRule | None:
+    """The rule of a group where it is another than the model's; options that are not said are as the model has them."""
+    if table.rule is None:
+        return None
+    said = {"name": table.rule} if isinstance(table.rule, str) else dict(table.rule)
+    name = said.pop("name", watch.rule.name)
+    same = watch.rule.params() if name == watch.rule.name else {}
+    rule = make_rule(name, **{**same, **said})
+    return None if name == watch.rule.name and rule.params() == watch.rule.params() else rule
 
 
 def fit_from_history(config: Config, table: GroupTable) -> Watch:
@@ -346,53 +364,3 @@ def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:
     parts += [Outbox(outbox)] if outbox else []
     parts += [_maker(table.kind, SOURCES, "source")(table) for table in config.source]
     return parts, tuple(sink.name for sink in outbox)
-
-
-def apply(service: Service, config: Config) -> list[str]:
-    """Put a configuration in force; what changed, one sentence each.
-
-    Thresholds do not change so: a budget is changed by a proposal that somebody takes. A group that is gone goes on until the
-    next start.
-    """
-    settings, limits = settings_of(config)
-    parts, routes = parts_of(config)
-    groups = groups_of(config)
-    engine = service.engine
-    new = [group for group in groups if group.name not in engine.groups]
-    engine.add_groups(new)  # one may be refused: nothing has changed yet
-    said = [f"group {group.name} is new" for group in new]
-    for part in service.parts:
-        part.stop()
-    with engine.lock:
-        for group in groups:
-            known = engine.groups[group.name]
-            for name in LIVE:
-                if getattr(known, name) != getattr(group, name):
-                    setattr(known, name, getattr(group, name))
-                    said.append(f"group {group.name}: {name} is {getattr(group, name)} now")
-        engine.routes, engine.limits = routes, limits
-    settings.host, settings.url = service.settings.host, settings.url or service.settings.url
-    service.settings, service.parts = settings, list(parts)
-    for part in service.parts:
-        part.start(service)
-    return [*said, f"{len(parts)} sources and sinks began again"]
-
-
-def on_hangup(service: Service, path: Path | None, say: Callable[[str], None]) -> None:
-    """Read the configuration again at SIGHUP; tokens are as they are at every request."""
-
-    def reload() -> None:
-        try:
-            if path is None:
-                say("reload: nothing has changed. The service was started without --config.")
-                return
-            for sentence in apply(service, read_config(path)):
-                say(f"reload: {sentence}")
-        except TisatError as error:
-            say(f"reload: nothing has changed. {error}")
-
-    if hasattr(signal, "SIGHUP"):
-        with contextlib.suppress(ValueError):  # not the main thread: a test
-            signal.signal(
-                signal.SIGHUP, lambda *_: threading.Thread(target=reload, name="tisat-reload", daemon=True).start()
-            )

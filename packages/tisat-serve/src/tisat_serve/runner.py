@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,19 @@ def more_routes(service: Service) -> list[Any]:
     return [*push.routes(service), *console.routes(service)]
 
 
+def _renew(config: Any, certificate: str, key: str | None) -> None:
+    """Read a certificate, for connections from now on."""
+    try:
+        ssl.create_default_context().load_cert_chain(certificate, key)  # a wrong one must not replace a good one
+        if not config.loaded:
+            config.load()
+        config.ssl.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(
+            f"The certificate {certificate!r} must be PEM with its key. It cannot be used: {error.strerror or error}."
+        ) from None
+
+
 def listen(
     app: Any,
     *,
@@ -78,8 +93,9 @@ def listen(
     certificate: Path | None = None,
     key: Path | None = None,
     ready: Callable[[str], None],
+    service: Service | None = None,
 ) -> None:
-    """Answer requests until the process is told to end; ``ready`` gets the address."""
+    """Answer requests until the process is told to end; ``ready`` gets the address, ``service`` a way to renew the certificate."""
     import uvicorn
 
     from tisat_serve.connections import TimedProtocol
@@ -99,6 +115,11 @@ def listen(
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
+    renew = functools.partial(_renew, config)
+    if certificate is not None:
+        renew(str(certificate), None if key is None else str(key))  # before anybody is told that we listen
+        if service is not None:
+            service.renew = renew
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

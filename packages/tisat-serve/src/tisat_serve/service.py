@@ -94,6 +94,7 @@ class Service:
         self.rate = 2000.0  # rows a second, as it went lately
         self.turned_away = 0
         self.fatal: Callable[[], None] = lambda: None  # what to do when nothing can be judged any more
+        self.renew: Callable[[str, str | None], None] | None = None  # reads a certificate again, where there is one
         self.say: Callable[[str], None] = lambda sentence: None  # the command line puts itself here
         self.observe: Callable[[str, float], None] = lambda name, value: None  # /metrics puts itself here
         self._queue: queue.SimpleQueue[Work | None] = queue.SimpleQueue()

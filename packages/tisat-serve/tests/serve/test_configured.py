@@ -15,14 +15,13 @@ from tisat_serve.config import (
     Config,
     GroupTable,
     SinkTable,
-    apply,
     fit_from_history,
     groups_of,
-    on_hangup,
     parts_of,
     read_config,
     settings_of,
 )
+from tisat_serve.reload import apply, on_hangup
 from tisat_serve.runner import check_listening, more_routes
 from tisat_serve.security import Tokens, end_token, is_loopback, make_token, token_of
 from tisat_serve.service import BusyError
@@ -282,3 +281,59 @@ def test_the_demo_s_watch_knows_pumps(monkeypatch):
     monkeypatch.setattr(demo, "TRAINING", 2000)
     watch = demo.demo_watch()
     assert (watch.channels, watch.period, watch.budget) == (demo.CHANNELS, 1.0, demo.BUDGET)
+
+
+def test_the_rule_of_a_group_and_its_options_reach_the_rule(model, tmp_path):
+    path = tmp_path / "serve.toml"
+
+    def group(*lines):
+        path.write_text("\n".join([f'data = "."\n[[group]]\nname = "main"\nmodel = "{model}"', *lines]))
+        return groups_of(read_config(path))[0]
+
+    plain = group()
+    held = group("[group.rule]", "hold = 7")
+    assert (held.watch.rule.name, held.watch.rule.hold, plain.watch.rule.hold != 7) == ("excess", 7, True)
+    others = {name: value for name, value in plain.watch.rule.params().items() if name != "hold"}
+    assert others.items() <= held.watch.rule.params().items(), "as the model has them"
+    assert held.models[0].print != plain.models[0].print, "another rule is another model to a folder"
+    assert held.watch.calibration.budget == "1/1000 rows"
+    assert group('rule = "excess"').models[0].print == plain.models[0].print, "the model's own: nothing changes"
+    paper = group('budget = "1/500 rows"', "[group.rule]", 'name = "paper"', 'end = "recovery"')
+    assert (paper.watch.rule.name, paper.watch.rule.end, paper.watch.calibration.budget) == ("paper", "recovery", "1/500 rows")  # fmt: skip
+    for line, must in (
+        ("hodl = 7", "must have options among"),
+        ('name = "best"', "must be .*excess"),
+        ("hold = 0", "hold"),
+    ):
+        with pytest.raises(InputError, match=must):
+            group("[group.rule]", line)
+
+
+def test_a_reload_says_what_it_could_not_change(service, model, tmp_path):
+    started = told(model, tmp_path)
+    renewed = []
+    service.renew = lambda *given: renewed.append(given)
+    (tmp_path / "cert.pem").touch()
+    config = told(model, tmp_path, budget="1/day", rule={"hold": 9})
+    config.listen.port, config.listen.host, config.shard = 1, "0.0.0.0", "1/2"
+    config.listen.certificate = str(tmp_path / "cert.pem")
+    said = "\n".join(apply(service, config, started))
+    for sentence in (
+        "listen.port is 1 in the file; restart",
+        "listen.host is '0.0.0.0' in the file; restart",
+        "shard is '1/2' in the file; restart",
+        "TLS begins or ends with a restart",
+        "group main has another model or rule in the file",
+        "the certificate was read again",
+    ):
+        assert sentence in said
+    assert renewed == [(str(tmp_path / "cert.pem"), None)]
+    assert service.settings.host == "127.0.0.1"
+    said = "\n".join(apply(service, told(model, tmp_path, budget="1/2000 rows"), started))
+    assert "group main is at 1/1000 rows, the file says 1/2000 rows; a threshold changes by a proposal" in said
+    other = told(model, tmp_path)
+    other.group[0].name = "other"
+    assert any("group main is not in the file any more" in one for one in apply(service, other, started))
+    config.listen.certificate = str(tmp_path / "none.pem")
+    with pytest.raises(InputError, match=r"certificate of \[listen\] must be a file"):
+        apply(service, config, started)

@@ -19,11 +19,12 @@ from tisat_serve.alarm_log import moment_of, suppression_of, within
 from tisat_serve.archive import briefs_of, rows_of
 from tisat_serve.cli.feedback import _author, ask
 from tisat_serve.cli.serve import app as serving
-from tisat_serve.config import Config, apply
+from tisat_serve.config import Config
 from tisat_serve.engine import Engine
 from tisat_serve.feedback import People
 from tisat_serve.forgetting import forget_old
 from tisat_serve.group import Group
+from tisat_serve.reload import apply
 from tisat_serve.replay import stored
 from tisat_serve.row_encoding import unpack_body, unpack_brief
 from tisat_serve.service import BusyError, Service

@@ -155,7 +155,8 @@ def _sinks(given: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _run(config: Config, path: Path | None) -> None:
     from tisat_serve.api.app import make_app
-    from tisat_serve.config import groups_of, on_hangup, parts_of, settings_of
+    from tisat_serve.config import groups_of, parts_of, settings_of
+    from tisat_serve.reload import on_hangup
     from tisat_serve.runner import check_listening, listen, more_routes, running
     from tisat_serve.security import Tokens
     from tisat_serve.shards import Shard
@@ -189,7 +190,8 @@ def _run(config: Config, path: Path | None) -> None:
         on_hangup(service, path, _say)
         made = make_app(service, tokens, more=more_routes(service))
         keys = [Path(name) if name else None for name in (config.listen.certificate, config.listen.key)]
-        listen(made, host=config.listen.host, port=config.listen.port, certificate=keys[0], key=keys[1], ready=ready)
+        host, port = config.listen.host, config.listen.port
+        listen(made, host=host, port=port, certificate=keys[0], key=keys[1], ready=ready, service=service)
         if service.broken:
             raise typer.Exit(1)
 
