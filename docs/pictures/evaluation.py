@@ -135,7 +135,7 @@ def baselines(labels: list[np.ndarray], n_simulations: int) -> None:
     table: dict[str, Callable[[str, list[np.ndarray]], float]] = {
         "SPD": lambda _, s: float(metrics.spd_score(labels, s, delta_max=DELTA_MAX)),
         "event F1 (oracle)": lambda _, s: metrics.best_event_f1(labels, s, delta_max=DELTA_MAX).f1,
-        "VUS-PR": lambda _, s: float(metrics.vus_pr(labels, s, max_buffer=DELTA_MAX)),
+        "VUS-PR": lambda _, s: float(metrics.vus_pr(labels, s, max_buffer=DELTA_MAX)),  # of 2025
         "instance F1 (oracle)": lambda _, s: metrics.best_instance_f1(labels, s).f1,
         "PA%K area (oracle)": lambda _, s: float(metrics.pa_k_auc(labels, s)),
         "range-based F1": at_threshold(metrics.range_precision_recall),

@@ -285,9 +285,21 @@ def test_affiliation_equals_its_twin(series):
 def test_vus_equals_its_twin(series, max_buffer):
     labels, scores = series
     assume(labels.any())
-    assert metrics.vus_pr(labels, scores, max_buffer=max_buffer) == pytest.approx(
+    assert metrics.vus_pr(labels, scores, max_buffer=max_buffer, version="2022") == pytest.approx(
         naive.vus_pr(labels, scores, max_buffer)
     )
+
+
+@settings(max_examples=75, deadline=None)
+@given(one_series(max_length=25), st.integers(0, 7))
+def test_vus_of_2025_equals_its_twin(series, max_buffer):
+    labels, scores = series
+    assume(labels.any() and not labels.all() and not np.isnan(scores).all())
+    precision, roc = naive.vus_2025(labels, scores, max_buffer)
+    assert metrics.vus_pr(labels, scores, max_buffer=max_buffer) == pytest.approx(precision, abs=1e-12)
+    assert metrics.vus_roc(labels, scores, max_buffer=max_buffer) == pytest.approx(roc, abs=1e-12, nan_ok=True)
+    every = metrics.vus_pr(labels, scores, max_buffer=max_buffer, thresholds=len(labels))
+    assert every == pytest.approx(precision, abs=1e-12)  # each rank a threshold: the same
 
 
 @settings(max_examples=50, deadline=None)
@@ -295,7 +307,7 @@ def test_vus_equals_its_twin(series, max_buffer):
 def test_vus_roc_equals_its_twin(series, max_buffer):
     labels, scores = series
     assume(labels.any() and not labels.all() and not np.isnan(scores).all())
-    found = metrics.vus_roc(labels, scores, max_buffer=max_buffer)
+    found = metrics.vus_roc(labels, scores, max_buffer=max_buffer, version="2022")
     assert found == pytest.approx(naive.vus_roc(labels, scores, max_buffer))
 
 

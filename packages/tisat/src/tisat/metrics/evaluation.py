@@ -41,7 +41,7 @@ BaselineScores = dict[
 CLOSE = 0.02  # a score this little above a trivial baseline's is called what a trivial baseline gets
 # What one must know before one quotes a score that others use.
 WARNINGS = {
-    "VUS-PR": "nearness counts on both sides of an event; delay does not count, and the value grows with the buffer",
+    "VUS-PR": "the 2025 form, as TSB-AD has it, over all thresholds; nearness counts on both sides of an event; delay does not count, and the value grows with the buffer",
     "VUS-ROC": "a random baseline has about 0.5; where events are rare, 0.95 can mean that most alarms are false",
     "PATE": "alarms before an event are rewarded, and long events drown short ones",
     "AUC-ROC": "a random baseline has 0.5; where events are rare, 0.95 can mean that most alarms are false",
