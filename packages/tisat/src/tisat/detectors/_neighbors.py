@@ -62,25 +62,34 @@ class NeighborDetector(StandardWindowDetector):
         k = self.n_neighbors
         if self.max_windows is not None:
             check_integer(self.max_windows, "max_windows", whose, minimum=k + 1)
-        windows, self.when_ = numbered_windows(parts, window=self.window, limit=self.max_windows)
+        windows, self.when_ = numbered_windows(parts, window=self._length(), limit=self.max_windows)
         if len(windows) <= k:
             raise SeriesError(
                 f"The series given to {whose}.fit must have more than n_neighbors = {k} windows. Got {len(windows)} instead."
             )
-        self.stored_ = windows.reshape(len(windows), -1)
+        self.stored_ = self._shapes(windows.reshape(len(windows), -1))
         self._fit_stored()
 
+    def _shapes(self, flat: Array) -> Array:
+        """The flat windows ``(n, window * C)`` in the form in which they are compared."""
+        return flat
+
+    def _nearest(self, flat: Array, skip: tuple[Integers, Integers] | None = None) -> tuple[Array, Integers]:
+        """Distances and indices ``(n, k)`` of the stored windows nearest to each; index -1 where there are too few."""
+        return nearest(flat, self.stored_, k=self.n_neighbors, skip=skip)
+
     def _score_windows(self, flat: Array) -> Array:
-        return self._score_neighbors(*nearest(flat, self.stored_, k=self.n_neighbors))
+        return self._score_neighbors(*self._nearest(self._shapes(flat)))
 
     def _normal_points(self, parts: Sequence[Array]) -> list[Array]:
         scored = []
-        long = [part for part in parts if len(part) >= self.window]
-        for numbers, part in zip(numbered(long, window=self.window), long, strict=True):
-            for block, windows in blocks_of(sliding_windows(part, window=self.window)):
-                flat = self._standardise(windows).reshape(len(windows), -1)
-                itself = overlapping(self.when_, numbers[block], window=self.window)
-                distances, indices = nearest(flat, self.stored_, k=self.n_neighbors, skip=itself)
+        length = self._length()
+        long = [part for part in parts if len(part) >= length]
+        for numbers, part in zip(numbered(long, window=length), long, strict=True):
+            for block, windows in blocks_of(sliding_windows(part, window=length)):
+                flat = self._shapes(self._standardise(windows).reshape(len(windows), -1))
+                itself = overlapping(self.when_, numbers[block], window=length)
+                distances, indices = self._nearest(flat, itself)
                 known = indices[:, -1] >= 0
                 scored.append(self._score_neighbors(distances[known], indices[known]))
         return scored

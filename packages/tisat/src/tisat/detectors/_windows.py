@@ -91,16 +91,20 @@ class WindowedDetector(Detector):
     def _window_points(self, windows: Array) -> Array:
         """Points ``(n, m)`` of windows ``(n, window, C)``: of their last rows."""
 
+    def _length(self) -> int:
+        """Rows of a window."""
+        return self.window
+
     def _context(self) -> int:
-        return self.window - 1
+        return self._length() - 1
 
     def _points(self, part: Array) -> Array:
-        windows = sliding_windows(part, window=self.window)
+        windows = sliding_windows(part, window=self._length())
         blocks = [self._window_points(block) for _, block in blocks_of(windows)]
         if not blocks:
             return np.full((len(part), getattr(self, "n_points_", 1)), np.nan)
         points = np.concatenate(blocks)
-        warm_up = np.full((self.window - 1, points.shape[1]), np.nan)
+        warm_up = np.full((self._length() - 1, points.shape[1]), np.nan)
         return np.concatenate([warm_up, points])
 
     def _points_of_windows(self, windows: Array) -> Array:

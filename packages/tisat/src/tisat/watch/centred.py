@@ -11,34 +11,13 @@ import numpy as np
 
 from tisat.errors import InputError
 from tisat.utils.neighbors import nearest
+from tisat.utils.period import own_period
 from tisat.utils.types import Array
 from tisat.utils.validation import check_integer
 
-LONGEST, SHORTEST, OTHERWISE = 300, 3, 125  # rows of a period that is looked for, and of a window where none is found
-LOOKED_AT = 20_000  # rows the period is found in
 STORED = {True: 4000, False: 2000}  # windows of training kept: with one channel, with several
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here, as in prism
 AFTER = 60  # rows after a row over which a statistic is averaged
-
-
-def own_period(values: Array) -> int:
-    """The period of a series ``(T, C)`` in rows: where the autocorrelation of its first moving channel peaks; 125 where nowhere.
-
-    Examples
-    --------
-    >>> own_period(np.sin(np.arange(2000) * 2 * np.pi / 40)[:, None])
-    40
-    """
-    moving = [c for c in range(values.shape[1]) if np.ptp(values[:LOOKED_AT, c]) > 0]
-    if not moving:
-        return OTHERWISE
-    channel = values[:LOOKED_AT, moving[0]] - values[:LOOKED_AT, moving[0]].mean()
-    spectrum = np.fft.rfft(channel, 2 * len(channel))
-    echo = np.fft.irfft(spectrum * np.conj(spectrum))[: LONGEST + 2]
-    inner = echo[1:-1]
-    peaks = np.flatnonzero((inner > echo[:-2]) & (inner >= echo[2:])) + 1
-    peaks = peaks[(peaks > SHORTEST) & (echo[peaks] > 0.0)]
-    return int(peaks[np.argmax(echo[peaks])]) if len(peaks) else OTHERWISE
 
 
 def window_scores(train: Array, rows: Array, *, period: int | None = None) -> Array:
