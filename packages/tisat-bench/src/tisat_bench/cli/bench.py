@@ -71,7 +71,12 @@ def _one_task(text: str, data: str | None) -> None:
 
 
 def bench(
-    experiment: Annotated[Path | None, typer.Argument(help="A TOML file, such as experiments/table2.toml.")] = None,
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A TOML file, such as experiments/table2.toml; or tsb-ad-m, tsb-ad-u: beside the published results of TSB-AD."
+        ),
+    ] = None,
     store: Annotated[
         Path, typer.Option(help="The folder of results; a run goes on where the last one stopped.")
     ] = Path("results"),
@@ -86,6 +91,13 @@ def bench(
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Only these detectors or systems, by name; may be given several times.")
+    ] = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With tsb-ad-m or tsb-ad-u: NAME=FOLDER, scores of another detector, one .npy, .npz or .csv for each series.",
+            metavar="NAME=FOLDER",
+        ),
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
     no_run: Annotated[bool, typer.Option("--no-run", help="Evaluate what is stored, run nothing.")] = False,
@@ -104,6 +116,7 @@ def bench(
     from tisat.batch.engines import Engine, make_engine
     from tisat.batch.process_engine import Local
     from tisat.errors import ParameterError
+    from tisat_bench.cli.tsb_ad import BENCHMARKS, compare_on, show
     from tisat_bench.driver import drive, pending
     from tisat_bench.experiment import read_experiment
     from tisat_bench.store import Store
@@ -111,6 +124,14 @@ def bench(
     if task is not None:
         _one_task(task, data)
         return
+    if str(experiment) in BENCHMARKS:
+        compared = compare_on(
+            str(experiment), data=data, store=store, only=only or (), scores=scores or (), run=not no_run
+        )
+        show(compared, report=report, json=json)
+        return
+    if scores:
+        raise ParameterError("The '--scores' option of tisat bench must come with tsb-ad-m or tsb-ad-u.")
     if experiment is None:
         raise ParameterError(
             "The argument of tisat bench must be an experiment file, such as experiments/table2.toml. Got none."

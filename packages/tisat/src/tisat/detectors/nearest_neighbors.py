@@ -91,10 +91,14 @@ class NearestNeighbors(NeighborDetector):
         if self.window != PERIOD or channels == 1:
             return super()._nearest(flat, skip)
         squares = np.zeros((len(flat), self.n_neighbors))
-        for c in range(channels):
+        moving = [c for c in range(channels) if self.stored_[:, c::channels].any()]
+        indices = np.zeros((len(flat), self.n_neighbors), dtype=np.int64)
+        for c in moving or [0]:
             own, stored = (np.ascontiguousarray(windows[:, c::channels]) for windows in (flat, self.stored_))
             distances, indices = nearest(own, stored, k=self.n_neighbors, skip=skip)
             squares += distances**2
+        for c in set(range(channels)) - set(moving or [0]):  # every stored window is 0: nothing to search
+            squares += (flat[:, c::channels] ** 2).sum(axis=1, keepdims=True)
         return np.sqrt(squares), indices
 
     def _score_neighbors(self, distances: Array, indices: Integers) -> Array:
@@ -113,7 +117,7 @@ class NearestNeighbors(NeighborDetector):
         stop = np.minimum(np.arange(len(scores)) + length, len(scores))
         number = counts[stop] - counts[:-1]
         total = sums[stop] - sums[:-1]
-        return np.divide(total, number, out=np.full(len(scores), np.nan), where=number > 0)
+        return np.asarray(np.divide(total, number, out=np.full(len(scores), np.nan), where=number > 0))
 
     @classmethod
     def _test_params(cls) -> dict[str, int]:

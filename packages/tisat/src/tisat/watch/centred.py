@@ -60,6 +60,9 @@ def window_scores(train: Array, rows: Array, *, period: int | None = None) -> Ar
     for c in range(rows.shape[1]):
         stored, windows = (np.lib.stride_tricks.sliding_window_view(one[:, c], length) for one in (known, seen))
         some, every = stored[places], windows - windows.mean(axis=1, keepdims=True)
+        if not np.ptp(known[:, c]):  # every stored window is 0: nothing to search
+            squares += (every**2).sum(axis=1)
+            continue
         squares += nearest(every, some - some.mean(axis=1, keepdims=True), k=1)[0][:, 0] ** 2
     distance = np.sqrt(squares)
     total = np.convolve(distance, np.ones(length))

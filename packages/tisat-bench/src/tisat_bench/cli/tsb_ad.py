@@ -1,0 +1,128 @@
+"""``tisat bench tsb-ad-m`` and ``tisat bench tsb-ad-u``: detectors beside the published results of TSB-AD."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tisat.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from tisat.utils.types import Array
+    from tisat_bench.tsb_ad import Comparison, FoundSeries
+
+BENCHMARKS = ("tsb-ad-m", "tsb-ad-u")
+ABOUT = "about.json"
+
+
+def _folder(store: Path, benchmark: str, name: str) -> Path:
+    return store / benchmark / "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+
+
+def _about(name: str) -> dict[str, Any]:
+    import tisat
+
+    return {"detector": name, "tisat": tisat.__version__}
+
+
+def _own_scores(name: str, series: FoundSeries, values: Array, folder: Path) -> Array:
+    """The stored scores of a detector of ours, computed where there are none of this version."""
+    import numpy as np
+
+    from tisat.persistence.model_file import write_bytes
+    from tisat_bench.tsb_ad import read_scores, scores_of
+
+    about, file = folder / ABOUT, folder / f"{series.listed.stem}.npy"
+    fresh = about.is_file() and jsonlib.loads(about.read_text(encoding="utf-8")) == _about(name)
+    if not fresh:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("*.npy"):
+            old.unlink()
+        write_bytes(about, jsonlib.dumps(_about(name)).encode())
+    if not file.is_file():
+        scores = scores_of(name, values[: series.listed.train_rows], values)
+        part = file.with_suffix(".part.npy")
+        np.save(part, scores)
+        part.replace(file)
+    return read_scores(file, rows=len(values))
+
+
+def _given(texts: Sequence[str]) -> dict[str, Path]:
+    """``NAME=FOLDER``, or a folder that is called by its name."""
+    from tisat.errors import DataFileError
+
+    named = {}
+    for text in texts:
+        name, sign, folder = text.partition("=")
+        path = Path(folder if sign else text)
+        if not path.is_dir():
+            raise DataFileError(f"Folder of scores not found: {path}.")
+        named[name if sign else path.resolve().name] = path
+    return named
+
+
+def compare_on(
+    name: str, *, data: str | None, store: Path, only: Sequence[str], scores: Sequence[str], run: bool
+) -> Comparison:
+    """Score the series that are there, and lay the results beside the published ones."""
+    from tisat.errors import DataFileError
+    from tisat_bench.tsb_ad import SCORERS, compare_with_published, find_series, read_benchmark, read_scores, vus_of
+    from tisat_bench.tsb_ad.scoring import file_of_scores
+
+    benchmark = read_benchmark(name, data)
+    found = find_series(benchmark, data)
+    given = _given(scores)
+    own = list(only) if only else list(SCORERS)
+    if not found:
+        raise DataFileError(
+            f"The data folder must hold series of {benchmark.title}, or raw MSL, SMAP, SMD, NAB or UCR. Got none."
+        )
+    for title, folder in given.items():
+        missing = [one.listed.file for one in found if file_of_scores(folder, one.listed.stem) is None]
+        if missing:
+            raise DataFileError(
+                f"The folder of scores {str(folder)!r} ({title}) must hold a file for each series that is there. "
+                f"{len(missing)} of {len(found)} are missing, {missing[0].removesuffix('.csv')}.npy first."
+            )
+    results: dict[str, list[float]] = {title: [] for title in (*own, *given)}
+    typer.echo(f"{benchmark.title}: {len(found)} of {len(benchmark.series)} series, store {store}", err=True)
+    for number, one in enumerate(found, 1):
+        began = time.perf_counter()
+        values, labels = one.read()
+        for title in own:
+            folder = _folder(store, name, title)
+            if not run and file_of_scores(folder, one.listed.stem) is None:
+                raise DataFileError(f"The store {str(folder)!r} must hold {one.listed.stem}.npy. Run without --no-run.")
+            results[title].append(vus_of(values, labels, _own_scores(title, one, values, folder)))
+        for title, folder in given.items():
+            file = file_of_scores(folder, one.listed.stem)
+            assert file is not None  # checked above
+            results[title].append(vus_of(values, labels, read_scores(file, rows=len(values))))
+        seconds = time.perf_counter() - began
+        typer.echo(f"{number} of {len(found)}: {one.listed.stem} ({one.source}), {seconds:.1f} s", err=True)
+    return compare_with_published(benchmark, [one.listed for one in found], results)
+
+
+def show(comparison: Comparison, *, report: Path | None, json: bool) -> None:
+    """Print the table; write it as Markdown where asked to."""
+    from tisat.persistence.model_file import write_bytes
+
+    if report is not None:
+        report.mkdir(parents=True, exist_ok=True)
+        page = f"{comparison.coverage}\n\n{comparison.markdown()}\n"
+        write_bytes(report / f"{comparison.title.lower()}.md", page.encode())
+        typer.echo(f"report: {report / comparison.title.lower()}.md", err=True)
+    if json:
+        print_json(comparison.to_dict())
+        return
+    columns, rows = comparison.table()
+    note = (
+        f"{comparison.coverage} VUS-PR of 2025, 250 thresholds, buffer by autocorrelation. * computed here; the others as published. "
+        f"Intervals: 95 %, paired over series. Last column: the published mean over all listed series."
+    )
+    print_table(f"{comparison.title}: mean VUS-PR", columns, rows, note=note)
