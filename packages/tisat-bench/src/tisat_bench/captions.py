@@ -18,6 +18,12 @@ def rule_title(rule: str) -> str:
     return RULES[rule].title if rule in RULES else rule
 
 
+def rule_with_options(frozen: Frozen, rule: str) -> str:
+    """A rule as captions print it, with the options the experiment gave it."""
+    given = frozen.about.get("rule_options", {}).get(rule, {})
+    return rule_title(rule) + (f" ({', '.join(f'{name} = {value}' for name, value in given.items())})" if given else "")
+
+
 def where_from(frozen: Frozen) -> str:
     """The sentence about data that every caption carries."""
     counts, titles = frozen.about["data"], frozen.titles

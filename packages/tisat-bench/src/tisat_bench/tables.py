@@ -15,7 +15,7 @@ from tisat.alarms.rules import RULES
 from tisat.errors import InputError
 from tisat.metrics.statistics import Ranks, mean_ranks
 from tisat.utils.tables import DASH, Layout, best_cells, percent, signed
-from tisat_bench.captions import FEWER, caption, rule_title, where_from
+from tisat_bench.captions import FEWER, caption, rule_title, rule_with_options, where_from
 from tisat_bench.figures import Difference, Figure
 from tisat_bench.frozen import Frozen
 from tisat_bench.grid import Grid, fewer, percents
@@ -40,7 +40,7 @@ def spd_table(frozen: Frozen, *, rule: str) -> Layout:
     below = caption(
         frozen,
         shown,
-        f"SPD in percent, alarm rule: {rule_title(rule)}; delta_max = {delta} rows; exact over all thresholds"
+        f"SPD in percent, alarm rule: {rule_with_options(frozen, rule)}; delta_max = {delta} rows; exact over all thresholds"
         + (" of a grid." if rule in RULES and RULES[rule].feeds_back else ".")
         + " Pooled: one threshold for all entities; mean: over entities."
         + (
@@ -142,7 +142,7 @@ def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     below = caption(
         frozen,
         shown,
-        f"SPD in percent, {'pooled' if pooled else 'per-entity mean'}, by delta_max (columns); alarm rule: {rule_title(rule)}.",
+        f"SPD in percent, {'pooled' if pooled else 'per-entity mean'}, by delta_max (columns); alarm rule: {rule_with_options(frozen, rule)}.",
     )
     title = f"SPD against delta_max, {rule_title(rule)}, {'pooled' if pooled else 'mean'}"
     return grid.layout(title, rows, below, feet=1)
@@ -172,7 +172,7 @@ def ranks_table(frozen: Frozen, *, rule: str) -> Layout | None:
     rows = [[name, f"{rank:.2f}"] for name, rank in zip(ranks.names, ranks.ranks, strict=True)]
     together = "; ".join(" = ".join(group) for group in ranks.groups()) or "none"
     below = (
-        f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {rule_title(rule)}. Friedman p = {ranks.friedman_p:.1e}; "
+        f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {rule_with_options(frozen, rule)}. Friedman p = {ranks.friedman_p:.1e}; "
         f"ranks closer than {ranks.critical_difference:.2f} (Nemenyi, 5 %) are not told apart: {together}. Only systems that have every entity. {where_from(frozen)}"
     )
     return Layout(f"Mean ranks under: {rule_title(rule)}", [("", "System"), ("", "mean rank")], rows, below)

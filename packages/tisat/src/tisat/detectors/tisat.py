@@ -52,7 +52,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
 
     preset: str = presets(
         compact="a solved linear forecast and a small transformer beside it, ours",
-        paper="the paper to the letter",
+        paper="the paper where it speaks, Informer's program where it is silent",
         released="the authors' program",
     )
     d_model: int = integer(compact=16, paper=512, released=512, at_least=1, doc="Width of the network.")
