@@ -30,6 +30,7 @@ LEAST, MOST = 1e-3, 1e2  # times the period asked for that are drawn
 IDEAL_ALPHAS = (0.05, 0.1, 0.2)
 IDEAL_TARGETS = (100.0, 1000.0, 10_000.0)
 IDEAL_TIME_STEPS = 20_000_000
+MOST_PANELS, FARTHEST = 12, 1e6  # entities drawn one by one; rows between alarms that are drawn
 COLOURS = {
     "printed": "#c0392b",
     "other-root": "#e67e22",
@@ -106,6 +107,22 @@ def study(
     ``rules`` are names; ``paper:weibull`` and ``paper:log`` are the paper's with another form of evidence.
     """
     found: list[far.Promise] = []
+    for name, normal, points, scores in _scored(data, root, entities, detector, tail):
+        periods = targets or [len(normal) / 3.0]
+        for wanted in rules:
+            rule, _, form = wanted.partition(":")
+            options = {"form": form or "power"} if rule == "paper" else {}
+            chosen = methods or far.METHODS[form or "power" if rule == "paper" else ""]
+            found += far.promises(
+                normal, points, targets=periods, rule=rule, methods=chosen, scores=scores, entity=name, **options
+            )
+    return found
+
+
+def _scored(
+    data: Sequence[str], root: Path | None, entities: Sequence[str] | None, detector: str, tail: float
+) -> Iterator[tuple[str, Array, Array, tuple[Array, Array]]]:
+    """Of each training split: its name, normal points, the points of its end, and the scores of both."""
     with progress("counting", total=None) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # the table says what came of it
         for name, series in _training(data, root, entities):
@@ -116,25 +133,74 @@ def study(
             except SeriesError:
                 continue  # shorter than the detector's warm-up: nothing to calibrate on
             points = model.points(series)[cut:]
-            scores = model.aggregate(points)
-            normal, levels = model.normal_, model.aggregate(model.normal_)
-            periods = targets or [len(normal) / 3.0]
-            for wanted in rules:
-                rule, _, form = wanted.partition(":")
-                options = {"form": form or "power"} if rule == "paper" else {}
-                chosen = methods or far.METHODS[form or "power" if rule == "paper" else ""]
-                found += far.promises(
-                    normal,
-                    points,
-                    targets=periods,
-                    rule=rule,
-                    methods=chosen,
-                    scores=(levels, scores),
-                    entity=name,
-                    **options,
-                )
+            yield name, model.normal_, points, (model.aggregate(model.normal_), model.aggregate(points))
             bar.advance(note=name)
-    return found
+
+
+def real_curves(
+    data: Sequence[str],
+    *,
+    root: Path | None = None,
+    entities: Sequence[str] | None = None,
+    detector: str = "linear-mean",
+    tail: float = 0.5,
+) -> list[Curve]:
+    """Count the paper's rule at many thresholds on held-out normal data, with the bound of each method that has a formula.
+
+    A method that has no solution on an entity has no bound there.
+    """
+    curves = []
+    for name, normal, points, scores in _scored(data, root, entities, detector, tail):
+        made = far.promises(
+            normal,
+            points,
+            targets=[len(normal) / 3.0],
+            rule="paper",
+            methods=tuple(COLOURS),
+            scores=scores,
+            form="power",
+        )
+        bounds = {
+            one.method: math.log(one.target) / one.threshold
+            for one in made
+            if one.used == one.method and 0 < one.threshold < math.inf
+        }
+        thresholds, periods = far.held_out_curve(normal, points, rule="paper", scores=scores, form="power")
+        if len(thresholds):
+            curves.append(Curve(name, thresholds, periods, bounds))
+    return curves
+
+
+def draw_real(curves: Sequence[Curve]) -> Any:
+    """Log period against h with the bounds: a panel an entity, or with more than 12 a panel a data set and method.
+
+    With many entities, whose thresholds have no common scale, h is in units of its bound: the bound is the diagonal, an entity one
+    line, and what lies below the diagonal came more often than promised.
+    """
+    if len(curves) <= MOST_PANELS:
+        return draw_study(curves)
+    figure_module = require("matplotlib.figure", whose="The false-alarm figure")
+    sets = list(dict.fromkeys(curve.entity.partition(" ")[0] for curve in curves))
+    figure = figure_module.Figure(figsize=(3.2 * len(COLOURS), 2.6 * len(sets)), layout="constrained")
+    panels = figure.subplots(len(sets), len(COLOURS), squeeze=False, sharex=True, sharey=True)
+    for row, name in enumerate(sets):
+        own = [curve for curve in curves if curve.entity.partition(" ")[0] == name]
+        for column, (method, colour) in enumerate(COLOURS.items()):
+            axis, drawn = panels[row, column], 0
+            for curve in own:
+                if method in curve.bounds:
+                    promised = np.exp(np.minimum(curve.bounds[method] * curve.thresholds, 50.0))
+                    axis.plot(promised, curve.periods, color="#3b4252", linewidth=0.7, alpha=0.5)
+                    drawn += 1
+            axis.plot([1, FARTHEST], [1, FARTHEST], color=colour, linewidth=1.2, linestyle="--")
+            axis.set(xscale="log", yscale="log", xlim=(1, FARTHEST), ylim=(1, FARTHEST))
+            axis.set_title(f"{name}, {method}: {drawn} of {len(own)}", fontsize=8)
+            axis.tick_params(labelsize=7)
+    figure.supxlabel(
+        "rows between false alarms that the bound promises at h, exp(omega h); dashed: the bound", fontsize=8
+    )
+    figure.supylabel("rows between false alarms, counted", fontsize=8)
+    return figure
 
 
 def draw_study(curves: Sequence[Curve], *, columns: int = 3) -> Any:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tisat.cli import app
 from tisat_bench import false_alarm_figures as studies
-from tisat_bench.false_alarm_figures import draw_study, ideal_study, study
+from tisat_bench.false_alarm_figures import Curve, draw_real, draw_study, ideal_study, real_curves, study
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_a_study_of_ones_own_file_counts_on_its_end(file):
 
 
 def test_the_verb_prints_what_the_study_counts(file, tmp_path, monkeypatch):
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, file, **__: file.write(b"drawn"))
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, target, **__: target.write(b"picture"))
 
     def far(*words):
         done = CliRunner().invoke(app, ["data", "far", *map(str, words)])
@@ -72,3 +72,27 @@ def test_the_verb_prints_what_the_study_counts(file, tmp_path, monkeypatch):
     for bad in ("soon", "50,", "0", "inf", ""):
         refused = CliRunner().invoke(app, ["data", "far", str(file), "--targets", bad])
         assert "--targets must be rows between two alarms" in str(refused.exception)
+
+
+def test_figure_three_of_real_data_has_the_bounds_and_what_was_counted(file):
+    (curve,) = real_curves([str(file)])
+    assert curve.entity == "plant"
+    assert {"printed", "other-root"} <= set(curve.bounds) <= {"printed", "other-root", "exact"}
+    assert (np.diff(curve.periods) >= 0).all()
+    promised = study([str(file)], methods=["printed"], targets=[200.0])[0]
+    assert curve.bounds["printed"] == pytest.approx(np.log(200.0) / promised.threshold)
+    (axis,) = draw_real([curve]).axes
+    assert axis.get_title() == "plant"
+    assert axis.get_yscale() == "log"
+
+
+def test_many_entities_share_a_panel_on_which_the_bound_is_the_diagonal():
+    h = np.array([1.0, 2.0, 3.0])
+    curves = [Curve(f"set-{i % 2} e{i}", h, np.exp(2 * h), {"printed": 1.0 + i}) for i in range(14)]
+    figure = draw_real(curves)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles[:3] == ["set-0, printed: 7 of 7", "set-0, other-root: 0 of 7", "set-0, exact: 0 of 7"]
+    first = figure.axes[0].get_lines()
+    np.testing.assert_allclose(first[0].get_xdata(), np.exp(h))
+    np.testing.assert_allclose(first[0].get_ydata(), np.exp(2 * h))
+    assert first[-1].get_xdata()[1] == first[-1].get_ydata()[1]

@@ -36,7 +36,12 @@ def far(
     tail: Annotated[
         float, typer.Option(help="Share of each training split, its end, that alarms are counted on.", min=0.1, max=0.8)
     ] = 0.5,
-    picture: Annotated[Path | None, typer.Option(help="Draw log period against h here: .png or .svg.")] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw log period against h with its bounds here, .png or .svg; for other rules than paper, what was kept."
+        ),
+    ] = None,
     overwrite: Overwrite = False,
     json: JsonFlag = False,
 ) -> None:
@@ -45,7 +50,7 @@ def far(
     For a file and a budget of your own: tisat far FILE.
     """
     check_outputs({"--picture": picture}, inputs=data or (), overwrite=overwrite)
-    from tisat_bench.false_alarm_figures import draw_promises, draw_study, ideal_study, study
+    from tisat_bench.false_alarm_figures import draw_promises, draw_real, draw_study, ideal_study, real_curves, study
 
     if not data:
         found, curves = ideal_study()
@@ -65,8 +70,13 @@ def far(
             tail=tail,
         )
     if picture is not None:
-        # Thresholds of real data have no common scale.
-        save_figure(draw_promises(found) if data else draw_study(curves), picture)
+        if not data:
+            figure = draw_study(curves)
+        elif rules == ["paper"]:
+            figure = draw_real(real_curves(data, root=root, entities=chosen, detector=detector, tail=tail))
+        else:
+            figure = draw_promises(found)
+        save_figure(figure, picture)
     if json:
         print_json([{**vars(one), "observed": one.observed, "kept": one.kept} for one in found])
         return

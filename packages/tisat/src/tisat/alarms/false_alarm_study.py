@@ -126,6 +126,17 @@ def actual_curve(rule: AlarmRule, evidence: Array, *, points: int = 40) -> tuple
     return thresholds[seen], (~np.isnan(evidence)).sum() / alarms[seen]
 
 
+def held_out_curve(
+    normal: Array, held_out: Array, *, rule: str, scores: tuple[Array, Array], points: int = 25, **options: Any
+) -> tuple[Array, Array]:
+    """Thresholds and the periods counted at them on ``held_out`` points, of a rule fitted to ``normal`` points."""
+    made = make_rule(rule, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        NormalEvidence(made, normal, scores=scores[0])
+        return actual_curve(made, made.evidence(held_out, scores=scores[1]), points=points)
+
+
 def ideal_evidence(length: int, *, alpha: float, rng: np.random.Generator) -> Array:
     """Evidence of the theorem's own model: ``lambda v_m d^m`` is unit exponential, less its (1 - alpha) quantile.
 
