@@ -150,7 +150,10 @@ def against_vus(python: str, packages: list[str]) -> None:
 
     y, s = labels(100_000, 100), scores("independent", 100_000)
     best = best_of(
-        {"spd": lambda: spd_score(y, s, delta_max=DELTA_MAX), "vus": lambda: vus_pr(y, s, max_buffer=DELTA_MAX, version="2022")},
+        {
+            "spd": lambda: spd_score(y, s, delta_max=DELTA_MAX),
+            "vus": lambda: vus_pr(y, s, max_buffer=DELTA_MAX, version="2022"),
+        },
         rounds=5,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -159,7 +162,10 @@ def against_vus(python: str, packages: list[str]) -> None:
         command = [python, "-c", OTHERS, f"{folder}/y.npy", f"{folder}/s.npy", str(DELTA_MAX), *packages]
         found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     again = best_of(
-        {"spd": lambda: spd_score(y, s, delta_max=DELTA_MAX), "vus": lambda: vus_pr(y, s, max_buffer=DELTA_MAX, version="2022")},
+        {
+            "spd": lambda: spd_score(y, s, delta_max=DELTA_MAX),
+            "vus": lambda: vus_pr(y, s, max_buffer=DELTA_MAX, version="2022"),
+        },
         rounds=5,
     )
     best = {name: max(best[name], again[name]) for name in best}  # the slower of before and after: the others ran once
@@ -167,7 +173,7 @@ def against_vus(python: str, packages: list[str]) -> None:
     for name, (seconds, value) in found.items():
         print(
             f"VUS-PR of {name}: {seconds / best['spd']:,.0f} times the time of spd_score, "
-            f"{seconds / best['vus']:,.0f} times that of tisat's exact vus_pr (values {value:.4f} and {float(vus_pr(y, s, max_buffer=DELTA_MAX, version="2022")):.4f})"
+            f"{seconds / best['vus']:,.0f} times that of tisat's exact vus_pr (values {value:.4f} and {float(vus_pr(y, s, max_buffer=DELTA_MAX, version='2022')):.4f})"
         )
 
 

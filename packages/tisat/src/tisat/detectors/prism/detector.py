@@ -90,18 +90,9 @@ class Prism(Detector):
     _restored_apart: ClassVar[frozenset[str]] = frozenset({"forecaster_"})
 
     lags: int = integer(100, at_least=3, doc="Rows the forecast of the next one is made from.")
-    ridge: float = real(
-        1.0, above=0.0, doc="Penalty on the forecast's weights, as a share of the variance of the inputs."
-    )
-    forecaster: str = value(
-        LINE,
-        doc="Whose errors the views look at: 'line', or the name of a detector that forecasts the next row ('linear-last', 'tisat'), with its defaults.",
-    )
-
-    holidays: tuple[str, ...] = value(
-        (),
-        doc="Days that are like Sundays, as dates such as '2026-12-25'; used where the series has a clock and operating modes.",
-    )
+    ridge: float = real(1.0, above=0.0, doc="Penalty on the forecast's weights, as a share of the variance of the inputs.")  # fmt: skip
+    forecaster: str = value(LINE, doc="Whose errors the views look at: 'line', or the name of a detector that forecasts the next row ('linear-last', 'tisat'), with its defaults.")  # fmt: skip
+    holidays: tuple[str, ...] = value((), doc="Days that are like Sundays, as dates such as '2026-12-25'; used where the series has a clock and operating modes.")  # fmt: skip
 
     low_: Array = learned("C")  # (C,) least training value
     span_: Array = learned("C")  # (C,) half the training range
