@@ -17,6 +17,7 @@ from tisat.utils.types import Integers
 
 ROWS = 20  # of a window
 COMPONENTS = 30  # principal components windows are compared in
+WIDE = 1000  # numbers of a window beyond which directions are found without the matrix of their products
 STORED = 4000  # normal windows
 LEARNED_FROM = 4000  # windows the components are computed from
 APART = 100  # rows either side that a training window may not find a neighbour in
@@ -32,6 +33,22 @@ def _windows(rows: Array, at: Integers) -> Array:
 
 def _spread_out(n: int, most: int) -> Integers:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+def principal(centred: Array, count: int) -> Array:
+    """The first ``count`` principal directions ``(D, count)`` of centred rows ``(n, D)``."""
+    width = centred.shape[1]
+    if width <= WIDE:
+        square = dsyrk(1.0 / len(centred), centred.T)  # the upper half is all that is needed
+        found = eigh(square, lower=False, subset_by_index=(max(0, width - count), width - 1))[1]
+    else:  # the square is never made: a few dozen products with a vector instead
+        from scipy.sparse.linalg import LinearOperator, eigsh
+
+        square = LinearOperator(
+            (width, width), matvec=lambda v: centred.T @ (centred @ v) / len(centred), dtype=np.float64
+        )
+        found = eigsh(square, k=count, v0=np.ones(width))[1]
+    return np.ascontiguousarray(found[:, ::-1])
 
 
 class Neighbour(View):
@@ -96,9 +113,7 @@ class Neighbour(View):
         self.still = np.all([(rows == together[0][0]).all(axis=0) for rows in together], axis=0).astype(np.float64)
         self.centre = flat.mean(axis=0)
         flat -= self.centre
-        square = dsyrk(1.0 / len(flat), flat.T)  # the upper half is all that is needed
-        most = (max(0, len(square) - COMPONENTS), len(square) - 1)
-        self.basis = np.ascontiguousarray(eigh(square, lower=False, subset_by_index=most)[1][:, ::-1])
+        self.basis = principal(flat, COMPONENTS)
         picks = chosen(STORED)
         self.stored = np.concatenate(
             [self._codes(scene.rows, scene.at[some]) for scene, some in zip(scenes, picks, strict=True)]

@@ -62,6 +62,21 @@ def partners_of(weights: Array, *, most: int = 2) -> tuple[tuple[int, ...], ...]
     return tuple(tuple(int(j) for j in order[c] if told[j, c] > 0) for c in range(channels))
 
 
+def regressions(gram: Array, channels: int) -> Array:
+    """Weights ``(K * C, C)`` of each channel on the inputs of all others, from one inverse.
+
+    With P the inverse of ``gram`` and S the inputs of channel c, the solution on the others is ``-P[others, S] @ inv(P[S, S])``,
+    of which the column of c itself is wanted.
+    """
+    inverse = np.linalg.inv(gram)
+    weights = np.zeros((len(gram), channels))
+    for c in range(channels if channels > 1 else 0):
+        own = np.arange(c, len(gram), channels)
+        weights[:, c] = -inverse[:, own] @ np.linalg.inv(inverse[np.ix_(own, own)])[:, 0]
+        weights[own, c] = 0.0
+    return weights
+
+
 class Relations(View):
     """Squared deviation, averaged over 20 rows, of each channel from a ridge regression on all the others.
 
@@ -101,13 +116,7 @@ class Relations(View):
         centred = inputs - mean
         products = centred.T @ centred / len(centred)
         penalty = RIDGE * np.trace(products) / len(products) + 1e-9
-        self.weights = np.zeros((inputs.shape[1], channels))
-        for c in range(channels):
-            others = np.flatnonzero(np.arange(inputs.shape[1]) % channels != c)
-            if len(others):
-                gram = products[np.ix_(others, others)]
-                gram[np.diag_indices_from(gram)] += penalty
-                self.weights[others, c] = np.linalg.solve(gram, products[others, c])
+        self.weights = regressions(products + penalty * np.eye(len(products)), channels)
         self.intercepts = mean[:channels] - mean @ self.weights
         deviations = targets - inputs @ self.weights - self.intercepts
         self.usual = deviations.mean(axis=0)
