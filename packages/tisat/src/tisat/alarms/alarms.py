@@ -37,6 +37,9 @@ from tisat.utils.extras import require
 from tisat.utils.html import table, text
 from tisat.utils.types import Array, Flags, Integers
 
+# Columns that states of earlier versions do not have.
+ADDED = ("suppressed", "further", "state", "ongoing_since", "back", "back_time")
+
 
 @dataclass(frozen=True)
 class Alarm:
@@ -58,6 +61,10 @@ class Alarm:
     reasons: tuple[Reason, ...] = ()  # the channels that matter most: seen, expected and spread in the user's units
     suppressed: str = ""  # what was not to be heard of, where that covers it; see tisat.alarms.suppression
     further: tuple[Further, ...] = ()  # channels that joined while it was on; see tisat.alarms.joined_channels
+    state: str = "raised"  # raised, ongoing, back, new normal, merged or cleared; see tisat.alarms.ongoing
+    ongoing_since: int | None = None  # row at which the statistic fell while its channels were still different
+    back: int | None = None  # row at which they were not any more, or the new normal was accepted; its timestamp
+    back_time: str | float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, in the order of the tables."""
@@ -69,8 +76,9 @@ class Alarm:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Alarm:
         """Back from :meth:`to_json`."""
-        plain = {column: document[column] for column in COLUMNS if column not in ("suppressed", "further")}
-        plain["suppressed"] = document.get("suppressed", "")  # states of earlier versions do not have these two
+        plain = {column: document[column] for column in COLUMNS if column not in ADDED or column in document}
+        if "state" not in document:  # states of earlier versions do not have the columns of ADDED
+            plain["state"] = "raised" if document["cleared"] is None else "cleared"
         further = tuple(map(Further.from_json, document.get("further", ())))
         return cls(**{**plain, "reasons": tuple(Reason(**one) for one in document["reasons"]), "further": further})
 
@@ -80,6 +88,11 @@ class Alarm:
         since = f"row {self.onset}" if self.onset_time is None else say_time(self.onset_time)
         off = self.cleared if self.cleared_time is None else say_time(self.cleared_time)
         until = "still on" if self.cleared is None else f"until {off}"
+        if self.state == "ongoing":
+            until = f"ongoing since {off}: still different"
+        elif self.ongoing_since is not None:
+            ended = self.back if self.back_time is None else say_time(self.back_time)
+            until = f"{until}, {self.state} at {ended}"
         parts = [
             f"{self.series + ': ' if self.series else ''}alarm at {raised}, since {since}, {until}",
             self.kind,
@@ -91,6 +104,18 @@ class Alarm:
 
     def _repr_html_(self) -> str:
         return text(self)
+
+    @property
+    def until(self) -> str:
+        """When it ended, in a table: ``still on``, ``ongoing since 10:40`` or the time it was over."""
+        if self.cleared is None:
+            return "still on"
+        fell = say_time(self.cleared if self.cleared_time is None else self.cleared_time)
+        if self.state == "ongoing":
+            return f"ongoing since {fell}"
+        if self.ongoing_since is None or self.back is None:
+            return fell
+        return f"{say_time(self.back if self.back_time is None else self.back_time)} ({self.state})"
 
     @property
     def why(self) -> str:
@@ -171,7 +196,7 @@ class Alarms(Sequence[Alarm]):
         rows = [
             (say_time(a.raised if a.raised_time is None else a.raised_time),
              say_time(a.onset if a.onset_time is None else a.onset_time),
-             "still on" if a.cleared is None else say_time(a.cleared if a.cleared_time is None else a.cleared_time),
+             a.until,
              f"{a.peak / a.threshold:.1f}" if a.threshold else "", a.kind, a.why)
             for a in self.alarms
         ]  # fmt: skip
@@ -249,6 +274,7 @@ def alarms_of(
     habits: Habits = UNKNOWN_HABITS,
     tally: Tally | None = None,
     silences: tuple[Silence, ...] = (),
+    states: Callable[[Sequence[Alarm]], tuple[Alarm, ...]] | None = None,
 ) -> Alarms:
     """The alarms of scored rows by a fitted rule at a calibrated threshold.
 
@@ -271,6 +297,8 @@ def alarms_of(
     tally : Tally, optional
         Rows judged and not judged; counted from the scores unless given.
     silences : tuple of Silence
+    states : callable, optional
+        The alarms with their states; see :func:`tisat.alarms.ongoing.with_states`. Unless given they are raised or cleared.
     """
     run = rule.start(threshold=calibration.threshold, control=calibration.control)
     evidence, trace = run.extend(scored)
@@ -309,6 +337,7 @@ def alarms_of(
             series="" if series is None else series.name,
             kind=kind,
             reasons=reasons,
+            state="raised" if cleared is None else "cleared",
         )
         if explain is not None and series is not None:
             climb.begin()
@@ -321,7 +350,7 @@ def alarms_of(
     alike = most_alike([(one.kind, next(iter(one.channels), "")) for one in found])
     moved = run.movement if run.movement is None else replace(run.movement, alike=alike)
     return Alarms(
-        tuple(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
+        tuple(found) if states is None else states(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
         trace.threshold, moved,
     )  # fmt: skip
 

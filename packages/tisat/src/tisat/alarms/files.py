@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 COLUMNS = (
     "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
     "budget", "channels", "kind", "reasons", "suppressed", "further",
+    "state", "ongoing_since", "back", "back_time",
 )  # fmt: skip
 LEAST_SHARE = 0.005  # below it a channel is not worth a word
-TIMES = ("raised_time", "onset_time", "cleared_time")
+TIMES = ("raised_time", "onset_time", "cleared_time", "back_time")
 
 
 def _cells(alarm: Alarm) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def arrow_of(alarms: Sequence[Alarm]) -> Any:
     import pyarrow
 
     number, text = pyarrow.int64(), pyarrow.string()
-    types = dict.fromkeys(("raised", "onset", "cleared"), number) | dict.fromkeys(
+    types = dict.fromkeys(("raised", "onset", "cleared", "ongoing_since", "back"), number) | dict.fromkeys(
         ("peak", "threshold"), pyarrow.float64()
     )
     rows = [

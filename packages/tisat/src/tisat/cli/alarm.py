@@ -207,6 +207,10 @@ def _row(one: Alarm, shown: int) -> list[str]:
     raised = _moment(one.raised, one.raised_time, "")
     since = _short(_moment(one.onset, one.onset_time, ""), raised)
     until = "still on" if one.cleared is None else _short(_moment(one.cleared, one.cleared_time, ""), raised)
+    if one.state == "ongoing":
+        until = f"ongoing since {until}"
+    elif one.ongoing_since is not None:
+        until = f"{_short(_moment(one.back, one.back_time, ''), raised)} ({one.state})"
     return [
         raised,
         f"{since} - {until}",

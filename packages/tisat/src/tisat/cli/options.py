@@ -40,6 +40,12 @@ Control = Annotated[
         help="Let the threshold follow the alarms, so that in the long run they are the budget; as the model has it unless given.",
     ),
 ]
+Rearm = Annotated[
+    str | None,
+    typer.Option(
+        help="Take an alarm that is ongoing for the new normal after this time: 6h, '500 rows', 0; never by itself unless given."
+    ),
+]
 # What may be said of how files are read, in every verb that reads one; the names are those of `Series.read`.
 READING: dict[str, tuple[Any, Any]] = {
     "time": (str | None, typer.Option(help="The column that holds the time; a date and a time of the day: Date+Time.")),
@@ -152,13 +158,14 @@ def typed(how: How | None) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """Another budget, rule, method, period or control than a model was made for."""
+    """Another budget, rule, method, period, control or rearm than a model was made for."""
 
     budget: Budget = None
     rule: Rule = None
     method: Method = None
     period: Period = None
     control: Control = None
+    rearm: Rearm = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -179,9 +186,14 @@ def open_watch(model: Path, asked: Asked, *, loaded: Watch | None = None) -> Wat
     from tisat.watch import Watch
 
     found = Watch.load(model) if loaded is None else loaded
-    if not asked.given or asked.given == {"budget": found.budget}:
+    said = {name: value for name, value in asked.given.items() if name != "rearm"}
+    if asked.rearm is not None:
+        found = found.at(found.calibration)
+        found.rearm = asked.rearm
+        _ = found.rearm_rows  # refused here where it is no duration
+    if not said or said == {"budget": found.budget}:
         return found
-    other = found.recalibrated(**asked.given)
+    other = found.recalibrated(**said)
     kept = "" if found.budget is None else f" (the model's own: {found.budget})"
     typer.echo(f"note: calibrated anew for {other.calibration.budget}{kept}", err=True)
     return other

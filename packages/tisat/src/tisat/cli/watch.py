@@ -107,7 +107,10 @@ def watch(
                     switch=switch,
                 )
     tally = monitor.tally
-    _say(f"{tally}; {_alarms_on(monitor.alarm)}" + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else ""))
+    _say(
+        f"{tally}; {_alarms_on(monitor.alarm, monitor.ongoing)}"
+        + (f"; silent: {', '.join(monitor.silent)}" if monitor.silent else "")
+    )
     if switch.off:
         raise typer.Exit(128 + switch.signal)
     if tally.rows and tally.refused + tally.unusable + tally.late == tally.rows:
@@ -127,10 +130,12 @@ def _reader_may_leave() -> Iterator[None]:
         raise typer.Exit(0) from None
 
 
-def _alarms_on(alarm: Any) -> str:
-    if isinstance(alarm, list) and alarm:
-        return f"an alarm is on at {', '.join(alarm)}"
-    return "an alarm is on" if alarm else "no alarm is on"
+def _alarms_on(alarm: Any, ongoing: Any) -> str:
+    if isinstance(alarm, list) and (alarm or ongoing):
+        on = [f"an alarm is on at {', '.join(alarm)}"] if alarm else []
+        return ", ".join([*on, *([f"still different: {', '.join(ongoing)}"] if ongoing else [])])
+    still = [f"an alarm is ongoing since {one.cleared_time or f'row {one.cleared}'}" for one in ongoing]
+    return ", ".join(["an alarm is on" if alarm else "no alarm is on", *still])
 
 
 def _say(sentence: str) -> None:

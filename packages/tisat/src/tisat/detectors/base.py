@@ -259,12 +259,19 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
         period : float, optional
             Seconds between two rows, in which jumps in time are measured; that of the training data unless given.
         """
+        return self.points_and_deviations(series, period=period)[0]
+
+    def points_and_deviations(self, series: object, *, period: float | None = None) -> tuple[Array, Array | None]:
+        """Points ``(T, m)`` and, where the detector has them, deviations ``(T, C)`` that tell whether a channel is still different."""
         checked = self.check_series(series)
-        points = np.full((len(checked), self.n_points_), np.nan)
+        width = self.n_points_ + (0 if getattr(self, "deviation_limits", None) is None else self.n_channels_)
+        points = np.full((len(checked), width), np.nan)
         step = self.trained_on_.get("period_seconds") if period is None else period
         for rows, part in self._usable(checked, period=step, partial=self.partial):
-            points[rows] = self._points(self.bounded(part))
-        return finite(points)
+            points[rows] = self._whole_points(self.bounded(part))
+        points = finite(points)
+        m = self.n_points_
+        return np.ascontiguousarray(points[:, :m]), points[:, m:] if width > m else None
 
     def bounded(self, rows: Array) -> Array:
         """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
@@ -338,7 +345,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
             self._prepare_fold(other)
             try:
                 other._fit(rest)
-                stretches += score_pieces(other._points, here)
+                stretches += score_pieces(other._whole_points, here)
             except SeriesError:  # the rest has no stretch long enough
                 return None
         return stretches if sum(map(len, stretches)) >= FEWEST_CROSS_FITTED else None
@@ -349,11 +356,12 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
         self.n_points_ = self._points(parts[0][: (self._context() or 0) + 1]).shape[1]
         self.normal_source_ = "held-out tail" if cross_fitted is None else "cross-fitted"
-        stretches = score_pieces(self._points, tails) if cross_fitted is None else cross_fitted
+        stretches = score_pieces(self._whole_points, tails) if cross_fitted is None else cross_fitted
         if sum(map(len, stretches)) < 2:
             self.normal_source_ = "training rows"
             stretches = [one[~np.isnan(one).any(axis=1)] for one in self._normal_points(parts)]
-        self.normal_, self.normal_breaks_ = join(stretches, self.n_points_)
+        kept = [self._for_calibration(one) for one in stretches]
+        self.normal_, self.normal_breaks_ = join(kept, kept[0].shape[1] if kept else self.n_points_)
         if len(self.normal_) == 0:
             raise SeriesError(
                 f"The series given to {type(self).__name__}.fit must be longer than its warm-up. "
@@ -362,6 +370,14 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, AB
         known = ~np.isnan(self.normal_)
         squares = np.where(known, self.normal_, 0.0) ** 2
         self.usual_squares_ = squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+
+    def _for_calibration(self, points: Array) -> Array:
+        """Points without the deviations beside them."""
+        return points
+
+    def _whole_points(self, part: Array) -> Array:
+        """Points with deviations beside them, where the detector has them."""
+        return self._points(part)
 
     def _look_at(self, parts: Sequence[Array]) -> None:
         """What is usual in each channel, and beyond which values one is as gross as another."""

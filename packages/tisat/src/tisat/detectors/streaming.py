@@ -30,6 +30,7 @@ class WindowStream:
         width = detector.n_channels_ + int(getattr(detector, "clocked", False))  # the local time of each row comes last
         self._buffer = np.full((context + 1, width), np.nan)
         self._filled = 0
+        self.deviations: Array | None = None  # (C,) of the row whose point was given last, where the detector has them
 
     def window(self, row: Array) -> Array | None:
         """Take in a row; what the detector is asked about it, the full buffer ``(context + 1, C)``, or None while it fills."""
@@ -41,12 +42,15 @@ class WindowStream:
 
     def point(self, answer: Array) -> Array:
         """The point ``(m,)`` of the row just taken in, from the detector's answer."""
-        return answer
+        width = self._detector.n_points_
+        self.deviations = answer[width:] if len(answer) > width else None
+        return answer[:width]
 
     def push(self, row: Array) -> Array:
         """The point ``(m,)`` of the next row; NaN while the buffer fills."""
         window = self.window(row)
         if window is None:
+            self.deviations = None
             return np.full(self._detector.n_points_, np.nan)
         return self.point(self._detector._answers(window[None])[0])
 

@@ -96,6 +96,9 @@ def answer(alarms: Alarms, series: Series) -> str:
     ]
     if on:
         sentences.append(f"{'One is' if len(on) == 1 else f'{len(on)} are'} still on.")
+    ongoing = sum(one.state == "ongoing" for one in alarms)
+    if ongoing:
+        sentences.append(f"{'One is' if ongoing == 1 else f'{ongoing} are'} ongoing: the channels are still different.")
     return " ".join([*sentences, *_silent(alarms)])
 
 
@@ -196,7 +199,7 @@ def _row(one: Alarm, x: Array) -> str:
     attribution = ", ".join(f"{name} {share:.0%}" for name, share in list(one.channels.items())[:3] if share >= 0.005)
     cells = [
         _moment(one.onset, one.onset_time),
-        "still on" if one.cleared is None else _moment(one.cleared, one.cleared_time),
+        one.until if one.cleared is None or one.ongoing_since is not None else _moment(one.cleared, one.cleared_time),
     ]
     button = f"<button data-from='{start - room:.6f}' data-to='{stop + room:.6f}'>{escape(_moment(one.raised, one.raised_time))}</button>"
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""

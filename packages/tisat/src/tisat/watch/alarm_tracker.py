@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tisat.alarms.alarms import Alarm, explained, named_shares, shares_of
 from tisat.alarms.joined_channels import Climb
+from tisat.alarms.ongoing import Ongoing
 from tisat.alarms.rules import RuleRun
 from tisat.alarms.sentences import Habits, Stillness
 from tisat.gap_filling import Silence, Stamp
@@ -38,6 +39,7 @@ class Taken(NamedTuple):
     unconfirmed_stamp: Stamp = None  # time of the first of them
     remark: str = ""  # a sentence about how it was taken in
     clock: float = math.nan  # local time in seconds since 1970, NaN where unknown
+    deviations: Array | None = None  # (C,) of the channels, where the detector has them
 
 
 class Course:
@@ -65,6 +67,9 @@ class Course:
         self._peak_row = np.full(len(watch.channels), np.nan)
         self._peak_point = np.full(watch.detector.normal_.shape[1], np.nan)
         self._climb = Climb()
+        limits = getattr(watch.detector, "deviation_limits", None)
+        self.states = Ongoing(limits, watch.channels, rearm=watch.rearm_rows)
+        self.ended: tuple[Alarm, ...] = ()  # alarms that were ongoing until the last row
         self._onset = 0  # the present onset estimate, and its time
         self._onset_time: Stamp = None
 
@@ -73,24 +78,39 @@ class Course:
     ) -> Alarm | None:
         """Go on by one row; the alarm, where it was raised, joined or cleared at it."""
         before, detector = self.alarm, self._watch.detector
+        self.states.push(None, taken.unconfirmed)
+        self.states.push(taken.deviations if judged else None)
+        self.ended = self.states.follow(taken.row, taken.stamp)
         self._still(taken.filled if judged else None)
         self._trace_onset(taken, onset, active=active, point=point if judged else None, evidence=evidence)
         if before is None:
             if active:
                 self.alarm = self._raise(onset, statistic, taken, point)
                 self._climb.begin()
+                self.states.begin(self.alarm)
             return self.alarm
         if not active:
             self.alarm = None
             if taken.unconfirmed:  # it ended with the first row that was left out, as in a file
-                return replace(before, cleared=taken.row - taken.unconfirmed, cleared_time=taken.unconfirmed_stamp)
-            return replace(before, cleared=taken.row, cleared_time=taken.stamp)
+                first = taken.row - taken.unconfirmed
+                return self.states.clear(replace(before, cleared=first, cleared_time=taken.unconfirmed_stamp))
+            return self.states.clear(replace(before, cleared=taken.row, cleared_time=taken.stamp))
         self.alarm = on = replace(before, peak=statistic) if statistic > before.peak else before
         if self._climb.update(statistic, threshold=before.threshold):
             assert taken.filled is not None, "a row without values ends the alarm"
             reasons = detector.explain(taken.filled, point)
             self.alarm = on.join(taken.row, taken.stamp, reasons, self._watch.channels)
+            if self.states.on is not None:
+                self.states.on.alarm = self.alarm
         return None if self.alarm is on else self.alarm
+
+    def accept(self, row: int | None, now: int) -> tuple[Alarm, ...]:
+        """Take the alarms that were on at ``row``, or all, for the new normal; those that are not ongoing any more."""
+        if row is None:
+            return self.states.accept(now, self.stamp)
+        known = (*self.states.alarms, *([] if self.alarm is None else [self.alarm]))
+        chosen = [one for one in known if one.raised <= row and (one.cleared is None or row < one.cleared)]
+        return tuple(found for one in chosen for found in self.states.accept(now, self.stamp, raised=one.raised))
 
     def _trace_onset(self, taken: Taken, onset: int, *, active: bool, point: Array | None, evidence: float) -> None:
         """Keep the time of the onset estimate, add up what each channel contributed since, and the row that said most."""
@@ -137,7 +157,11 @@ class Course:
         }
         climb = {f"climb.{name}": np.asarray(array) for name, array in self._climb.state().items()}
         kept = {name: getattr(self, f"_{name}").copy() for name in ("since_onset", "peak", "peak_row", "peak_point")}
-        return document, climb | kept | {"still_last": self._still.last.copy(), "still_rows": self._still.rows.copy()}
+        states, arrays = self.states.state()
+        return document | states, climb | arrays | kept | {
+            "still_last": self._still.last.copy(),
+            "still_rows": self._still.rows.copy(),
+        }
 
     def restore(self, document: Mapping[str, Any], climb: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
         """Go on from what :meth:`state` returned."""
@@ -152,3 +176,6 @@ class Course:
             getattr(self, f"_{name}")[:] = kept[name]
         self._still.last, self._still.rows = np.array(kept["still_last"]), np.array(kept["still_rows"])
         self._climb.restore(climb)
+        self.states.restore(
+            document, kept, self.alarm, lambda one: Alarm.from_json(check_alarm(one, self._watch.channels))
+        )

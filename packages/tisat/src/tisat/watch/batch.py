@@ -37,7 +37,10 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             return
         watch = wave[0][0].watch
         answers = iter(watch.detector.answers(np.stack(windows), exact=exact) if windows else ())
-        points = [monitor.point(next(answers)) if point is None else point for monitor, _, point in wave]
+        points = []
+        for i, (monitor, taken, point) in enumerate(wave):
+            points.append(monitor.point(next(answers)) if point is None else point)
+            wave[i] = (monitor, taken._replace(deviations=monitor.deviations) if point is None else taken, point)
         scored = watch.scored(np.stack(points))
         for i, (monitor, taken, _) in enumerate(wave):
             row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
@@ -61,6 +64,8 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             told = roll.heard(monitor.name, monitor.time_step, taken.row, taken.stamp)
             taken = taken._replace(silences=taken.silences + told) if told else taken
         point, window = monitor.gather(taken)
+        if window is None and taken.filled is not None:
+            taken = taken._replace(deviations=monitor.deviations)
         if window is not None:
             windows.append(window)
         waiting.add(id(monitor))

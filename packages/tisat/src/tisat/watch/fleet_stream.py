@@ -90,6 +90,11 @@ class FleetLines:
         return [name for name, one in self.fleet.monitors.items() if one.alarm is not None]
 
     @property
+    def ongoing(self) -> list[str]:
+        """The machines of which an alarm is ongoing."""
+        return [name for name, one in self.fleet.monitors.items() if one.ongoing]
+
+    @property
     def silent(self) -> tuple[str, ...]:
         """Machines that are silent, and channels with their machine."""
         channels = (f"{name}: {channel}" for name, one in self.fleet.monitors.items() for channel in one.silent)

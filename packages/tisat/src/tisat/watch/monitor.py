@@ -49,7 +49,7 @@ from tisat.watch.watch import Watch
 
 CONTROL = "run.accumulator.control"  # kept where the threshold is controlled
 # Parts that states of version 0.2 do not have: they begin afresh.
-ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows")
+ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows", "deviations", "accepted")
 
 
 class Monitor:
@@ -104,6 +104,16 @@ class Monitor:
     def alarm(self) -> Alarm | None:
         """The alarm that is on, if one is."""
         return self._course.alarm
+
+    @property
+    def ongoing(self) -> tuple[Alarm, ...]:
+        """The alarms whose statistic fell while their channels are still different; see :mod:`tisat.alarms.ongoing`."""
+        return self._course.states.alarms
+
+    @property
+    def condition(self) -> str:
+        """``raised``, ``ongoing`` or ``calm``: whether an alarm is on, or one is over and its channels still different."""
+        return "raised" if self.alarm is not None else "ongoing" if self.ongoing else "calm"
 
     @property
     def rows(self) -> int:
@@ -179,6 +189,8 @@ class Monitor:
         if not learn:
             taken = taken._replace(learn=False)
         point = self._no_point if taken.filled is None else self._stream.push(self._framed(taken))
+        if taken.filled is not None:
+            taken = taken._replace(deviations=self.deviations)
         return self.judge(taken, self.watch.scored(point[None]))
 
     def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[RowResult]:
@@ -218,6 +230,11 @@ class Monitor:
         return self._windowed.point(answer)
 
     @property
+    def deviations(self) -> Array | None:
+        """The deviations ``(C,)`` beside the point that was given last, where the detector has them."""
+        return getattr(self._stream, "deviations", None)
+
+    @property
     def one_at_a_time(self) -> bool:
         """Whether a row must be judged before the next one is gathered."""
         return self._windowed is None or self._windowed.one_at_a_time
@@ -230,7 +247,7 @@ class Monitor:
     def _left_out(self, status: str, time: object, *, reason: str = "") -> RowResult:
         return RowResult(
             row=-1, status=status, threshold=self._run.threshold, active=self.alarm is not None, time=time, reason=reason,
-            entity=self.name,
+            entity=self.name, state=self.condition,
         )  # fmt: skip
 
     def judge(self, taken: Taken, scored: Scored) -> RowResult:
@@ -250,18 +267,12 @@ class Monitor:
         self.counts[status] += 1
         before = self.alarm is not None
         changed = self._course.follow(
-            taken,
-            scored.points[0],
-            evidence=evidence,
-            statistic=statistic,
-            active=active,
-            onset=onset,
-            judged=status == "ok",
-        )
+            taken, scored.points[0], evidence=evidence, statistic=statistic, active=active, onset=onset, judged=status == "ok"
+        )  # fmt: skip
         return RowResult(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._run.used,
             active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,
-            silences=taken.silences, reason=taken.remark, entity=self.name,
+            silences=taken.silences, reason=taken.remark, entity=self.name, state=self.condition, ended=self._course.ended,
         )  # fmt: skip
 
     def _end_at_gap(self, scored: Scored, unconfirmed: int) -> Scored:
@@ -282,10 +293,20 @@ class Monitor:
         """
         before = {one.start: one.label for one in self.record.episodes}
         episode = self.record.label(row, word)
+        if word == "new normal":
+            self.accept(row)
         if (before[episode.start] in EXEMPT) != (word in EXEMPT):
             on = self.alarm is not None and row >= self.alarm.raised
             self._run.exempt(on=on, again=word not in EXEMPT)
         return episode
+
+    def accept(self, row: int | None = None) -> tuple[Alarm, ...]:
+        """Take the present level of the channels of an alarm for the new normal; the alarms that are not ongoing any more.
+
+        ``row`` is one at which the alarm's statistic was high; all alarms that are on or ongoing unless given. An alarm that is on
+        stays on until its statistic falls. Detection does not change: the next step raises its own alarm.
+        """
+        return self._course.accept(row, max(self.rows - 1, 0))
 
     def propose(self, *, budget: object = None) -> Proposal:
         """Another threshold from what was seen and labelled, with its consequences; :meth:`Watch.adopt` puts it in force."""

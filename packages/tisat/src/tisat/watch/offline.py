@@ -1,16 +1,23 @@
-"""Parts of the alarms of a whole series: rows that wait at its end, and the sentence where no row has a score."""
+"""The alarms of a whole series: its rows scored, those that wait at its end, and the sentence where no row has a score."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tisat.alarms.alarms import Alarms, Tally
+from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of
+from tisat.alarms.ongoing import with_states
+from tisat.alarms.sentences import Habits
+from tisat.errors import SeriesError
+from tisat.gap_filling import silences, take_in
 from tisat.series import Series
+from tisat.watch.clock import wrong_pace
 from tisat.watch.protocols import Scorer
+from tisat.watch.watch import Watch
 
 
 def lengthened(alarms: Alarms, rows: int) -> Alarms:
@@ -42,3 +49,49 @@ def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector
         f"The series{named} must have rows that can be judged. None of its {tally.rows} could be: {tally.warming_up} were "
         f"needed to warm up and {tally.unusable} were unusable. Give a longer series."
     )
+
+
+def alarms_of_series(watch: Watch, series: object, *, any_period: bool, ignore_extra: bool) -> Alarms:
+    """The alarms of a series: :meth:`tisat.Watch.alarms`."""
+    calibration = watch.calibration
+    raw = watch.read(series) if isinstance(series, str | Path) else series
+    checked = watch.detector.check_series(raw, ignore_extra=ignore_extra)
+    if not any_period:
+        problem = wrong_pace(checked.period, watch.period, whose=type(watch.detector).__name__)
+        if problem is not None:
+            raise SeriesError(problem)
+    seen = take_in(checked, period=watch.period, partial=watch.detector.partial)
+    points, deviations = watch.detector.points_and_deviations(checked, period=watch.period)
+    points[seen.begins] = np.nan  # an alarm of any rule ends at a gap
+    if deviations is not None:
+        deviations[seen.begins] = np.nan
+    silent = tuple(silences(checked, seen.left_out))
+    usable, left_out = int(seen.usable.sum()), int(seen.left_out.sum())
+    scored = watch.scored(points)
+    judged = int(scored.known.sum())
+    unusable = len(checked) - usable - left_out
+    tally = Tally(len(checked), judged, warming_up=usable - judged, unusable=unusable, refused=left_out)
+    if judged == 0:
+        raise SeriesError(nothing_judged(checked, tally, silent, watch.detector))
+    ahead = len(checked) - seen.ending
+
+    def states(found: Sequence[Alarm]) -> tuple[Alarm, ...]:
+        told = None if deviations is None else deviations[:ahead]
+        limits = getattr(watch.detector, "deviation_limits", None)
+        return with_states(found, told, limits, channels=watch.channels, rearm=watch.rearm_rows, stamp=checked.stamp)
+
+    found = alarms_of(
+        scored.rows(slice(ahead)),
+        rule=watch.rule,
+        calibration=calibration,
+        series=checked,
+        attribution=watch.detector.points_are_channels,
+        explain=lambda t: watch.detector.explain(seen.filled[t], scored.points[t]),
+        filled=seen.filled,
+        amounts=getattr(watch.detector, "amounts", None),
+        habits=Habits.of(watch.detector.trained_on_),
+        tally=tally,
+        silences=silent,
+        states=states,
+    )
+    return lengthened(found, seen.ending) if seen.ending else found

@@ -58,6 +58,9 @@ class Scorer(Protocol):
     def points(self, series: object, *, period: float | None = None) -> Array:
         """Points ``(T, m)`` of a series."""
 
+    def points_and_deviations(self, series: object, *, period: float | None = None) -> tuple[Array, Array | None]:
+        """Points ``(T, m)`` and, where there are any, deviations ``(T, C)`` of each channel."""
+
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)`` of points."""
 

@@ -30,6 +30,8 @@ class RowResult:
     silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
     reason: str = ""  # why a row was refused
     entity: str = ""
+    state: str = "calm"  # raised, ongoing or calm: of the entity after this row
+    ended: tuple[Alarm, ...] = ()  # alarms that were ongoing and are back, or the new normal, at this row
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; NaN becomes None."""
@@ -45,6 +47,8 @@ class RowResult:
             "raised": self.raised,
             "cleared": self.cleared,
             "alarm": None if self.alarm is None else self.alarm.to_json(),
+            "state": self.state,
+            **({"ended": [one.to_json() for one in self.ended]} if self.ended else {}),
             **({"data": [one.to_json() for one in self.silences]} if self.silences else {}),
             **({"reason": self.reason} if self.reason else {}),
         }

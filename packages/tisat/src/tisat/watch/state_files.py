@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.joined_channels import Further
+from tisat.alarms.ongoing import STATES
 from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
 from tisat.utils.fitted_state import check_fields
@@ -33,8 +34,12 @@ def check_alarm(document: object, channels: Sequence[str]) -> dict[str, Any]:
         raise ArtefactError("The alarm of a monitor must be names and values.")
     alarm = dict(document)
     check_fields(Alarm, alarm, whose="an alarm")
-    for name in ("raised_time", "onset_time", "cleared_time"):
-        check_stamp(alarm[name], name)
+    for name in ("raised_time", "onset_time", "cleared_time", "back_time"):
+        check_stamp(alarm.get(name), name)
+    if alarm.get("state", "raised") not in STATES:
+        raise ArtefactError(
+            f"The state of an alarm must be one of {', '.join(STATES)}. Got {str(alarm['state'])[:40]!r} instead."
+        )
     shares = alarm["channels"]
     place = {channel: c for c, channel in enumerate(channels)}
     if not isinstance(shares, Mapping) or not all(

@@ -306,7 +306,7 @@ def watch_lines(
     note : Note, optional
         Where input and output stood before these lines.
     alarms_only : bool
-        Write only results that raise or clear an alarm, or that say that a channel or a machine fell silent or came back.
+        Write only results that raise or clear an alarm, end an ongoing one, or that say that a channel or a machine fell silent or came back.
     any_period : bool
         Go on where rows come at another pace than in training.
     report : callable
@@ -365,7 +365,7 @@ def _write(
         report(f"line {number}: {answer['reason']}")
     for one in answer.get("data", ()):
         report(Silence(**{key: value for key, value in one.items() if key != "kind"}).words)
-    if alarms_only and answer["alarm"] is None and "data" not in answer:
+    if alarms_only and answer["alarm"] is None and "data" not in answer and "ended" not in answer:
         return 0
     content = (json.dumps(answer, allow_nan=False) + "\n").encode()
     output.write(content)

@@ -21,21 +21,19 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from tisat import registry
-from tisat.alarms.alarms import Alarms, Tally, alarms_of
+from tisat.alarms.alarms import Alarms
 from tisat.alarms.budget import Budget
 from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.episode_log import Proposal
+from tisat.alarms.ongoing import rearm_rows
 from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
-from tisat.alarms.sentences import Habits
-from tisat.errors import ArtefactError, NotFittedError, ParameterError, SeriesError, TisatError
-from tisat.gap_filling import finite, silences, take_in
+from tisat.errors import ArtefactError, NotFittedError, ParameterError, TisatError
+from tisat.gap_filling import finite
 from tisat.io.counters import counters_of, difference
 from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
-from tisat.watch.clock import wrong_pace
 from tisat.watch.model_files import check_calibration, check_watch
-from tisat.watch.offline import lengthened, nothing_judged
 from tisat.watch.protocols import Array, Scorer
 
 if TYPE_CHECKING:
@@ -71,6 +69,9 @@ class Watch:
         Seed of what is drawn at random in the rule and its calibration.
     counters : sequence of str, optional
         Channels that only grow, whose growth per row the model looks at; recognised unless given, ``()``: none.
+    rearm : str, float or timedelta, optional
+        Time after which an alarm that is ongoing is taken for the new normal: ``"6h"``, ``"500 rows"``; 0: at once. Never by
+        itself unless given: it is ongoing until its channels are back or somebody accepts them.
 
     Examples
     --------
@@ -91,7 +92,9 @@ class Watch:
         period: object = None,
         random_state: int = 0,
         counters: Sequence[str] | None = None,
+        rearm: object = None,
     ) -> None:
+        self.rearm = rearm
         self.strict = strict
         self.control = control
         self.given_counters = None if counters is None else tuple(counters)
@@ -173,9 +176,10 @@ class Watch:
         method: str | None = None,
         period: object = None,
         control: bool | None = None,
+        rearm: object = None,
     ) -> Watch:
-        """The same watch for another budget, rule, method, sampling period or control; this one stays as it is."""
-        said = {"budget": budget, "rule": rule, "method": method, "period": period, "control": control}
+        """The same watch for another budget, rule, method, sampling period, control or rearm; this one stays as it is."""
+        said = {"budget": budget, "rule": rule, "method": method, "period": period, "control": control, "rearm": rearm}
         return self._like(self.detector, **said).calibrate()
 
     def _like(self, detector: Scorer, **said: Any) -> Watch:
@@ -188,6 +192,7 @@ class Watch:
             "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
+            "rearm": self.rearm,
             "counters": self.given_counters
             if self.given_counters is not None
             else getattr(self.detector, "counters", None),
@@ -225,6 +230,11 @@ class Watch:
         return trained if self._given_period is None else self._given_period
 
     @property
+    def rearm_rows(self) -> int | None:
+        """The rows after which an ongoing alarm is taken for the new normal; None: never by itself."""
+        return rearm_rows(self.rearm, self.period)
+
+    @property
     def channels(self) -> tuple[str, ...]:
         """The names of the channels, in the model's order."""
         return tuple(self.detector.channels_)
@@ -253,38 +263,9 @@ class Watch:
         ignore_extra : bool
             Leave out channels the model does not know.
         """
-        calibration = self.calibration
-        raw = self.read(series) if isinstance(series, str | Path) else series
-        checked = self.detector.check_series(raw, ignore_extra=ignore_extra)
-        if not any_period:
-            problem = wrong_pace(checked.period, self.period, whose=type(self.detector).__name__)
-            if problem is not None:
-                raise SeriesError(problem)
-        seen = take_in(checked, period=self.period, partial=self.detector.partial)
-        points = self.detector.points(checked, period=self.period)
-        points[seen.begins] = np.nan  # an alarm of any rule ends at a gap
-        silent = tuple(silences(checked, seen.left_out))
-        usable, left_out = int(seen.usable.sum()), int(seen.left_out.sum())
-        scored = self.scored(points)
-        judged = int(scored.known.sum())
-        unusable = len(checked) - usable - left_out
-        tally = Tally(len(checked), judged, warming_up=usable - judged, unusable=unusable, refused=left_out)
-        if judged == 0:
-            raise SeriesError(nothing_judged(checked, tally, silent, self.detector))
-        found = alarms_of(
-            scored.rows(slice(len(checked) - seen.ending)),
-            rule=self.rule,
-            calibration=calibration,
-            series=checked,
-            attribution=self.detector.points_are_channels,
-            explain=lambda t: self.detector.explain(seen.filled[t], scored.points[t]),
-            filled=seen.filled,
-            amounts=getattr(self.detector, "amounts", None),
-            habits=Habits.of(self.detector.trained_on_),
-            tally=tally,
-            silences=silent,
-        )
-        return lengthened(found, seen.ending) if seen.ending else found
+        from tisat.watch.offline import alarms_of_series
+
+        return alarms_of_series(self, series, any_period=any_period, ignore_extra=ignore_extra)
 
     def score(self, series: object, *, centred: bool = False, train: Array | None = None) -> Array:
         """Scores ``(T,)`` of a series: the statistic that alarms are raised on; NaN where there is none.
@@ -340,6 +321,7 @@ class Watch:
             "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
+            **({} if self.rearm is None else {"rearm": f"{self.rearm_rows} rows"}),
             "calibration": calibration.to_json(),
             "reading": self.reading,
         }
@@ -380,7 +362,8 @@ class Watch:
             settings = {name: kept[name] for name in ("budget", "method", "strict", "period", "random_state")}
             settings["control"] = bool(kept.get("control", False))  # thresholds of files without it stay where they are
             options = RULES[kept["rule"]].earlier(kept["options"]) if kept["rule"] in RULES else kept["options"]
-            watch = cls(detector, rule=make_rule(kept["rule"], **options), **settings)
+            watch = cls(detector, rule=make_rule(kept["rule"], **options), rearm=kept.get("rearm"), **settings)
+            rearm_rows(watch.rearm, watch.period)
             watch.reading = dict(kept["reading"])
             if budget is not None:
                 return watch.calibrate(budget)

@@ -15,7 +15,8 @@ of 200 such rows, its scores above the level are compressed until it is 1 there 
 keeps its word; one that is not must shout.
 
 **A point** ``(V + 2 C + 1,)`` is the V scores; for each channel its part in the evidence and its expected value
-(scaled); and how lively (above 0) or quiet the liveliest or quietest channel is. The last three are for explanations.
+(scaled); and how lively (above 0) or quiet the liveliest or quietest channel is. The last three are for explanations. Beside it
+stand the deviations ``(C,)`` that tell whether a channel is still different (:mod:`~tisat.detectors.prism.standing`).
 
 **Attribution** is taken from the views that look at each channel by itself, in parts of what they say. Relations are heard only
 for what they say beyond those together (a level, a drift: nobody else sees it), because a channel whose neighbour is faulty
@@ -39,16 +40,18 @@ import numpy.typing as npt
 from tisat.alarms.explanation import Explanation, shares
 from tisat.detectors._windows import parts_longer_than
 from tisat.detectors.base import Array, Detector
-from tisat.detectors.crossfit import Piece
-from tisat.detectors.prism import VIEWS, Scene, View
+from tisat.detectors.crossfit import Piece, score_pieces
+from tisat.detectors.prism import VIEWS, Scene
 from tisat.detectors.prism.filling import conditional_means, filling_weights
 from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse
 from tisat.detectors.prism.line import fit_line, forecasts
 from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, days_of, in_units_of_mode, plan_modes
 from tisat.detectors.prism.relations import partners_of
+from tisat.detectors.prism.restoring import check_parts, restored_forecaster, restored_views
+from tisat.detectors.prism.standing import Deviating
+from tisat.detectors.prism.touched import touched
 from tisat.detectors.prism.view import level_of, thinned
-from tisat.errors import ArtefactError
 from tisat.utils.parameters import integer, learned, real, value
 from tisat.utils.types import Flags, Integers
 
@@ -60,7 +63,7 @@ NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
 CONTEXT = max(view.context for view in VIEWS.values())
 
 
-class Prism(Detector):
+class Prism(Deviating, Detector):
     """Several views of a series in one detector: forecast errors, neighbours, activity, relations, rhythm.
 
     Examples
@@ -218,15 +221,22 @@ class Prism(Detector):
         del self._plan
 
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
+        self._learn_limits(score_pieces(self._whole_points, tails) if cross_fitted is None else cross_fitted)
         super()._keep_normal(parts, tails, cross_fitted)
         self.exponents_ = exponents(self.normal_[:, : len(self._views)])
 
     # ------------------------------------------------------------------ scoring
 
     def _points(self, part: Array) -> Array:
+        return self._for_calibration(self._whole_points(part))
+
+    def _answers(self, windows: Array) -> Array:
+        return np.stack([self._whole_points(window)[-1] for window in windows])
+
+    def _whole_points(self, part: Array) -> Array:
         values, clock = self._split(part)
         context, channels = self._context(), self.n_channels_
-        points = np.full((len(part), len(self._views) + 2 * channels + 1), np.nan)
+        points = np.full((len(part), len(self._views) + 3 * channels + 1), np.nan)
         if len(part) <= context:
             return points
         scaled = self._scaled(values)
@@ -247,7 +257,7 @@ class Prism(Detector):
         n, channels = seen.shape
         unknown, gone, errors = NOTHING, seen, scene.errors
         if missing is not None:
-            unknown = np.stack([self._touched(missing, scene, view) for view in views], axis=1)
+            unknown = np.stack([touched(missing, scene, view, self._reach()) for view in views], axis=1)
             gone = np.where(missing[scene.at], np.nan, seen)
             joint: Any = self._views["joint"]
             replaced = joint.expected(errors, unknown[:, list(VIEWS).index("joint")])
@@ -272,23 +282,14 @@ class Prism(Detector):
                 parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
         if modes:
             parts[:, : len(VIEWS)] /= modes[0].units[cells]
-        points = np.empty((n, len(views) + 2 * channels + 1))
+        points = np.empty((n, len(views) + 3 * channels + 1))
         fuse(
             parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, points
         )  # fmt: skip
+        standing = self._standing
+        lost = unknown[:, views.index(standing)] if missing is not None else False
+        points[:, len(views) + 2 * channels + 1 :] = np.where(lost, np.nan, signed[standing.name])
         return points
-
-    def _touched(self, missing: Flags, scene: Scene, view: View) -> Flags:
-        """Where the rows a view looks at hold a filled value of the channel itself ``(n, C)``, or of any for a mode view."""
-        at, reach = scene.at, self._reach() if view.name in ("error", "joint") else 0
-        so_far = np.concatenate([np.zeros((1, missing.shape[1]), dtype=np.int64), np.cumsum(missing, axis=0)])
-        filled = np.asarray(so_far[at + 1] - so_far[at - max(view.context, reach)] > 0)
-        if isinstance(view, Mode):
-            lost: Flags = np.asarray(filled.any(axis=1))
-            if view.calendar[0] and scene.clock is not None:
-                lost = lost | np.isnan(scene.clock[at])
-            return np.repeat(lost[:, None], missing.shape[1], axis=1)
-        return filled
 
     def _context(self) -> int:
         return max(self._reach(), CONTEXT)
@@ -331,11 +332,11 @@ class Prism(Detector):
 
     def _explain(self, row: Array, point: Array) -> Explanation:
         names, channels = list(self._views), self.n_channels_
-        _, attribution, expected = np.split(point[:-1], [len(names), len(names) + channels])
+        attribution, expected = point[len(names) :][: 2 * channels].reshape(2, channels)
         scores = self.views(point[None])[0]
         loudest = self._heard[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         kind = self._views[loudest].kind
-        if kind == "stuck" and point[-1] > 0:
+        if kind == "stuck" and point[len(names) + 2 * channels] > 0:
             kind = "unusually noisy"
         if loudest == "joint" and channels == 1:
             kind = VIEWS["neighbour"].kind  # a shape; see Joint
@@ -366,33 +367,11 @@ class Prism(Detector):
 
     def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
         rest = dict(plain)
-        self.forecaster_, document = None, rest.pop("forecaster", None)
-        if document is not None:
-            mine = {name[11:]: array for name, array in tensors.items() if name.startswith("forecaster.")}
-            if document["detector"] != self.forecaster:
-                raise ArtefactError("The forecaster in a file of Prism must be the one its parameters name. It is not.")
-            self.forecaster_ = type(make_forecaster(self.forecaster)).from_document(document, mine, path="forecaster")
-            if self.forecaster_.channels_ != tuple(rest["channels_"]):
-                raise ArtefactError("The forecaster in a file of Prism must have its channels. It does not.")
-        elif self.forecaster != LINE:
-            raise ArtefactError("A file of Prism must hold the forecaster its parameters name. It does not.")
+        document = rest.pop("forecaster", None)
+        self.forecaster_ = restored_forecaster(self.forecaster, document, tensors, rest["channels_"])
         super()._restore(rest, {name: array for name, array in tensors.items() if "." not in name})
-        self._views = {name: view() for name, view in VIEWS.items()}
-        if "mode.switches" in tensors:
-            self._views |= {name: view() for name, view in MODES.items()}
-        for name, view in self._views.items():
-            there = (one for one in view.learned if one not in view.added or f"{name}.{one}" in tensors)
-            mine = {attribute: tensors[f"{name}.{attribute}"] for attribute in there}
-            view.restore(mine, self.n_channels_)
-        fits = (
-            len(self.ordinary_) == len(self._views)
-            and self.levels_.shape == (len(self._views), 2)
-            and self.exponents_.shape == (len(self._views),)
-            and self.n_points_ == len(self._views) + 2 * self.n_channels_ + 1
-        )
-        fits = fits and bool(((self.exponents_ > 0) & (self.exponents_ <= 1)).all())
-        if not fits or self.weights_.shape != (self.lags - 1, self.n_channels_):
-            raise ArtefactError("The views and the forecast of a model file must fit together. They do not.")
+        self._views = restored_views(tensors, self.n_channels_)
+        check_parts(self, self._views)
 
     @classmethod
     def _test_params(cls) -> dict[str, int]:

@@ -150,8 +150,9 @@ class Mode(View):
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
         "switches": ("K",), "calendar": ("one",), "holidays": ("days",), "weights": ("inputs", "C"), "intercepts": ("C",),
         "nodes": ("nodes", "five"), "roots": ("trees",), "first": ("targets",), "spread": ("cells", "C"),
-        "units": ("cells", "views", "C"),
+        "units": ("cells", "views", "C"), "limits": ("C",),
     }  # fmt: skip
+    added: ClassVar[tuple[str, ...]] = ("limits",)
 
     switches: Array  # (K,) channels
     calendar: Array  # (1,) 1: the time of day and the day of the week are known
@@ -163,6 +164,7 @@ class Mode(View):
     first: Array
     spread: Array  # (cells, C)
     units: Array  # (cells, V, C): by how much the other views' contributions are larger this long after a switch
+    limits: Array  # (C,) largest normal mean deviation over 40 rows, in spreads; 0: unknown
 
     def __init__(self, plan: Plan | None = None, holidays: Array | None = None) -> None:
         self.plan = plan
@@ -252,6 +254,7 @@ class Mode(View):
             here = errors[cells == cell]
             self.spread[cell] = np.sqrt(((here**2).sum(axis=0) + PRIOR * overall) / (len(here) + PRIOR) + self.least**2)
         self.spread = self.spread * np.sqrt(rare_unit((errors / self.spread[cells]) ** 2))
+        self.limits = np.zeros(errors.shape[1])
 
     def deviations(self, scene: Scene) -> Array:
         """How far each channel is from what is expected, in its usual spread this long after a switch."""
@@ -295,7 +298,7 @@ class ModeActivity(Mode):
     kind = "stuck"
     of: ClassVar[int] = 1
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
-        name: sizes for name, sizes in Mode.learned.items() if name != "units"
+        name: sizes for name, sizes in Mode.learned.items() if name not in ("units", "limits")
     }
     least: ClassVar[float] = 0.1
 

@@ -93,14 +93,17 @@ class Relations(View):
     slow: ClassVar[bool] = True
     signed: ClassVar[bool] = True
     learned: ClassVar[dict[str, tuple[str, ...]]] = {
-        "weights": ("inputs", "C"), "intercepts": ("C",), "usual": ("C",), "spread": ("C",), "wider": ("C", "C")
+        "weights": ("inputs", "C"), "intercepts": ("C",), "usual": ("C",), "spread": ("C",), "wider": ("C", "C"),
+        "limits": ("C",),
     }  # fmt: skip
+    added: ClassVar[tuple[str, ...]] = ("limits",)
 
     weights: Array  # (K * C, C), 0 where a channel would look at itself
     intercepts: Array  # (C,)
     usual: Array  # (C,) mean deviation in training
     spread: Array  # (C,)
     wider: Array  # (C, C): [c, j] is by how much the variance of j's deviation grows while c is filled, as a share
+    limits: Array  # (C,) largest normal mean deviation over 40 rows, in spreads; 0: unknown
 
     def _inputs(self, scene: Scene) -> Array:
         out = np.zeros((len(scene.at), len(PAST), scene.rows.shape[1]))
@@ -122,6 +125,7 @@ class Relations(View):
         self.usual = deviations.mean(axis=0)
         self.spread = np.maximum(deviations.std(axis=0), LEAST_SPREAD)
         self.spread *= np.sqrt(rare_unit(((deviations - self.usual) / self.spread) ** 2))
+        self.limits = np.zeros(channels)
 
     def learn_without(self, scenes: Sequence[Scene], fills: Array) -> None:
         """Learn how much less the others know of each other while one channel is filled from them.

@@ -1,0 +1,279 @@
+"""The life of an alarm after its statistic fell: ongoing while its channels are still different, then back.
+
+The statistic of an alarm measures change against a moving reference, so it falls although a step stays. What holds an alarm
+is a state, which is none of its own: the mean deviation of each channel over 40 rows from what the other channels say (no
+moving reference) is compared with 1.25 times the largest normal one. The state prolongs alarms that were raised, for the
+channels they name; it raises nothing and enters no statistic.
+
+* **raised**: the statistic is above its threshold;
+* **ongoing**: it fell, and a channel that the alarm names is still different from training and from what was accepted;
+* **back**: for 20 rows none was;
+* **new normal**: somebody accepted it, or the policy ``rearm`` did;
+* **merged**: it fell, and an earlier alarm that is ongoing names all its different channels;
+* **cleared**: it fell, and nothing is known of its channels: the detector has no such state.
+
+Rows of which nothing is known (a gap, warm-up, a channel without data) change nothing: what was different stays so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tisat.errors import ParameterError
+from tisat.io.durations import nanoseconds_of
+from tisat.utils.types import Array, Flags, Integers
+
+if TYPE_CHECKING:
+    from tisat.alarms.alarms import Alarm
+
+MEAN = 40  # rows over which a deviation is averaged
+MARGIN = 1.25  # times the largest normal mean deviation
+SETTLED = 20  # rows without a difference after which an alarm is back
+REARM = "a duration such as '6h', '500 rows', or 0"
+STATES = ("raised", "ongoing", "back", "new normal", "merged", "cleared")
+
+Stamp = str | float | None
+_ROWS = re.compile(r"\s*(\d+)\s*rows?\s*")
+
+
+def rearm_rows(rearm: object, period: float | None) -> int | None:
+    """Rows after which an ongoing alarm is taken for the new normal; None: never by itself.
+
+    Examples
+    --------
+    >>> rearm_rows("6h", 60.0), rearm_rows("500 rows", None), rearm_rows(0, None), rearm_rows(None, 60.0)
+    (360, 500, 0, None)
+    """
+    if rearm is None:
+        return None
+    rows = _ROWS.fullmatch(rearm) if isinstance(rearm, str) else None
+    if rows is not None:
+        return int(rows[1])
+    if rearm in (0, "0"):
+        return 0
+    seconds = nanoseconds_of(rearm, name="rearm", whose="Watch", must=REARM) * 1e-9
+    if period is None:
+        raise ParameterError(
+            f"The 'rearm' parameter of Watch must be in rows where rows have no clock, '500 rows'. Got {rearm!r} instead."
+        )
+    return max(round(seconds / period), 1)
+
+
+@dataclass
+class Followed:
+    """An alarm that is on or ongoing."""
+
+    alarm: Alarm
+    different: Flags  # (C,) as last known since it was raised
+    calm: int = 0  # rows since a channel it names was different
+
+
+class Ongoing:
+    """Follow the channels of alarms from row to row.
+
+    Parameters
+    ----------
+    limits : array of shape (C,), optional
+        The largest normal mean deviation of each channel, 0 where unknown; None: the detector has no such state.
+    channels : sequence of str
+    rearm : int, optional
+        Rows after which an ongoing alarm is taken for the new normal; 0: alarms are never ongoing.
+    """
+
+    def __init__(self, limits: Array | None, channels: Sequence[str], *, rearm: int | None = None) -> None:
+        given = limits is not None and bool((limits > 0).any())
+        self.known = given and rearm != 0
+        self._channels = {name: c for c, name in enumerate(channels)}
+        count = len(channels) if given else 0
+        self._limits = MARGIN * limits if limits is not None and given else np.zeros(count)
+        self._rearm = rearm
+        self.recent = np.full((MEAN, count), np.nan)  # the last deviations, newest last
+        self.accepted = np.full(count, np.nan)  # mean deviations that were accepted as normal
+        self.on: Followed | None = None
+        self.ongoing: list[Followed] = []
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The alarms that are ongoing, the earliest first."""
+        return tuple(one.alarm for one in self.ongoing)
+
+    def push(self, deviations: Array | None, rows: int = 1) -> None:
+        """Take in the deviations ``(C,)`` of a row; None: nothing is known of so many rows."""
+        if self.known:
+            for _ in range(min(rows, MEAN)):
+                self.recent[:-1] = self.recent[1:]
+                self.recent[-1] = np.nan if deviations is None else deviations
+
+    def begin(self, alarm: Alarm) -> None:
+        """Follow an alarm that was raised at the row just taken in."""
+        if self.known:
+            self.on = Followed(alarm, np.zeros(len(self._limits), dtype=np.bool_))
+
+    def follow(self, row: int, stamp: Stamp) -> tuple[Alarm, ...]:
+        """Go on by the row just taken in; the alarms that were ongoing and are not any more."""
+        if not self.known or (self.on is None and not self.ongoing):
+            return ()
+        mean = np.add.reduce(self.recent, axis=0) / MEAN
+        known = ~np.isnan(mean) & (self._limits > 0)
+        outside = np.abs(mean) > self._limits
+        different = outside & ~(np.abs(mean - self.accepted) <= self._limits)
+        if not known.any():
+            return ()
+        ended = []
+        for one in self.ongoing if self.on is None else [*self.ongoing, self.on]:
+            np.copyto(one.different, different, where=known)
+            if one is self.on:
+                continue
+            named = self._named(one.alarm)
+            if one.different[named].any():
+                one.calm = 0
+            elif known[named].any():
+                one.calm += 1
+            state = ""
+            if one.calm >= SETTLED:
+                state = "new normal" if outside[named][known[named]].any() else "back"
+            elif self._rearm is not None and row - (one.alarm.ongoing_since or 0) >= self._rearm:
+                state = "new normal"
+                self._accept(named, mean)
+            if state:
+                one.alarm = replace(one.alarm, state=state, back=row, back_time=stamp)
+                ended.append(one)
+        self.ongoing = [one for one in self.ongoing if one.alarm.state == "ongoing"]
+        return tuple(one.alarm for one in ended)
+
+    def clear(self, alarm: Alarm) -> Alarm:
+        """The alarm, whose statistic fell at the row just followed, with its state."""
+        followed, self.on = self.on, None
+        if not self.known or followed is None:
+            return replace(alarm, state="cleared")
+        named = self._named(alarm)
+        if not len(named):
+            return replace(alarm, state="cleared")
+        different = named[followed.different[named]]
+        if not len(different):
+            mean = np.add.reduce(self.recent, axis=0)[named] / MEAN
+            accepted = bool((np.abs(mean) > self._limits[named]).any())
+            state = "new normal" if accepted else "back"
+            return replace(alarm, state=state, back=alarm.cleared, back_time=alarm.cleared_time)
+        if any(
+            set(different) <= set(self._named(one.alarm)[one.different[self._named(one.alarm)]]) for one in self.ongoing
+        ):
+            return replace(alarm, state="merged")
+        followed.alarm = replace(alarm, state="ongoing", ongoing_since=alarm.cleared)
+        self.ongoing.append(followed)
+        return followed.alarm
+
+    def accept(self, row: int, stamp: Stamp, *, raised: int | None = None) -> tuple[Alarm, ...]:
+        """Take the present level of the channels of alarms for normal; the alarms that are not ongoing any more.
+
+        ``raised`` takes one alarm by the row of its raise; all unless given.
+        """
+        mean = np.add.reduce(self.recent, axis=0) / MEAN
+        chosen = [one for one in self.ongoing if raised is None or one.alarm.raised == raised]
+        on = [self.on] if self.on is not None and raised in (None, self.on.alarm.raised) else []
+        for one in [*chosen, *on]:
+            self._accept(self._named(one.alarm), mean)
+        self.ongoing = [one for one in self.ongoing if one not in chosen]
+        return tuple(replace(one.alarm, state="new normal", back=row, back_time=stamp) for one in chosen)
+
+    def _accept(self, named: Integers, mean: Array) -> None:
+        there = named[~np.isnan(mean[named])]
+        self.accepted[there] = mean[there]
+
+    def _named(self, alarm: Alarm) -> Integers:
+        """The channels of an alarm that have a limit: those with a large share, or all it gives reasons for."""
+        names = alarm.named or {reason.channel for reason in alarm.reasons}
+        places = sorted(self._channels[name] for name in names if name in self._channels)
+        return np.array([c for c in places if self._limits[c] > 0], dtype=np.int64)
+
+    # ------------------------------------------------------------------ persistent state
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Everything that changes from row to row, as plain values and arrays."""
+        flags = [one.different for one in ([self.on] if self.on else []) + self.ongoing]
+        document = {
+            "ongoing": [one.alarm.to_json() for one in self.ongoing],
+            "calm": [one.calm for one in self.ongoing],
+            "different": [np.flatnonzero(one).tolist() for one in flags],
+        }
+        return document, {"deviations": self.recent.copy(), "accepted": self.accepted.copy()}
+
+    def restore(
+        self,
+        document: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        on: Alarm | None,
+        read: Callable[[Any], Alarm],
+    ) -> None:
+        """Continue from what :meth:`state` returned; ``read`` makes an alarm of its document."""
+        self.on, self.ongoing = None, []
+        if not self.known:
+            return
+        self.recent[:], self.accepted[:] = arrays["deviations"], arrays["accepted"]
+        alarms = [read(one) for one in document.get("ongoing", ())]
+        marks = [np.asarray(one, dtype=np.int64) for one in document.get("different", ())]
+        calm = [int(one) for one in document.get("calm", ())]
+        marks = marks or [np.zeros(0, dtype=np.int64)] * (on is not None)  # states of earlier versions do not have them
+        followed = [
+            Followed(alarm, np.isin(np.arange(len(self._limits)), places))
+            for alarm, places in zip([*([on] if on else []), *alarms], marks, strict=True)
+        ]
+        if on is not None:
+            self.on = followed.pop(0)
+        for one, rows in zip(followed, calm, strict=True):
+            one.calm = rows
+        self.ongoing = followed
+
+
+def with_states(
+    alarms: Sequence[Alarm],
+    deviations: Array | None,
+    limits: Array | None,
+    *,
+    channels: Sequence[str],
+    rearm: int | None = None,
+    stamp: Callable[[int], Stamp] = lambda row: None,
+) -> tuple[Alarm, ...]:
+    """The alarms of a series, by the row of their raise, with their states: what a monitor gives after its last row.
+
+    Parameters
+    ----------
+    alarms : sequence of Alarm
+    deviations : array of shape (T, C), optional
+        NaN where nothing is known.
+    limits : array of shape (C,), optional
+    channels : sequence of str
+    rearm : int, optional
+    stamp : callable
+        The time of a row.
+    """
+    track = Ongoing(limits, channels, rearm=rearm)
+    states = {one.raised: one if one.cleared is None else replace(one, state="cleared") for one in alarms}
+    if deviations is None or not track.known:
+        return tuple(states.values())
+    raises = iter([*alarms, None])
+    coming, on, row = next(raises), None, 0
+    while row < len(deviations):
+        if on is None and not track.ongoing:
+            if coming is None:
+                break
+            row = coming.raised
+            track.recent[:] = np.nan
+            before = deviations[max(row - MEAN, 0) : row]
+            track.recent[MEAN - len(before) :] = before
+        track.push(deviations[row])
+        for ended in track.follow(row, stamp(row)):
+            states[ended.raised] = ended
+        if on is not None and on.cleared == row:
+            states[on.raised], on = track.clear(on), None
+        if coming is not None and coming.raised == row:
+            track.begin(coming)
+            coming, on = next(raises), coming
+        row += 1
+    return tuple(states.values())

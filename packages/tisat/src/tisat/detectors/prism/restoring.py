@@ -1,0 +1,55 @@
+"""The views and the forecaster of a prism from what a file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from tisat.detectors.base import Detector
+from tisat.detectors.prism import VIEWS, View
+from tisat.detectors.prism.forecaster import LINE, make_forecaster
+from tisat.detectors.prism.modes import MODES
+from tisat.errors import ArtefactError
+
+
+def restored_forecaster(
+    name: str, document: Mapping[str, Any] | None, tensors: Mapping[str, npt.NDArray[Any]], channels: Sequence[str]
+) -> Detector | None:
+    """The forecaster in the place of the line; None for the line; refused where it is not the one that is named."""
+    if document is None:
+        if name != LINE:
+            raise ArtefactError("A file of Prism must hold the forecaster its parameters name. It does not.")
+        return None
+    mine = {key[11:]: array for key, array in tensors.items() if key.startswith("forecaster.")}
+    if document["detector"] != name:
+        raise ArtefactError("The forecaster in a file of Prism must be the one its parameters name. It is not.")
+    forecaster = type(make_forecaster(name)).from_document(dict(document), mine, path="forecaster")
+    if forecaster.channels_ != tuple(channels):
+        raise ArtefactError("The forecaster in a file of Prism must have its channels. It does not.")
+    return forecaster
+
+
+def restored_views(tensors: Mapping[str, npt.NDArray[Any]], n_channels: int) -> dict[str, View]:
+    """The views by name, each from its arrays."""
+    views: dict[str, View] = {name: view() for name, view in VIEWS.items()}
+    if "mode.switches" in tensors:
+        views |= {name: view() for name, view in MODES.items()}
+    for name, view in views.items():
+        there = (one for one in view.learned if one not in view.added or f"{name}.{one}" in tensors)
+        view.restore({attribute: tensors[f"{name}.{attribute}"] for attribute in there}, n_channels)
+    return views
+
+
+def check_parts(prism: Any, views: Mapping[str, View]) -> None:
+    """Refuse a prism from a file whose views, forecast and points do not fit together."""
+    fits = (
+        len(prism.ordinary_) == len(views)
+        and prism.levels_.shape == (len(views), 2)
+        and prism.exponents_.shape == (len(views),)
+        and prism.n_points_ == len(views) + 2 * prism.n_channels_ + 1
+        and bool(((prism.exponents_ > 0) & (prism.exponents_ <= 1)).all())
+    )
+    if not fits or prism.weights_.shape != (prism.lags - 1, prism.n_channels_):
+        raise ArtefactError("The views and the forecast of a model file must fit together. They do not.")

@@ -1,0 +1,74 @@
+"""Limits of each channel's mean deviation: what tells a channel that is still different from one that is back.
+
+The deviation is that of the relations view, or of the mode view where it is taken; with one channel, that of its level. It
+has no moving reference, so that a step that stays remains visible. It raises no alarm and enters no statistic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tisat.alarms.ongoing import MEAN
+from tisat.detectors.base import Array
+from tisat.detectors.prism.view import View
+
+LEAST = 0.01  # of the training range: no deviation below it counts
+HIGH = 0.999  # quantile of the normal mean deviation
+
+
+def mean_deviations(deviations: Array) -> Array:
+    """Means ``(T - 39, C)`` of deviations ``(T, C)`` over 40 rows each; empty where there are fewer."""
+    sums = np.cumsum(np.concatenate([np.zeros((1, deviations.shape[1])), deviations]), axis=0)
+    return np.asarray((sums[MEAN:] - sums[:-MEAN]) / MEAN) if len(deviations) >= MEAN else deviations[:0]
+
+
+def deviation_limits(stretches: Sequence[Array], view: View) -> Array:
+    """The largest mean deviation that is normal ``(C,)``, from rows the model has not seen; 0 where unknown.
+
+    Parameters
+    ----------
+    stretches : sequence of arrays of shape (T_i, C)
+        Deviations in spreads of the view, each stretch by a model that was not fitted on it.
+    view : View
+        Whose deviations they are.
+    """
+    means = [np.abs(mean_deviations(stretch)) for stretch in stretches if len(stretch) >= 2 * MEAN]
+    spread = np.atleast_2d(view.arrays()["spread"])[-1]
+    if not means:
+        return np.zeros(len(spread))
+    return np.asarray(np.maximum(np.max([np.quantile(one, HIGH, axis=0) for one in means], axis=0), LEAST / spread))
+
+
+class Deviating:
+    """The part of a prism that gives the deviations of its points and their limits."""
+
+    n_channels_: int
+    _views: dict[str, View]
+
+    @property
+    def _standing(self) -> View:
+        """The view whose deviations are given."""
+        return self._views["mode" if "mode" in self._views else "relations"]
+
+    @property
+    def _plain(self) -> int:
+        """The width of a point without the deviations beside it."""
+        return len(self._views) + 2 * self.n_channels_ + 1
+
+    def _learn_limits(self, unseen: Sequence[Array]) -> None:
+        """Learn limits from points with deviations beside them; without any the limits stay as they are."""
+        view: Any = self._standing
+        beside = [one[:, self._plain :] for one in unseen if one.shape[1] > self._plain]
+        if beside:
+            view.limits = deviation_limits(beside, view)
+
+    def _for_calibration(self, points: Array) -> Array:
+        return np.ascontiguousarray(points[:, : self._plain])
+
+    @property
+    def deviation_limits(self) -> Array:
+        """The largest normal mean deviation of each channel ``(C,)``; 0 where unknown, as in files of version 0.2."""
+        return np.asarray(self._standing.arrays()["limits"])
