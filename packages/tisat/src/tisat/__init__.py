@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tisat.series import Series as Series
     from tisat.watch.fleet import Fleet as Fleet
     from tisat.watch.monitor import Monitor as Monitor
+    from tisat.watch.walk_forward import backtest as backtest
     from tisat.watch.watch import Watch as Watch
 
 __version__ = "0.3.0"
@@ -62,6 +63,7 @@ _NAMES, __getattr__, __dir__ = lazily(
         "series": ("Series",),
         "watch.fleet": ("Fleet",),
         "watch.monitor": ("Monitor",),
+        "watch.walk_forward": ("backtest",),
         "watch.watch": ("Watch",),
     },
 )

@@ -42,6 +42,10 @@ VERBS = {
         "Find the threshold for another budget, from the scores in the model file.",
     ),
     "label": ("maintain:label", "Label alarms as true or false and preview the resulting threshold."),
+    "backtest": (
+        "backtest:backtest",
+        "Walk forward through history: which alarms would have been raised, and at which budgets.",
+    ),
     "far": ("far:far", "Count false alarms on held-out normal data, beside the budget."),
     "evaluate": (
         "evaluate:evaluate",

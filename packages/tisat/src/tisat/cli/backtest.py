@@ -1,0 +1,58 @@
+"""``tisat backtest``: what alarms would have been raised in the past, by models fitted again and again."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tisat.cli.machines import read_machines
+from tisat.cli.options import How, Period, reads_files, typed
+from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_outputs
+from tisat.registry import DEFAULT
+
+
+@reads_files
+def backtest(
+    file: Annotated[str, typer.Argument(help="A file of history.", metavar="FILE")],
+    train: Annotated[str, typer.Option(help="History each model is fitted on: 14d, '5000 rows'.")] = "14d",
+    refit: Annotated[
+        str, typer.Option(help="How long each model is used before the next one: 7d, '2000 rows'.")
+    ] = "7d",
+    budget: Annotated[str | None, typer.Option(help="False alarms you accept, 1/day unless given.")] = None,
+    what_if: Annotated[
+        list[str] | None, typer.Option(help="Another budget to count alarms at; give it again for more.")
+    ] = None,
+    detector: Annotated[str, typer.Option(help="A name of `tisat detectors`.")] = DEFAULT,
+    period: Period = None,
+    html: Annotated[Path | None, typer.Option(help="Write one HTML page here.")] = None,
+    overwrite: Overwrite = False,
+    json: JsonFlag = False,
+    how: How | None = None,
+) -> None:
+    """Walk forward through history: fit on the rows before, raise the alarms of the rows after, fit again."""
+    check_outputs({"--html": html}, inputs=[file], overwrite=overwrite)
+    from tisat.errors import InputError
+    from tisat.persistence.model_file import write_bytes
+    from tisat.plotting.backtest_page import backtest_page
+    from tisat.watch.walk_forward import backtest as walk
+
+    machines = read_machines([file], dict(how or {}))
+    if len(machines) != 1:
+        raise InputError(f"tisat backtest must be given the file of one machine. Got {len(machines)} in {file!r}.")
+    settings: dict[str, Any] = {} if period is None else {"period": period}
+    series = next(iter(machines.values()))
+    found = walk(series, train=train, refit=refit, budget=budget, budgets=what_if, detector=detector, **settings)
+    if html is not None:
+        said = f"tisat backtest {shlex.quote(file)} --train {shlex.quote(train)} --refit {shlex.quote(refit)}"
+        write_bytes(
+            html, backtest_page(found, command=f"{said} --budget {shlex.quote(found.budget)}{typed(how)}").encode()
+        )
+    if json:
+        print_json({"budget": found.budget, "answer": found.answer, "counts": found.counts, "steps": found.to_rows()})
+        return
+    columns, rows = found.table()
+    print_table(f"{found.name or file}: fitted on {train}, used for {refit}", columns, rows, note=found.answer)
