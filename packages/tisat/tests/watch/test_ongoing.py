@@ -177,7 +177,7 @@ def test_models_without_limits_know_no_state(watch, tmp_path):
 def test_tables_have_the_state_in_new_last_columns(watch):
     alarms = watch.alarms(stepped())
     header, *_ = alarms.to_csv().splitlines()
-    assert header.endswith("further,state,ongoing_since,back,back_time")
+    assert header.endswith("further,state,ongoing_since,back,back_time,mode,known")
     assert alarms.to_rows()[0]["state"] in ("ongoing", "back")
     assert [Alarm.from_json(row) for row in alarms.to_rows()] == list(alarms)
 

@@ -19,7 +19,7 @@ from tisat.alarms.budget import Budget
 from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.control import Movement, most_alike
 from tisat.alarms.explanation import Explanation, Reason
-from tisat.alarms.files import COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
+from tisat.alarms.files import ADDED, COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
 from tisat.alarms.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 from tisat.alarms.sentences import UNKNOWN_HABITS, Habits, still_at
@@ -36,9 +36,6 @@ from tisat.series import Series
 from tisat.utils.extras import require
 from tisat.utils.html import table, text
 from tisat.utils.types import Array, Flags, Integers
-
-# Columns that states of earlier versions do not have.
-ADDED = ("suppressed", "further", "state", "ongoing_since", "back", "back_time")
 
 
 @dataclass(frozen=True)
@@ -65,6 +62,8 @@ class Alarm:
     ongoing_since: int | None = None  # row at which the statistic fell while its channels were still different
     back: int | None = None  # row at which they were not any more, or the new normal was accepted; its timestamp
     back_time: str | float | None = None
+    mode: str = ""  # the switch within 60 rows before the raise, where the detector knows operating modes: "pump down"
+    known: str = ""  # the accepted pattern it is of, where one is; see tisat.alarms.patterns
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, in the order of the tables."""
@@ -86,19 +85,15 @@ class Alarm:
         """In one line: whose, when, since when, until when, what and why."""
         raised = f"row {self.raised}" if self.raised_time is None else say_time(self.raised_time)
         since = f"row {self.onset}" if self.onset_time is None else say_time(self.onset_time)
-        off = self.cleared if self.cleared_time is None else say_time(self.cleared_time)
-        until = "still on" if self.cleared is None else f"until {off}"
-        if self.state == "ongoing":
-            until = f"ongoing since {off}: still different"
-        elif self.ongoing_since is not None:
-            ended = self.back if self.back_time is None else say_time(self.back_time)
-            until = f"{until}, {self.state} at {ended}"
+        plain = self.cleared is None or self.state == "ongoing"
+        until = self.until if plain else f"until {self.until}"
         parts = [
             f"{self.series + ': ' if self.series else ''}alarm at {raised}, since {since}, {until}",
             self.kind,
             self.why,
             self.joined,
             f"suppressed ({self.suppressed})" if self.suppressed else "",
+            f"known ({self.known})" if self.known else "",
         ]
         return "; ".join(part for part in parts if part)
 
@@ -225,6 +220,11 @@ class Alarms(Sequence[Alarm]):
     def unsuppressed(self) -> tuple[Alarm, ...]:
         """The alarms that are not suppressed."""
         return tuple(one for one in self.alarms if not one.suppressed)
+
+    @property
+    def calling(self) -> tuple[Alarm, ...]:
+        """The alarms that somebody is called for: neither suppressed nor known."""
+        return tuple(one for one in self.alarms if not one.suppressed and not one.known)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dictionary an alarm."""

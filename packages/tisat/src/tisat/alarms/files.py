@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 COLUMNS = (
     "series", "raised", "onset", "cleared", "raised_time", "onset_time", "cleared_time", "peak", "threshold", "rule",
     "budget", "channels", "kind", "reasons", "suppressed", "further",
-    "state", "ongoing_since", "back", "back_time",
+    "state", "ongoing_since", "back", "back_time", "mode", "known",
 )  # fmt: skip
+# Columns that documents of earlier versions do not have.
+ADDED = ("suppressed", "further", "state", "ongoing_since", "back", "back_time", "mode", "known")
 LEAST_SHARE = 0.005  # below it a channel is not worth a word
 TIMES = ("raised_time", "onset_time", "cleared_time", "back_time")
 

@@ -165,7 +165,7 @@ class Ongoing:
             set(different) <= set(self._named(one.alarm)[one.different[self._named(one.alarm)]]) for one in self.ongoing
         ):
             return replace(alarm, state="merged")
-        followed.alarm = replace(alarm, state="ongoing", ongoing_since=alarm.cleared)
+        followed.alarm = replace(alarm, state="ongoing", ongoing_since=alarm.cleared, known="")
         self.ongoing.append(followed)
         return followed.alarm
 

@@ -118,13 +118,21 @@ def label(
     out: Annotated[
         Path | None, typer.Option(help="Take the proposal: write the model with its threshold here.")
     ] = None,
+    take: Annotated[
+        str, typer.Option(help="What --out takes: threshold, patterns (those that hide no true alarm) or both.")
+    ] = "threshold",
     overwrite: Overwrite = False,
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
-    """Say what alarms were, and see what the threshold would be: nothing changes unless --out takes it."""
+    """Say what alarms were, and see the threshold and the patterns that follow: nothing changes unless --out takes it.
+
+    An alarm of a pattern that was taken is known: it stays in every table, and nobody is called.
+    """
     from tisat.alarms.episode_log import LABELS, EpisodeRecord, propose
+    from tisat.alarms.patterns import propose_patterns
     from tisat.errors import InputError
+    from tisat.utils.validation import check_choice
     from tisat.watch import Watch
 
     check_outputs({"--out": out}, inputs=[alarms, file, model], overwrite=overwrite)
@@ -139,7 +147,8 @@ def label(
     record = EpisodeRecord.beside(watch.calibration)
     for value in found.statistic:
         record.update(float(value))
-    count = 0
+    check_choice(take, "take", "tisat label", choices=("threshold", "patterns", "both"))
+    count, labels = 0, {}
     for number, (row, word) in enumerate(_labels(alarms, series.name)):
         if word not in LABELS:
             raise InputError(
@@ -147,6 +156,7 @@ def label(
             )
         if word != "unlabelled":
             record.label(row, word)
+            labels[row] = word
             count += 1
     if not count:
         raise InputError(
@@ -154,16 +164,30 @@ def label(
             "in a spreadsheet, or in any editor."
         )
     proposal = propose(watch.calibration, record)
+    patterns = propose_patterns(found.alarms, labels)
     if out is not None:
-        watch.adopt(proposal)
+        if take != "patterns":
+            watch.adopt(proposal)
+        for one in patterns if take != "threshold" else ():
+            if one.safe:
+                watch.adopt(one)
         watch.save(out)
     if json:
         print_json(
-            {"labels": count, "words": proposal.words, "after": proposal.after.to_json(), "model": out and str(out)}
+            {
+                "labels": count,
+                "words": proposal.words,
+                "after": proposal.after.to_json(),
+                "model": out and str(out),
+                "patterns": [one.to_json() for one in patterns],
+            }
         )
         return
-    typer.echo("\n".join(proposal.words))
-    typer.echo("nothing has changed; --out writes a model with it" if out is None else f"written to {out}")
+    typer.echo("\n".join([*proposal.words, *(f"pattern: {one.words}" for one in patterns)]))
+    more = "; --take patterns or --take both: with the patterns" if patterns else ""
+    typer.echo(
+        f"nothing has changed; --out writes a model with the threshold{more}" if out is None else f"written to {out}"
+    )
 
 
 def _labels(path: Path, machine: str) -> list[tuple[int, str]]:

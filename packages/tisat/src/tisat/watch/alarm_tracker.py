@@ -16,6 +16,8 @@ import numpy.typing as npt
 from tisat.alarms.alarms import Alarm, explained, named_shares, shares_of
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
+from tisat.alarms.patterns import demoted
+from tisat.alarms.recent_switch import RecentRows, mode_of
 from tisat.alarms.rules import RuleRun
 from tisat.alarms.sentences import Habits, Stillness
 from tisat.gap_filling import Silence, Stamp
@@ -69,6 +71,7 @@ class Course:
         self._climb = Climb()
         limits = getattr(watch.detector, "deviation_limits", None)
         self.states = Ongoing(limits, watch.channels, rearm=watch.rearm_rows)
+        self._recent = RecentRows(getattr(watch.detector, "switches", ()))
         self.ended: tuple[Alarm, ...] = ()  # alarms that were ongoing until the last row
         self._onset = 0  # the present onset estimate, and its time
         self._onset_time: Stamp = None
@@ -79,6 +82,8 @@ class Course:
         """Go on by one row; the alarm, where it was raised, joined or cleared at it."""
         before, detector = self.alarm, self._watch.detector
         self.states.push(None, taken.unconfirmed)
+        self._recent.push(None, taken.unconfirmed)
+        self._recent.push(taken.filled)
         self.states.push(taken.deviations if judged else None)
         self.ended = self.states.follow(taken.row, taken.stamp)
         self._still(taken.filled if judged else None)
@@ -93,13 +98,16 @@ class Course:
             self.alarm = None
             if taken.unconfirmed:  # it ended with the first row that was left out, as in a file
                 first = taken.row - taken.unconfirmed
-                return self.states.clear(replace(before, cleared=first, cleared_time=taken.unconfirmed_stamp))
-            return self.states.clear(replace(before, cleared=taken.row, cleared_time=taken.stamp))
+                over = replace(before, cleared=first, cleared_time=taken.unconfirmed_stamp)
+            else:
+                over = replace(before, cleared=taken.row, cleared_time=taken.stamp)
+            return demoted(self.states.clear(over), self._watch.patterns)
         self.alarm = on = replace(before, peak=statistic) if statistic > before.peak else before
         if self._climb.update(statistic, threshold=before.threshold):
             assert taken.filled is not None, "a row without values ends the alarm"
             reasons = detector.explain(taken.filled, point)
-            self.alarm = on.join(taken.row, taken.stamp, reasons, self._watch.channels)
+            joined = on.join(taken.row, taken.stamp, reasons, self._watch.channels)
+            self.alarm = on if joined is on else demoted(joined, self._watch.patterns)
             if self.states.on is not None:
                 self.states.on.alarm = self.alarm
         return None if self.alarm is on else self.alarm
@@ -141,11 +149,13 @@ class Course:
             shares = named_shares(shares_of(self._since_onset[: len(watch.channels)]), watch.channels)
         why = watch.detector.explain(self._peak_row, self._peak_point)
         kind, shares, reasons = explained(why, shares, watch.channels, self._still.rows, self._habits)
-        return Alarm(
+        alarm = Alarm(
             raised=taken.row, onset=onset, cleared=None, peak=statistic, threshold=self._run.used,
             rule=watch.rule.name, budget=watch.calibration.budget, channels=shares, raised_time=taken.stamp,
             onset_time=self._onset_time, series=self._name, kind=kind, reasons=reasons,
+            mode=mode_of(self._recent.rows, self._recent.switches, watch.channels),
         )  # fmt: skip
+        return demoted(alarm, watch.patterns)
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """What changes from row to row, as plain values and arrays."""
@@ -158,6 +168,7 @@ class Course:
         climb = {f"climb.{name}": np.asarray(array) for name, array in self._climb.state().items()}
         kept = {name: getattr(self, f"_{name}").copy() for name in ("since_onset", "peak", "peak_row", "peak_point")}
         states, arrays = self.states.state()
+        arrays["switching"] = self._recent.rows.copy()
         return document | states, climb | arrays | kept | {
             "still_last": self._still.last.copy(),
             "still_rows": self._still.rows.copy(),
@@ -176,6 +187,7 @@ class Course:
             getattr(self, f"_{name}")[:] = kept[name]
         self._still.last, self._still.rows = np.array(kept["still_last"]), np.array(kept["still_rows"])
         self._climb.restore(climb)
+        self._recent.rows[:] = kept["switching"]
         self.states.restore(
             document, kept, self.alarm, lambda one: Alarm.from_json(check_alarm(one, self._watch.channels))
         )

@@ -49,7 +49,7 @@ from tisat.watch.watch import Watch
 
 CONTROL = "run.accumulator.control"  # kept where the threshold is controlled
 # Parts that states of version 0.2 do not have: they begin afresh.
-ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows", "deviations", "accepted")
+ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows", "deviations", "accepted", "switching")
 
 
 class Monitor:

@@ -11,6 +11,8 @@ import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of
 from tisat.alarms.ongoing import with_states
+from tisat.alarms.patterns import demoted
+from tisat.alarms.recent_switch import ROWS, mode_of
 from tisat.alarms.sentences import Habits
 from tisat.errors import SeriesError
 from tisat.gap_filling import silences, take_in
@@ -73,12 +75,15 @@ def alarms_of_series(watch: Watch, series: object, *, any_period: bool, ignore_e
     tally = Tally(len(checked), judged, warming_up=usable - judged, unusable=unusable, refused=left_out)
     if judged == 0:
         raise SeriesError(nothing_judged(checked, tally, silent, watch.detector))
-    ahead = len(checked) - seen.ending
+    ahead, switches = len(checked) - seen.ending, getattr(watch.detector, "switches", ())
 
     def states(found: Sequence[Alarm]) -> tuple[Alarm, ...]:
         told = None if deviations is None else deviations[:ahead]
         limits = getattr(watch.detector, "deviation_limits", None)
-        return with_states(found, told, limits, channels=watch.channels, rearm=watch.rearm_rows, stamp=checked.stamp)
+        lives = with_states(found, told, limits, channels=watch.channels, rearm=watch.rearm_rows, stamp=checked.stamp)
+        rows = np.where(seen.usable[:, None], seen.filled, np.nan)[:, [channel for channel, _ in switches]]
+        modes = [mode_of(rows[max(one.raised - ROWS, 0) : one.raised + 1], switches, watch.channels) for one in lives]
+        return tuple(demoted(replace(one, mode=mode), watch.patterns) for one, mode in zip(lives, modes, strict=True))
 
     found = alarms_of(
         scored.rows(slice(ahead)),

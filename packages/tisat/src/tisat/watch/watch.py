@@ -26,6 +26,7 @@ from tisat.alarms.budget import Budget
 from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.episode_log import Proposal
 from tisat.alarms.ongoing import rearm_rows
+from tisat.alarms.patterns import Pattern, PatternProposal
 from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, TisatError
 from tisat.gap_filling import finite
@@ -95,6 +96,7 @@ class Watch:
         rearm: object = None,
     ) -> None:
         self.rearm = rearm
+        self.patterns: tuple[Pattern, ...] = ()  # kinds of alarms that people know
         self.strict = strict
         self.control = control
         self.given_counters = None if counters is None else tuple(counters)
@@ -155,8 +157,11 @@ class Watch:
         )
         return self
 
-    def adopt(self, proposal: Proposal) -> Self:
-        """Put a proposal of a monitor in force: its threshold, for the monitors made from now on."""
+    def adopt(self, proposal: Proposal | PatternProposal) -> Self:
+        """Put a proposal in force for the monitors made from now on: its threshold, or its pattern beside those there are."""
+        if isinstance(proposal, PatternProposal):
+            self.patterns = (*self.patterns, proposal.pattern)
+            return self
         if self.calibration != proposal.before:
             raise ParameterError("A proposal must be about the calibration in force. This one was made for another.")
         self._calibration, self.budget = proposal.after, proposal.after.budget
@@ -198,7 +203,7 @@ class Watch:
             else getattr(self.detector, "counters", None),
         }
         other = Watch(detector, **settings | {name: value for name, value in said.items() if value is not None})
-        other.reading = dict(self.reading)
+        other.reading, other.patterns = dict(self.reading), self.patterns
         return other
 
     def refitted(self, series: object, *, budget: object = None) -> Watch:
@@ -322,6 +327,7 @@ class Watch:
             "period": self._given_period,
             "random_state": self.random_state,
             **({} if self.rearm is None else {"rearm": f"{self.rearm_rows} rows"}),
+            **({"patterns": [one.to_json() for one in self.patterns]} if self.patterns else {}),
             "calibration": calibration.to_json(),
             "reading": self.reading,
         }
@@ -364,6 +370,7 @@ class Watch:
             options = RULES[kept["rule"]].earlier(kept["options"]) if kept["rule"] in RULES else kept["options"]
             watch = cls(detector, rule=make_rule(kept["rule"], **options), rearm=kept.get("rearm"), **settings)
             rearm_rows(watch.rearm, watch.period)
+            watch.patterns = tuple(map(Pattern.from_json, kept.get("patterns", ())))
             watch.reading = dict(kept["reading"])
             if budget is not None:
                 return watch.calibrate(budget)

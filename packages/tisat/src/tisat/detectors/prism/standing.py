@@ -46,6 +46,7 @@ class Deviating:
     """The part of a prism that gives the deviations of its points and their limits."""
 
     n_channels_: int
+    span_: Array  # (C,) half the training range
     _views: dict[str, View]
 
     @property
@@ -57,6 +58,13 @@ class Deviating:
     def _plain(self) -> int:
         """The width of a point without the deviations beside it."""
         return len(self._views) + 2 * self.n_channels_ + 1
+
+    @property
+    def switches(self) -> tuple[tuple[int, float], ...]:
+        """Channels that switch the operating mode and half their training range, the rarest first; none without mode views."""
+        if "mode" not in self._views:
+            return ()
+        return tuple((int(c), float(self.span_[int(c)])) for c in self._views["mode"].arrays()["switches"][::-1])
 
     def _learn_limits(self, unseen: Sequence[Array]) -> None:
         """Learn limits from points with deviations beside them; without any the limits stay as they are."""

@@ -1,0 +1,219 @@
+"""Alarms that people know: a pattern from labels, and what it would have avoided and hidden.
+
+An alarm has a **fingerprint**: its kind, the operating mode (the last switch before it), the channels of its reasons with their
+shares and signs, the time of the day, and whether it was a working day, a Saturday or a Sunday. Labels ``false`` and ``expected``
+propose patterns, one for each kind, mode and sort of day; alarms labelled ``true`` say what a pattern would hide. An alarm that an
+accepted pattern matches is **known**: it is counted and stays in every table, and nobody is called. It is not known any more
+where further channels join it, or where it is ongoing: that is not what people saw. This module knows alarms, not detectors.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tisat.errors import ArtefactError
+
+if TYPE_CHECKING:
+    from tisat.alarms.alarms import Alarm
+
+ALIKE = 0.4  # cosine between the shares of an alarm and of a labelled one, in the same mode
+ALIKE_WITHOUT_MODE = 0.6  # where no mode is known
+MOST_EXAMPLES = 50  # labelled alarms kept in a pattern
+TOGETHER = 60  # minutes of the day that two alarms of one time are apart at most
+FEWEST = 2  # alarms at one time of the day that make it part of a pattern
+WITHOUT_SIGN = ("stuck", "restless", "rhythm")  # kinds whose values have no direction
+PROPOSING = ("false", "expected")
+DAY = 24 * 60
+SHOWN = 3  # channels in words
+DAYS = {5: "Saturday", 6: "Sunday"}
+WORDS = {1: "up", -1: "down", 0: ""}
+
+
+Shares = tuple[tuple[str, int, float], ...]  # channel, sign (0 where there is none) and share, largest first
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What an alarm looks like."""
+
+    kind: str
+    mode: str  # empty where unknown
+    channels: Shares
+    minute: int | None = None  # of the day, local; None without a clock
+    day: str = ""  # working day, Saturday or Sunday; empty without a clock
+
+    @classmethod
+    def of(cls, alarm: Alarm) -> Fingerprint:
+        """The fingerprint of an alarm, from what was known when it was raised."""
+        channels = []
+        for reason in alarm.reasons:
+            sign = 0
+            if alarm.kind not in WITHOUT_SIGN and reason.seen is not None and reason.expected is not None:
+                sign = 1 if reason.seen > reason.expected else -1
+            channels.append((reason.channel, sign, float(reason.share)))
+        moment = _moment(alarm.raised_time)
+        if moment is None:
+            return cls(alarm.kind, alarm.mode, tuple(channels))
+        day = DAYS.get(moment.weekday(), "working day")
+        return cls(alarm.kind, alarm.mode, tuple(channels), moment.hour * 60 + moment.minute, day)
+
+
+def likeness(first: Shares, second: Shares) -> float:
+    """The cosine of the angle between the shares of two fingerprints: 1 alike, 0 nothing in common.
+
+    Examples
+    --------
+    >>> round(likeness((("flow", 1, 0.6), ("load", 1, 0.8)), (("flow", 1, 1.0),)), 3)
+    0.6
+    """
+    there = {(channel, sign): share for channel, sign, share in second}
+    both = sum(share * there.get((channel, sign), 0.0) for channel, sign, share in first)
+    sizes = math.hypot(*(share for *_, share in first)) * math.hypot(*there.values())
+    return both / sizes if sizes else 0.0
+
+
+def _moment(stamp: str | float | None) -> datetime.datetime | None:
+    if not isinstance(stamp, str):
+        return None
+    try:
+        return datetime.datetime.fromisoformat(stamp.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+
+
+def _apart(first: int, second: int) -> int:
+    """Minutes between two times of the day."""
+    return min((first - second) % DAY, (second - first) % DAY)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A kind of alarm that people know: a labelled alarm, or several that are alike."""
+
+    kind: str
+    mode: str
+    day: str
+    minute: int | None  # of the day it happens at; None: at any time
+    examples: tuple[Shares, ...]  # of the labelled alarms
+
+    def matches(self, alarm: Alarm) -> bool:
+        """Whether an alarm is of this kind: near one of the examples, in the same mode, on such a day."""
+        found = Fingerprint.of(alarm)
+        if (found.kind, found.mode, found.day) != (self.kind, self.mode, self.day):
+            return False
+        if self.minute is not None and (found.minute is None or _apart(found.minute, self.minute) > TOGETHER):
+            return False
+        least = ALIKE if self.mode else ALIKE_WITHOUT_MODE
+        return any(likeness(found.channels, one) >= least for one in self.examples)
+
+    def __str__(self) -> str:
+        when = "" if self.minute is None else f" at about {self.minute // 60:02d}:{self.minute % 60:02d}"
+        named = [f"{channel} {WORDS[sign]}".strip() for channel, sign, _ in self.examples[0][:SHOWN]]
+        parts = [self.kind, f"after {self.mode}" if self.mode else "", f"on a {self.day}" if self.day else ""]
+        return f"{' '.join(part for part in parts if part)}{when}: {', '.join(named)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "examples": [[list(one) for one in example] for example in self.examples]}
+
+    @classmethod
+    def from_json(cls, document: object) -> Pattern:
+        """Back from :meth:`to_json`, which may come from a file: what is no pattern is refused."""
+        refusal = ArtefactError(
+            "A pattern must have a kind, a mode, a day, a minute, and examples of channels with signs and shares."
+        )
+        if not isinstance(document, Mapping):
+            raise refusal
+        try:
+            texts = [document[name] for name in ("kind", "mode", "day")]
+            examples = tuple(
+                tuple((str(name), int(sign), float(share)) for name, sign, share in example)
+                for example in document["examples"]
+            )
+            minute = document["minute"]
+        except (KeyError, TypeError, ValueError):
+            raise refusal from None
+        timed = minute is None or (type(minute) is int and 0 <= minute < DAY)
+        shares = [(sign, share) for example in examples for _, sign, share in example]
+        good = timed and all(isinstance(text, str) for text in texts) and 0 < len(examples) <= MOST_EXAMPLES
+        if not good or not all(sign in WORDS and 0 <= share <= 1.000001 for sign, share in shares):
+            raise refusal
+        return cls(texts[0], texts[1], texts[2], minute, examples)
+
+
+@dataclass(frozen=True)
+class PatternProposal:
+    """A pattern with what it would have avoided and hidden in the alarms on record."""
+
+    pattern: Pattern
+    labelled: int  # alarms labelled false or expected that it was made from
+    avoided: int  # alarms labelled false or expected that it matches
+    hidden: int  # alarms labelled true that it matches
+    unlabelled: int  # alarms nobody labelled that it matches
+
+    @property
+    def safe(self) -> bool:
+        """Whether it hides no alarm that was labelled true."""
+        return self.hidden == 0
+
+    @property
+    def words(self) -> str:
+        """The proposal as a sentence."""
+        hidden = f"It would have hidden {self.hidden} true alarm{'s' * (self.hidden != 1)}"
+        return (
+            f"{self.pattern}. It would have avoided {self.avoided} false or expected alarm{'s' * (self.avoided != 1)}. {hidden}, "
+            f"and {self.unlabelled} that nobody labelled."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "pattern": self.pattern.to_json(), "words": self.words}
+
+
+def propose_patterns(alarms: Sequence[Alarm], labels: Mapping[int, str]) -> tuple[PatternProposal, ...]:
+    """Patterns of the alarms labelled false or expected, those that avoid most first.
+
+    Parameters
+    ----------
+    alarms : sequence of Alarm
+        On record, labelled or not.
+    labels : mapping from int to str
+        What alarms were, by the row of their raise.
+    """
+    groups: dict[tuple[str, str, str], list[Fingerprint]] = {}
+    for alarm in alarms:
+        if labels.get(alarm.raised) in PROPOSING and alarm.reasons:
+            found = Fingerprint.of(alarm)
+            groups.setdefault((found.kind, found.mode, found.day), []).append(found)
+    proposals = []
+    for (kind, mode, day), group in groups.items():
+        pattern = Pattern(kind, mode, day, _common_minute(group), tuple(one.channels for one in group[-MOST_EXAMPLES:]))
+        matched = [labels.get(one.raised, "unlabelled") for one in alarms if pattern.matches(one)]
+        counts = (sum(word in PROPOSING for word in matched), matched.count("true"), matched.count("unlabelled"))
+        proposals.append(PatternProposal(pattern, len(group), *counts))
+    return tuple(sorted(proposals, key=lambda one: (-one.avoided, str(one.pattern))))
+
+
+def _common_minute(group: Sequence[Fingerprint]) -> int | None:
+    """The time of the day of a group whose alarms are all near it; None where there are few, or they are not."""
+    minutes = [one.minute for one in group if one.minute is not None]
+    if len(minutes) < max(FEWEST, len(group)):
+        return None
+    middle = min(minutes, key=lambda here: sum(_apart(here, there) for there in minutes))
+    return middle if all(_apart(middle, there) <= TOGETHER // 2 for there in minutes) else None
+
+
+def known_by(alarm: Alarm, patterns: Sequence[Pattern]) -> str:
+    """The pattern that an alarm is known by, in words; empty where it is not, or where more became of it."""
+    if alarm.further or alarm.ongoing_since is not None:
+        return ""
+    return next((str(one) for one in patterns if one.matches(alarm)), "")
+
+
+def demoted(alarm: Alarm, patterns: Sequence[Pattern]) -> Alarm:
+    """The alarm, marked where a pattern knows it."""
+    return replace(alarm, known=known_by(alarm, patterns)) if patterns else alarm

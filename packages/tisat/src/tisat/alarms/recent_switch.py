@@ -1,0 +1,44 @@
+"""The operating mode an alarm was raised in, in words: which on/off channel switched within the hour of rows before, and where to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tisat.utils.types import Array
+
+ROWS = 60  # before the raise
+Switch = tuple[int, float]  # a channel that switches, and the step that is a switch, in its units
+
+
+def mode_of(rows: Array, switches: Sequence[Switch], channels: Sequence[str]) -> str:
+    """The last switch in rows ``(n, K)`` of the switching channels, the first of ``switches`` that has one before the others.
+
+    Examples
+    --------
+    >>> mode_of(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]), [(3, 0.5), (0, 0.5)], ["door", "a", "b", "pump"])
+    'pump down'
+    """
+    for place, (channel, least) in enumerate(switches):
+        moves = np.diff(rows[:, place])
+        found = moves[np.abs(np.nan_to_num(moves)) >= least]
+        if len(found):
+            return f"{channels[channel]} {'up' if found[-1] > 0 else 'down'}"
+    return ""
+
+
+class RecentRows:
+    """The last rows of the switching channels."""
+
+    def __init__(self, switches: Sequence[Switch]) -> None:
+        self.switches = tuple(switches)
+        self._columns = [channel for channel, _ in switches]
+        self.rows = np.full((ROWS + 1, len(switches)), np.nan)
+
+    def push(self, row: Array | None, count: int = 1) -> None:
+        """Take in the values ``(C,)`` of a row; None: nothing is known of so many."""
+        if self._columns:
+            for _ in range(min(count, len(self.rows))):
+                self.rows[:-1] = self.rows[1:]
+                self.rows[-1] = np.nan if row is None else row[self._columns]
