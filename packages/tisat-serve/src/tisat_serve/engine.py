@@ -222,7 +222,11 @@ class Engine(Keeper):
         if entry[0] == LABEL:
             try:
                 if len(entry) < 5 or group.print_of(cell.calibration).startswith(entry[4]):  # rows are its model's own
+                    before = monitor.ongoing
                     monitor.label(entry[2], entry[3])
+                    print_of, at = group.print_of(cell.calibration), cell.at or cell.newest
+                    over = [one for one in before if one not in monitor.ongoing]  # accepted as the new normal
+                    self._events += [statistical(one, print_of, cell.group, cell.seq, at) for one in over]
             except InputError:
                 # So old that the record has let it go: the book still has it.
                 self.counts["labels beyond the record"] += 1
@@ -289,7 +293,9 @@ class Engine(Keeper):
         if verdict.alarm is not None:
             event = statistical(verdict.alarm, model.print, cell.group, seq, at)
             outcome.alarm = event.id
-            self._events.append(event)
+            if verdict.alarm.state != "ongoing":  # it stays open until it is back or accepted
+                self._events.append(event)
+        self._events += [statistical(one, model.print, cell.group, seq, at) for one in verdict.ended]
         for silence in verdict.silences:
             self._events.append(about_channel(silence, model.print, cell.group, seq, at))
         return outcome

@@ -110,7 +110,7 @@ class Cell:
         self.seqs.append(seq)
         if code < ACCEPTED:
             self.at, self.now = at, verdict.statistic
-            self.status = "alarm" if verdict.active else verdict.status
+            self.status = "alarm" if verdict.state != "calm" else verdict.status  # an ongoing alarm is not calm
             self.threshold = verdict.threshold
             self.ratio = verdict.statistic / verdict.threshold if verdict.threshold > 0 else float("nan")
         elif verdict.status in ("late", "duplicate"):

@@ -46,10 +46,10 @@ def succeed(engine: Engine, cell: Cell, group: Group, calibration: int) -> list[
     group.fleet_of(calibration).monitors[cell.name] = new
     events = []
     at = times[-1] if times else 0
-    if old.alarm is not None:  # whoever was told that it is on is told that it is over
-        over = replace(old.alarm, cleared=old.rows, cleared_time=old.stamp)
+    for alarm in (*old.ongoing, *filter(None, [old.alarm])):  # whoever was told that it is on is told that it is over
+        over = replace(alarm, cleared=old.rows, cleared_time=old.stamp)
         events.append(statistical(over, group.print_of(cell.calibration), group.name, cell.seq, at))
-    if new.alarm is not None:
-        event = statistical(new.alarm, group.print_of(calibration), group.name, cell.seq, at)
+    for alarm in (*new.ongoing, *filter(None, [new.alarm])):
+        event = statistical(alarm, group.print_of(calibration), group.name, cell.seq, at)
         events.append(replace(event, what="raised"))  # nobody was told of it yet, whatever has joined it
     return events

@@ -83,7 +83,7 @@ class View:
             judged=tally.judged,
             late=cell.late,
             refused=cell.refused,
-            alarm=open_alarms.get(cell.name) if monitor.alarm else None,
+            alarm=open_alarms.get(cell.name) if monitor.condition != "calm" else None,
             silent_channels=list(monitor.silent),
             paused=pause is not None,
             trouble=monitor.trouble or "",
