@@ -220,7 +220,7 @@ class Results:
     def baselines_on(self, labels: Sequence[Flags], delta_max: int) -> Baselines:
         """What trivial baselines get on these labels; kept, for they take longer than any system's counts."""
         digest = hashlib.sha256(b"".join(np.packbits(one).tobytes() for one in labels)).hexdigest()
-        key = ["baselines", digest, [len(one) for one in labels], delta_max]
+        key = ["baselines with time only", digest, [len(one) for one in labels], delta_max]
 
         def make() -> dict[str, Array]:
             found = baselines(labels, delta_max)

@@ -7,7 +7,7 @@ import pytest
 
 from tisat import metrics
 from tisat.errors import ParameterError
-from tisat.metrics.baselines import _random_closed_form
+from tisat.metrics.baselines import _random_closed_form, time_only
 from tisat.metrics.windows import windows_of
 
 
@@ -83,7 +83,7 @@ def test_a_random_baseline_is_called_a_random_baseline(labels):
     y, s = labels, np.random.default_rng(0).random(len(labels))
     found = metrics.audit(y, s, delta_max=20, n_simulations=2)
     assert found.verdict[0].startswith("PA-F1")
-    assert "is what a random baseline gets" in found.verdict[0]
+    assert "is what a trivial baseline gets" in found.verdict[0]
     assert found.evaluation["SPD"].corrected < 0.02
     perfect = (np.diff(y, prepend=0) == 1).astype(float)
     better = metrics.audit(y, perfect, delta_max=20, threshold=1.0, n_simulations=1)
@@ -131,3 +131,37 @@ def test_labels_without_an_event_are_told_as_what_nothing_can_be_said_of():
     assert math.isnan(metrics.chance_corrected(0.5, float("nan")))
     with pytest.raises(ParameterError, match="'baseline_score' parameter of chance_corrected"):
         metrics.chance_corrected(0.5, "low")
+
+
+def test_a_clock_finds_events_that_begin_in_the_same_rows_everywhere():
+    labels = [np.zeros(600, dtype=int) for _ in range(4)]
+    for y in labels:
+        y[200:220] = y[450:470] = 1
+    found = metrics.baselines(labels, 20)
+    assert found.best_name == "time only"
+    assert float(found.time_only) == pytest.approx(1.0)
+    alone = metrics.baselines(labels[0], 20)
+    assert "time only" not in alone.named
+    assert math.isnan(alone.time_only)
+    rows = metrics.evaluate(labels, [np.random.default_rng(i).random(600) for i in range(4)], delta_max=20).rows
+    assert {row.name: row.baseline for row in rows}["AUC-PR"] == "time only"
+
+
+def test_a_clock_knows_the_other_series_only_and_any_length():
+    labels = [np.array([0, 1, 0, 0]), np.array([0, 1, 1, 0, 0, 1]), np.array([1, 0, 0, 0, 0])]
+    scores = time_only([windows_of(y, 1) for y in labels])
+    np.testing.assert_allclose(scores[0], [0.5, 0.5, 0.5, 0.0])
+    np.testing.assert_allclose(scores[1], [0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(scores[2], [0.0, 1.0, 0.5, 0.0, 0.0])
+
+
+def test_an_audit_has_one_chance_level_for_each_quantity():
+    rng = np.random.default_rng(3)
+    labels = (np.arange(3000) % 300 < 60).astype(int)
+    found = metrics.audit(labels, labels + rng.random(3000), delta_max=50)
+    spd = found.evaluation["SPD"]
+    (swept,) = [point for point in found.sweep if point.delta_max == 50]
+    assert (swept.pooled, swept.baseline_score, swept.baseline) == (spd.pooled, spd.baseline_score, spd.baseline)
+    adjusted = found.evaluation["adjusted F1 (oracle)"]
+    assert adjusted.baseline_score >= found.best_random_baseline.f1
+    assert f"{adjusted.baseline_score:.2f} ({adjusted.baseline})" in found.verdict[0]

@@ -7,19 +7,19 @@ read files and draws nothing: that is done by the command line and by :mod:`tisa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tisat.errors import InputError
 from tisat.metrics.alarm_counts import count_active
-from tisat.metrics.baselines import baselines, chance_corrected
+from tisat.metrics.baselines import chance_corrected
+from tisat.metrics.curve import spd_curve
 from tisat.metrics.evaluation import CLOSE, Evaluation, evaluate
 from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.instance import PrecisionRecall
 from tisat.metrics.random_guess import best_random_guess, random_guess
-from tisat.metrics.spd import spd_score
 from tisat.metrics.windows import Delay, all_scores, all_stamps, parse_duration, series_list
 from tisat.utils.html import Printed
 from tisat.utils.random import Seed
@@ -27,6 +27,7 @@ from tisat.utils.validation import check_integer
 
 SWEEP = (10, 50, 100, 500, 1000)  # rows; the benchmark's protocol
 FACTORS = (0.1, 0.5, 1, 5, 10)  # of a duration
+ADJUSTED = "adjusted F1 (oracle)"
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,12 @@ class Audit(Printed):
     @property
     def verdict(self) -> tuple[str, ...]:
         """What the numbers mean, the popular one first."""
-        row = self.evaluation["adjusted F1 (oracle)"]
-        random_baseline = (
-            f"{self.best_random_baseline.f1:.2f} (alarm with probability {self.best_random_baseline_probability:.3g})"
-        )
-        if row.pooled <= max(self.best_random_baseline.f1, row.baseline_score) + CLOSE:
-            first = f"PA-F1 {row.pooled:.2f} is what a random baseline gets: {random_baseline}."
+        row = self.evaluation[ADJUSTED]
+        chance = f"{row.baseline_score:.2f} ({row.baseline})"
+        if row.pooled <= row.baseline_score + CLOSE:
+            first = f"PA-F1 {row.pooled:.2f} is what a trivial baseline gets: {chance}."
         else:
-            first = f"PA-F1 {row.pooled:.2f} is above a random baseline's {random_baseline}, but that score cannot tell a good detector from a lucky one."
+            first = f"PA-F1 {row.pooled:.2f} is above a trivial baseline's {chance}, but that score cannot tell a good detector from a lucky one."
         others = [sentence for sentence in self.evaluation.verdict if not sentence.startswith("adjusted F1")]
         counts = self.evaluation.counts
         last = [] if counts is None else [f"At threshold {self.threshold:.6g} ({self.threshold_source}): {counts}."]
@@ -199,7 +198,7 @@ def audit(
     >>> y_true[500:800] = y_true[1500:1700] = 1
     >>> random_baseline = np.random.default_rng(1).random(2000)
     >>> print(audit(y_true, random_baseline, delta_max=10).verdict[0])
-    PA-F1 0.99 is what a random baseline gets: 0.97 (alarm with probability 0.0185).
+    PA-F1 0.99 is what a trivial baseline gets: 0.99 (random).
     """
     number = check_integer(n_simulations, "n_simulations", "audit", minimum=1)
     source = "given"
@@ -229,12 +228,20 @@ def audit(
         false_alarms += [FalseAlarm(name, int(t), _time(clock, int(t))) for t in counts.false_alarms[0]]
     sweep = []
     for one in _sweep_values(delta_max):
-        score = spd_score(labels, scores, delta_max=one, timestamps=timestamps)
-        baseline_score = baselines(labels, one, timestamps=timestamps, n_simulations=number, random_state=random_state)
-        sweep.append(
-            SweepPoint(_shown(one), float(score), score.per_series_mean, baseline_score.best, baseline_score.best_name)
-        )
+        curve = spd_curve(labels, scores, delta_max=one, timestamps=timestamps)
+        score, chance = curve.score, curve.baselines  # as in the headline: one baseline score for one quantity
+        sweep.append(SweepPoint(_shown(one), float(score), score.per_series_mean, chance.best, chance.best_name))
     probability, random_baseline = best_random_guess(labels)
+    guessed = f"random, alarm with probability {probability:.3g}"
+    evaluation = replace(
+        evaluation,
+        rows=tuple(
+            replace(row, baseline_score=random_baseline.f1, baseline=guessed)
+            if row.name == ADJUSTED and random_baseline.f1 > row.baseline_score
+            else row
+            for row in evaluation.rows
+        ),
+    )
     total = sum(map(len, scores))
     return Audit(
         evaluation=evaluation,

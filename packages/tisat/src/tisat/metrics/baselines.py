@@ -1,7 +1,9 @@
 """What trivial baselines get under SPD on the same labels: the numbers every score is shown beside.
 
-Four trivial baselines: *random* (independent uniform scores: in expectation by closed form, and simulated), *random, rolling maximum* (the same with a
-running maximum over ``delta_max / 2``), *always on*, and *on/off* (on for ``delta_max``, off for ``delta_max``). The baseline score is the best of them.
+Five trivial baselines: *random* (independent uniform scores: in expectation by closed form, and simulated), *random, rolling maximum* (the same with a
+running maximum over ``delta_max / 2``), *always on*, *on/off* (on for ``delta_max``, off for ``delta_max``), and, with several series, *time only* (the share of the other series that are
+labelled in the same row: where events of a collection begin in the same rows, a clock finds them without data). The baseline score is
+the best of them.
 This module does not know any detector; whatever post-processing a detector gets, give the random scores too.
 """
 
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tisat.events import labels_from_events
 from tisat.metrics import _kernels
 from tisat.metrics.pooling import Score
 from tisat.metrics.spd import COUNTINGS, score_windows
@@ -37,17 +40,19 @@ class Baselines:
     random_held: Score  # running maximum over delta_max / 2 of uniform scores, mean over simulations
     always_on: Score  # one alarm that never ends
     on_off: Score  # on for delta_max, off for delta_max
+    time_only: Score  # the share of the other series labelled in the same row; NaN with one series
 
     @property
     def named(self) -> dict[str, Score]:
         """The trivial baselines by the names they are printed under."""
-        return {
+        named = {
             "random": self.random,
             "random, simulated": self.random_simulated,
             "random, rolling maximum": self.random_held,
             "always on": self.always_on,
             "on/off": self.on_off,
         }
+        return {**named, "time only": self.time_only} if len(self.time_only.per_series) > 1 else named
 
     @property
     def best(self) -> float:
@@ -181,6 +186,17 @@ def on_off(windows: Windows) -> Flags:
     return np.asarray((windows.clock // windows.delta_max) % 2 == 0)
 
 
+def time_only(windows: Sequence[Windows]) -> list[Array]:
+    """The scores of a clock: of each row of a series, the share of the other series that are labelled in the same row."""
+    longest = max(map(len, windows), default=0)
+    labels = [labels_from_events(one.events, length=len(one)).astype(np.float64) for one in windows]
+    marked, there = np.zeros(longest), np.zeros(longest)
+    for one in labels:
+        marked[: len(one)] += one
+        there[: len(one)] += 1.0
+    return [(marked[: len(one)] - one) / np.maximum(there[: len(one)] - 1.0, 1.0) for one in labels]
+
+
 def _mean_score(scores: Sequence[Score]) -> Score:
     table = np.array([score.per_series for score in scores])
     return Score.of(float(np.mean([float(score) for score in scores])), table.mean(axis=0).tolist())
@@ -202,6 +218,9 @@ def baselines_of(
         random_held=_mean_score(kept),
         always_on=score_windows([np.zeros(len(one)) for one in windows], windows, counting=counting),
         on_off=score_windows([on_off(one).astype(np.float64) for one in windows], windows, counting=counting),
+        time_only=score_windows(time_only(windows), windows, counting=counting)
+        if len(windows) > 1
+        else Score.of(float("nan"), [float("nan")] * len(windows)),
     )
 
 

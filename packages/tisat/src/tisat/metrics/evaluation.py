@@ -16,7 +16,7 @@ import numpy as np
 from tisat.metrics.affiliation import affiliation_precision_recall
 from tisat.metrics.alarm_counts import AlarmCounts, count_active
 from tisat.metrics.auc import auc_pr, auc_roc
-from tisat.metrics.baselines import chance_corrected, held, on_off
+from tisat.metrics.baselines import chance_corrected, held, on_off, time_only
 from tisat.metrics.curve import SPDCurve, spd_curve
 from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.instance import PrecisionRecall, best_instance_f1, instance_precision_recall
@@ -152,13 +152,15 @@ def _two(result: Result) -> tuple[float, float]:
 
 
 def baseline_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.random.Generator) -> BaselineScores:
-    """The scores of the four trivial baselines."""
+    """The scores of the trivial baselines; of the clock with several series."""
     draws = [[rng.random(len(one)) for one in windows] for _ in range(n_simulations)]
+    clock = {"time only": [time_only(windows)]} if len(windows) > 1 else {}
     return {
         "random": draws,
         "random, rolling maximum": [[held(s, one) for s, one in zip(draw, windows, strict=True)] for draw in draws],
         "always on": [[np.zeros(len(one)) for one in windows]],
         "on/off": [[on_off(one).astype(np.float64) for one in windows]],
+        **clock,
     }
 
 
