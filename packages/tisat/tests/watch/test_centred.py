@@ -71,3 +71,16 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(InputError, match="at least 4"):
         window_scores(np.zeros((2, 1)), np.zeros((10, 1)))
     assert window_scores(np.zeros((10, 1)), np.zeros((10, 1))).tolist() == [0.0] * 10
+
+
+def test_counters_and_gaps_have_centred_scores_too():
+    rng = np.random.default_rng(4)
+    train, rows = (np.column_stack([wave(n, seed=n)[:, 0], np.cumsum(1 + rng.random(n))]) for n in (2000, 500))
+    rows[300:330, 1] = rows[299, 1] + np.arange(30) * 0.01  # it hardly grows
+    rows[330:, 1] += rows[329, 1] - rows[330, 1]
+    rows[100:140, 0] = np.nan
+    watch = quietly(Watch(make("last-value"), budget="1/500 instants").fit, train)
+    assert watch.detector.counters == ("1",)
+    scores = watch.score(rows, centred=True, train=train)
+    assert np.isfinite(scores).all()
+    assert scores[300:330].mean() > np.delete(scores, np.arange(200, 400)).mean()

@@ -8,7 +8,7 @@ import numpy as np
 
 from tisat.alarms.calibration import NEVER
 from tisat.errors import ParameterError
-from tisat.gap_filling import carry_forward
+from tisat.utils.types import AnyFloats
 from tisat.watch.centred import ahead, joined, window_scores
 from tisat.watch.protocols import Array
 from tisat.watch.watch import Watch
@@ -42,4 +42,18 @@ def score_series(watch: Watch, series: object, *, centred: bool = False, train: 
     later = ahead(statistic)
     if train is None:
         return later
-    return joined(window_scores(np.asarray(train, dtype=np.float64), carry_forward(checked.values)), later)
+    normal = watch.detector.check_series(
+        np.asarray(train, dtype=np.float64)
+    )  # counters by their growth, as in the series
+    return joined(window_scores(_whole(normal.values), _whole(checked.values)), later)
+
+
+def _whole(values: AnyFloats) -> Array:
+    """The values ``(T, C)`` with each missing one as the last known of its channel, else as the next, else 0."""
+    filled = np.asarray(values, dtype=np.float64)
+    known = np.isfinite(filled)
+    rows = np.arange(len(filled))[:, None]
+    last = np.maximum.accumulate(np.where(known, rows, -1), axis=0)
+    first = np.where(known.any(axis=0), known.argmax(axis=0), 0)
+    places = np.where(last >= 0, last, first)
+    return np.asarray(np.nan_to_num(np.take_along_axis(filled, places, axis=0), posinf=0.0, neginf=0.0))
