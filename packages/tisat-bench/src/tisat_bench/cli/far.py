@@ -82,7 +82,7 @@ def far(
         return
     print_table(
         "False-alarm period, in rows: asked for, and counted on held-out normal data",
-        ["entity", "rule", "method", "used", "target", "observed", "95 % low", "high", "alarms", "rows", "kept"],
+        ["entity", "rule, method", "target", "observed", "95 %", "alarms", "met"],
         [_row(one) for one in found],
         note=_summary(found),
     )
@@ -102,10 +102,11 @@ def _periods(text: str) -> list[float]:
 
 
 def _row(one: Promise) -> list[Any]:
-    high = math.inf if one.high is None else one.high
+    rule = f"{one.rule}:{one.form}" if one.form not in ("", "power") else one.rule
+    method = one.method if one.used == one.method else f"{one.method} ({one.used})"
+    interval = f"{one.low:.0f}+" if one.high is None else f"{one.low:.0f}-{one.high:.0f}"
     return [
-        one.entity, f"{one.rule}:{one.form}" if one.form else one.rule, one.method, one.used, round(one.target), _time_steps(one.observed), round(one.low), _time_steps(high),
-        one.alarms, one.time_steps, "yes" if one.kept else "no",
+        one.entity, f"{rule}, {method}", round(one.target), _time_steps(one.observed), interval, one.alarms, "yes" if one.kept else "no"
     ]  # fmt: skip
 
 
@@ -118,4 +119,4 @@ def _summary(found: list[Promise]) -> str:
     kept: dict[str, list[bool]] = {}
     for one in found:
         kept.setdefault(f"{one.rule}{':' * bool(one.form)}{one.form} by {one.method}", []).append(one.kept)
-    return "\n".join(f"{name}: target kept in {sum(flags)} of {len(flags)}" for name, flags in kept.items())
+    return "\n".join(f"{name}: target met in {sum(flags)} of {len(flags)}" for name, flags in kept.items())
