@@ -24,7 +24,7 @@ from tisat_serve.engine import ADOPT, LABEL, Engine
 from tisat_serve.forgetting import forget
 from tisat_serve.refits import Refits
 from tisat_serve.row_encoding import ACCEPTED
-from tisat_serve.structs import Label, Pause, ProposalInfo, RuleInfo
+from tisat_serve.structs import Acknowledgement, Label, Pause, ProposalInfo, RuleInfo
 from tisat_serve.views import View
 
 WORDS = ("true", "false", "expected", "new normal", "unmarked")
@@ -92,6 +92,25 @@ class People:
         self.engine.tell({"what": "label", "alarm": alarm, "entity": entity, "label": word})
         self._offer(entity)
         return Label(int(number or 0), alarm, word, author, reason, at)
+
+    def acknowledge(
+        self, alarm: str, *, author: str, reason: str = "", minutes: float | None = None
+    ) -> Acknowledgement:
+        """Say that somebody is on an alarm; with ``minutes`` it is snoozed: Alertmanager is told of it again only after so long."""
+        author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
+        if not self.store.read("SELECT 1 FROM alarms WHERE id = ?", (alarm,)):
+            raise NotFoundError(f"The alarm must be in the book. Got the id {alarm[:64]!r}, which is not.")
+        at = self.engine.clock()
+        until = None if minutes is None else at + 60.0 * minutes
+        with self.store.writing() as write:
+            values = (alarm, author, reason, at, until)
+            query = "INSERT INTO acknowledgements VALUES (NULL, ?, ?, ?, ?, ?)"
+            number = int(write.execute(query, values).lastrowid or 0)
+            self._note(
+                write, author, f"acknowledge {alarm}" if until is None else f"snooze {alarm} {minutes:g} min", reason
+            )
+        self.engine.tell({"what": "acknowledged", "alarm": alarm})
+        return Acknowledgement(number, *values)
 
     def _offer(self, entity: str) -> None:
         """Propose by itself once enough alarms of an entity are marked false and no proposal waits; nothing changes by it."""

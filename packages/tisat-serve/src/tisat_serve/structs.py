@@ -103,6 +103,17 @@ class Label(msgspec.Struct):
     at: float
 
 
+class Acknowledgement(msgspec.Struct):
+    """Who is on an alarm; ``until``: it is snoozed, and Alertmanager is told of it again from then on."""
+
+    id: int
+    alarm: str
+    author: str
+    reason: str
+    at: float
+    until: float | None
+
+
 class ReasonInfo(msgspec.Struct):
     """What one channel has to do with an alarm, in the user's units."""
 
@@ -132,6 +143,8 @@ class AlarmInfo(msgspec.Struct):
     label: str  # the last one given, or "unmarked"
     suppressed: str  # why nobody was told; empty: it was sent
     pause: int | None  # the maintenance window it fell into
+    acknowledged: str = ""  # who is on it
+    snoozed: float | None = None  # nobody is told again until then, seconds since 1970
 
 
 class FurtherInfo(msgspec.Struct):

@@ -23,7 +23,8 @@ from tisat_serve.entity_state import Cell
 
 _ALARMS = (
     "SELECT alarms.*, coalesce((SELECT word FROM labels WHERE labels.alarm = alarms.id ORDER BY labels.id DESC LIMIT 1), 'unmarked') "
-    "AS label FROM alarms"
+    "AS label, coalesce((SELECT author FROM acknowledgements WHERE alarm = alarms.id ORDER BY id DESC LIMIT 1), '') AS acknowledged, "
+    "(SELECT until FROM acknowledgements WHERE alarm = alarms.id ORDER BY id DESC LIMIT 1) AS snoozed FROM alarms"
 )
 NS = 1e-9
 COUNTS = ("false_alarms", "avoided", "true_alarms", "missed", "unlabelled", "rows", "seen")  # of a proposal

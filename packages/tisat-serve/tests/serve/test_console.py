@@ -109,7 +109,7 @@ def test_refusals_are_pages(client, address, code):
 def test_a_label_from_the_page_s_own_form_is_in_the_book(client, service):
     (alarm, *_) = service.view.alarms(entity="e1")
     page = client.get(f"/alarm/{alarm.id}").text
-    (address,) = re.findall(r'data-post="(/api/v1/alarms/[^"]+)"', page)
+    (address,) = re.findall(r'data-post="(/api/v1/alarms/[^"]+/label)"', page)
     said = client.post(address, json={"label": "false", "author": "ana", "reason": "a <b>test</b>"})
     assert said.status_code == 200
     page = client.get(f"/alarm/{alarm.id}").text

@@ -24,6 +24,7 @@ from tisat_serve.api.bodies import BodyError, rows_guessed, rows_of, unpacked
 from tisat_serve.api.guard import Guard
 from tisat_serve.api.openapi import description
 from tisat_serve.api.table import ENDPOINTS, Endpoint
+from tisat_serve.api.tables_as_csv import as_csv, rows_in
 from tisat_serve.metrics import Metrics
 from tisat_serve.security import COOKIE, Tokens
 from tisat_serve.service import BusyError, Service
@@ -107,6 +108,11 @@ def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[R
             found = await run_in_threadpool(one.call, service, dict(request.path_params), query, body, author)
         except (TisatError, msgspec.DecodeError) as error:
             return refusal(error)
+        rows = rows_in(found) if request.query_params.get("format") == "csv" else None
+        if rows is not None:
+            name = request.url.path.rstrip("/").rpartition("/")[2]
+            headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+            return Response(await run_in_threadpool(as_csv, rows), 200, headers, "text/csv; charset=utf-8")
         return answer(found)
 
     return handle

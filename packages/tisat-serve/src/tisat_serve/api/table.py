@@ -97,6 +97,12 @@ class LabelBody(Said, kw_only=True):
     word: Literal["true", "false", "expected", "new normal", "unmarked"] = msgspec.field(name="label")
 
 
+class AcknowledgeBody(Said):
+    """Somebody is on an alarm; with ``minutes`` it is snoozed."""
+
+    minutes: Annotated[float, msgspec.Meta(gt=0, le=525_600)] | None = None
+
+
 class ProposeBody(Said):
     """A proposal for an entity or a group, perhaps at another budget."""
 
@@ -224,6 +230,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{A}/alarms/{{id}}", "One alarm with everything.", "read", structs.AlarmPage, lambda s, p, q, b, a: s.view.alarm(p["id"])),
     Endpoint("POST", f"{A}/alarms/{{id}}/label", "Say what an alarm was: true, false, expected, new normal, unmarked.", "label", structs.Label,
              lambda s, p, q, b, a: s.people.label(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
+    Endpoint("POST", f"{A}/alarms/{{id}}/acknowledge", "Say that somebody is on an alarm, or snooze it for some minutes.", "label", structs.Acknowledgement,
+             lambda s, p, q, b, a: s.people.acknowledge(p["id"], author=_author(b, a), reason=b.reason, minutes=b.minutes), body=AcknowledgeBody),
     Endpoint("GET", f"{A}/labels", "Labels, the latest first.", "read", list[structs.Label], lambda s, p, q, b, a: s.view.labels()),
     Endpoint("GET", f"{A}/ledger", "The budget: allowed, raised, true, false, unmarked, with 95 % intervals.", "read", structs.Ledger,
              lambda s, p, q, b, a: s.view.ledger(**_fields(q)), Span),

@@ -7,7 +7,10 @@ what is on the page fresh. Nothing is loaded from another host, and no script or
 
 from __future__ import annotations
 
+import json
+import math
 import re
+import shlex
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
@@ -167,8 +170,24 @@ class Console:
             "fleet", request, entities=visible, heat=_only(heat, [one.name for one in visible]), span=span,
             counts=self.view.counts(), total=len(every), found=len(shown), number=number, pages=pages, search=search,
             status=status, group=group, groups=sorted({one.group for one in every}), week=self._week(every),
-            alarms=self.view.alarms(active=True, limit=9), address=f"{request.url.scheme}://{request.url.netloc}",
+            alarms=self.view.alarms(active=True, limit=9), example="" if every else self._example(request),
         )  # fmt: skip
+
+    def _example(self, request: Request) -> str:
+        """A line for a shell that sends one row with the model's own channels."""
+        watch = next(iter(self.service.engine.groups.values())).watch
+        middle = (float(value) for value in watch.detector.usual_[0])
+        values = {
+            name: float(f"{value:.6g}") if math.isfinite(value) else 0.0
+            for name, value in zip(watch.channels, middle, strict=True)
+        }
+        row = shlex.quote(json.dumps([{"entity": "machine-1", "values": values}]))
+        known = (
+            ""
+            if request.scope.get("tisat.author") in ("local", "", None)
+            else ' -H "Authorization: Bearer $TISAT_TOKEN"'
+        )
+        return f"curl -H 'Content-Type: application/json'{known} -d {row} {request.url.scheme}://{request.url.netloc}/api/v1/rows"
 
     def _week(self, entities: list[EntityInfo]) -> Any:
         newest = self._newest(entities)

@@ -81,7 +81,7 @@ class Alertmanager(ListeningPart):
     def tell(self) -> None:
         """Say how things stand."""
         view, now = self._service.view, clocks.time()
-        on = view.alarms(active=True, suppressed=False, limit=10_000)
+        on = [one for one in view.alarms(active=True, suppressed=False, limit=10_000) if (one.snoozed or 0.0) <= now]
         off = [
             one
             for one in view.alarms(active=False, suppressed=False, limit=500)
@@ -119,6 +119,7 @@ class Alertmanager(ListeningPart):
             "channels": ", ".join(one.channels),
             "ratio": f"{one.ratio:.2f}",
             "budget": one.budget,
+            "acknowledged": one.acknowledged,
         }
         return {
             "labels": {key: value for key, value in labels.items() if value},

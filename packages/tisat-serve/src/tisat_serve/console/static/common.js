@@ -174,7 +174,7 @@ function listen() {
     toast(`${one.entity}: over`, `/alarm/${one.alarm}`, true);
     soon();
   });
-  for (const what of ["label", "proposal", "threshold"]) stream.addEventListener(what, soon);
+  for (const what of ["label", "acknowledged", "forgotten", "proposal", "threshold"]) stream.addEventListener(what, soon);
   addEventListener("pagehide", () => stream.close());
   setInterval(() => { if (!document.hidden) refresh(); }, 30000);
 }

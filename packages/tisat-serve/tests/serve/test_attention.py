@@ -1,0 +1,126 @@
+"""What people do with an alarm: take it on, snooze it, take a label back, carry a table away; and the first row they send."""
+
+import csv
+import html
+import io
+import re
+import shlex
+import time
+
+import pytest
+
+from serve.conftest import START, local_client, requests_of
+from serve.receivers import Receiver
+from serve.test_hostile import Listening
+from tisat.errors import InputError, NotFoundError
+from tisat_serve.api.app import make_app
+from tisat_serve.console import routes
+from tisat_serve.security import Tokens
+from tisat_serve.service import Service
+from tisat_serve.sinks.alertmanager import Alertmanager
+from tisat_serve.structs import Row
+
+
+@pytest.fixture
+def filled(service):
+    for rows in requests_of():
+        service.ingest(rows)
+    return service
+
+
+@pytest.fixture
+def client(filled):
+    return local_client(make_app(filled, Tokens(filled.engine.store), more=routes(filled)))
+
+
+def test_an_alarm_is_taken_on_and_says_by_whom(client, filled):
+    alarm = filled.view.alarms(sort="statistic")[0]
+    assert (alarm.acknowledged, alarm.snoozed) == ("", None)
+    done = client.post(f"/api/v1/alarms/{alarm.id}/acknowledge", json={"author": "eva", "reason": "on my way"})
+    assert done.json()["author"] == "eva"
+    assert filled.view.alarm(alarm.id).alarm.acknowledged == "eva"
+    assert "eva is on it" in client.get(f"/alarm/{alarm.id}").text
+    assert "eva" in client.get("/alarms").text
+    assert filled.view.journal()[0]["what"] == f"acknowledge {alarm.id}"
+    assert client.post("/api/v1/alarms/none/acknowledge", json={}).status_code == 404
+    assert client.post(f"/api/v1/alarms/{alarm.id}/acknowledge", json={"minutes": -1}).status_code == 422
+    with pytest.raises(NotFoundError):
+        filled.people.acknowledge("none", author="eva")
+    with pytest.raises(InputError):
+        filled.people.acknowledge(alarm.id, author=" ")
+
+
+def test_a_snoozed_alarm_is_told_again_when_its_time_is_over(engine_in, tmp_path):
+    with Receiver() as receiver:
+        sink = Alertmanager("am", receiver.url)
+        service = Service(engine_in(tmp_path, clock=time.time))
+        sink._service = service
+        for rows in requests_of(count=125):
+            service.engine.ingest(rows)
+        (alarm,) = service.view.alarms(active=True, entity="e1")
+
+        def told():
+            receiver.requests.clear()
+            sink.tell()
+            return "".join(body.decode() for _, _, body in receiver.requests).count(alarm.id) > 0
+
+        assert told()
+        service.people.acknowledge(alarm.id, author="eva", minutes=60.0)
+        assert not told()
+        service.people.acknowledge(alarm.id, author="eva", minutes=1e-9)
+        assert told()
+
+
+def test_a_label_is_taken_back_on_the_page(client, filled):
+    alarm = filled.view.alarms(sort="statistic")[0].id
+    assert "take the label back" not in client.get(f"/alarm/{alarm}").text
+    client.post(f"/api/v1/alarms/{alarm}/label", json={"label": "false", "author": "eva"})
+    assert 'value="unmarked">Undo: take the label back' in client.get(f"/alarm/{alarm}").text
+    client.post(f"/api/v1/alarms/{alarm}/label", json={"label": "unmarked", "author": "eva"})
+    assert filled.view.alarm(alarm).alarm.label == "unmarked"
+    assert filled.view.ledger().fleet.false == 0
+
+
+def test_every_table_can_be_carried_away(client, filled):
+    filled.ingest([Row("=cmd|' /C calc'!A0", [60.0, 5.0, 1.0], START)])
+    for path in ("entities", "alarms", "labels", "ledger", "proposals", "pauses", "rules", "journal"):
+        answer = client.get(f"/api/v1/{path}?format=csv")
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+        assert f'filename="{path}.csv"' in answer.headers["content-disposition"]
+        table = list(csv.DictReader(io.StringIO(answer.text)))
+        whole = client.get(f"/api/v1/{path}").json()
+        assert len(table) == (1 + len(whole["groups"]) + len(whole["entities"]) if path == "ledger" else len(whole))
+    names = [row["name"] for row in csv.DictReader(io.StringIO(client.get("/api/v1/entities?format=csv").text))]
+    assert "'=cmd|' /C calc'!A0" in names, "a spreadsheet runs nothing"
+    assert client.get("/api/v1/about?format=csv").json()["ready"], "what is no table stays as it is"
+    for page in ("/alarms", "/budget", "/"):
+        assert "format=csv" in client.get(page).text
+
+
+def test_the_line_on_the_empty_page_works_when_it_is_pasted(service):
+    app = make_app(service, Tokens(service.engine.store), more=routes(service))
+    with Listening(service) as port:
+        page = local_client(app, base_url=f"http://127.0.0.1:{port}").get("/").text
+        line = html.unescape(re.search(r"<pre class=\"wide\"><code>(.*?)</code></pre>", page)[1])
+        words = shlex.split(line)
+        assert words[0] == "curl"
+        options = dict(zip(words[1:-1:2], words[2:-1:2], strict=True))
+        import urllib.request
+
+        name, _, value = options["-H"].partition(": ")
+        request = urllib.request.Request(words[-1], options["-d"].encode(), {name: value})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert b'"taken":1,"refused":0' in answer.read()
+    assert set(service.engine.cells) == {"machine-1"}
+    assert "<pre" not in local_client(app).get("/").text, "not where rows have come"
+
+
+def test_the_budget_is_compared_with_false_alarms_alone(client, filled):
+    page = client.get("/").text
+    assert "false alarms of those allowed, 7 days" in page
+    assert 'class="over"' not in page
+    for alarm in filled.view.alarms(sort="statistic"):
+        client.post(f"/api/v1/alarms/{alarm.id}/label", json={"label": "false", "author": "eva"})
+    week = filled.view.ledger().fleet
+    assert ('<b class="over">' in client.get("/").text) == week.over
