@@ -124,3 +124,25 @@ def test_the_budget_is_compared_with_false_alarms_alone(client, filled):
         client.post(f"/api/v1/alarms/{alarm.id}/label", json={"label": "false", "author": "eva"})
     week = filled.view.ledger().fleet
     assert ('<b class="over">' in client.get("/").text) == week.over
+
+
+def test_the_last_row_and_its_band_are_series_that_a_dashboard_draws(client, filled, monkeypatch):
+    found = {}
+    for line in client.get("/metrics/band?match=e[01]").text.splitlines():
+        if not line.startswith("#"):
+            series, value = line.rsplit(" ", 1)
+            found[series] = float(value)
+    who = 'channel="temp",entity="e1",group="main"'
+    value, expected, low, high = (found[f"tisat_{name}{{{who}}}"] for name in ("value", "expected", "expected_lower", "expected_upper"))  # fmt: skip
+    history = filled.view.history("e1", points=2000, channels=3)
+    temp = next(one for one in history.channels if one.name == "temp")
+    assert (value, expected) == (temp.values[-1], temp.expected[-1])
+    assert (low, high) == (expected - temp.spread[-1], expected + temp.spread[-1])
+    info = filled.view.entity("e1")
+    assert found['tisat_statistic{entity="e1",group="main"}'] == info.statistic
+    assert found['tisat_entity_threshold{entity="e1",group="main"}'] == info.threshold
+    assert 'tisat_score{entity="e0",group="main"}' in found
+    assert not any('entity="e2"' in series for series in found)
+    monkeypatch.setattr("tisat_serve.band.MOST", 3)
+    refused = client.get("/metrics/band")
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "match")

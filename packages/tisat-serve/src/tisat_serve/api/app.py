@@ -25,6 +25,7 @@ from tisat_serve.api.guard import Guard
 from tisat_serve.api.openapi import description
 from tisat_serve.api.table import ENDPOINTS, Endpoint
 from tisat_serve.api.tables_as_csv import as_csv, rows_in
+from tisat_serve.band import band
 from tisat_serve.metrics import Metrics
 from tisat_serve.security import COOKIE, Tokens
 from tisat_serve.service import BusyError, Service
@@ -234,6 +235,13 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
     async def figures(_: Request) -> Response:
         return Response(await run_in_threadpool(metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
 
+    async def series(request: Request) -> Response:
+        try:
+            content = await run_in_threadpool(band, service, request.query_params.get("match", "*"))
+        except TisatError as error:
+            return refusal(error)
+        return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+
     async def openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
 
@@ -268,6 +276,7 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", figures),
+        Route("/metrics/band", series),
         Route("/openapi.json", openapi),
         *(more or []),
     ]
