@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+MOST_CHANNELS = msgspec.Meta(max_length=20_000)  # of a row
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True):
     """One row of one entity. ``time``: a date, or seconds, milli-, micro- or nanoseconds since 1970; now unless given."""
 
     entity: str
-    values: list[float | None] | dict[str, float | None]
+    values: Annotated[list[float | None], MOST_CHANNELS] | Annotated[dict[str, float | None], MOST_CHANNELS]
     time: str | int | float | None = None
     group: str = ""
 

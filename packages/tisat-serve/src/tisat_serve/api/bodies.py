@@ -20,7 +20,7 @@ KINDS = {JSON: JSON, NDJSON: NDJSON, "application/ndjson": NDJSON, "application/
 _rows = msgspec.json.Decoder(list[Row]).decode
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _row = msgspec.json.Decoder(Row).decode
-MOST_VALUES = 1_000_000  # commas in a body: what a value takes while it is decoded is 30 to 100 bytes
+MOST_VALUES = 500_000  # commas in a body: what a value takes while it is decoded is 30 to 100 bytes
 
 
 class _Whole(msgspec.Struct):
