@@ -1,4 +1,4 @@
-"""Write what the demo says into the README: its words and its table, between the two pairs of comments.
+"""Write what the demo prints into the README, between the two comments.
 
 python docs/readme_demo.py
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tisat.plotting.demo_page import SCORE_COLUMNS, key_figures, run_demo, score_rows
-from tisat.plotting.page import format_cell
+from tisat.plotting.demo_page import key_figures, run_demo
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 MARKS = ("<!-- demo, {}: python docs/readme_demo.py -->\n\n", "\n<!-- end of demo -->")
@@ -22,15 +21,10 @@ def replaced(text: str, part: str, content: str) -> str:
 
 
 def main() -> None:
-    """Run the demo and write both parts."""
+    """Run the demo and write its words."""
     done = run_demo(say=print)
     words = "".join(f"> {sentence}\n" for sentence in key_figures(done))
-    rows = [[format_cell(value) for value in row] for row in score_rows(done)]
-    best = max(range(len(rows)), key=lambda row: score_rows(done)[row][3] if rows[row][3] != "–" else -1.0)
-    rows[best][3] = f"**{rows[best][3]}**"
-    lines = [SCORE_COLUMNS, ("---", "---:", "---:", "---:"), *rows]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in lines)
-    README.write_text(replaced(replaced(README.read_text(), "words", words), "table", table))
+    README.write_text(replaced(README.read_text(), "words", words))
 
 
 if __name__ == "__main__":
