@@ -71,7 +71,7 @@ def test_a_bad_row_is_that_rows_outcome(engine_in, tmp_path):
         Row("a", {"temp": 1.0, "nonsense": 2.0}, START + 60),
         Row("a", [1.0, 2.0, 3.0], "yesterday"),
         Row("", [1.0, 2.0, 3.0], START),
-        Row("a\n", [1.0, 2.0, 3.0], START),
+        Row("a\nb", [1.0, 2.0, 3.0], START),
         Row("b" * 201, [1.0, 2.0, 3.0], START),
         Row("a", [1.0, 2.0, 3.0], START),
         Row("a", [1.0, 2.0, 3.0], START + 60),
