@@ -19,7 +19,7 @@ from tisat.errors import InputError
 from tisat.io.durations import seconds_of
 from tisat.watch import Watch
 from tisat_serve.group import Group
-from tisat_serve.http_client import basic
+from tisat_serve.http_client import basic, check_address
 from tisat_serve.persistence import Limits
 from tisat_serve.service import Part, Settings
 from tisat_serve.sinks.alertmanager import Alertmanager
@@ -216,6 +216,8 @@ def settings_of(config: Config) -> tuple[Settings, Limits]:
     for name in msgspec.structs.asdict(limits):
         if getattr(limits, name) < 1:
             raise InputError(f"The limit {name!r} must be at least 1. Got {getattr(limits, name)}.")
+    if config.listen.url:
+        check_address(config.listen.url, "The url of [listen]")  # without a scheme it would be nobody's origin
     for name in ("certificate", "key"):
         if (file := getattr(config.listen, name)) and not Path(file).is_file():
             raise InputError(f"The {name} of [listen] must be a file. There is no {file!r}.")

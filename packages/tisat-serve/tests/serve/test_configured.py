@@ -230,6 +230,10 @@ def test_limits_must_leave_room(model, tmp_path):
     config.limits.save_rows = 0
     with pytest.raises(InputError, match="'save_rows' must be at least 1"):
         settings_of(config)
+    config = told(model, tmp_path)
+    config.listen.url = "watch.example.org"
+    with pytest.raises(InputError, match=r"url of \[listen\] must begin with http"):
+        settings_of(config)
 
 
 @pytest.mark.parametrize("kind", demo.KINDS)
