@@ -89,5 +89,16 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     run(capsys, "label", table, new, "--model", model, "--out", taken)
     assert model.read_bytes() == before
     assert len(json.loads(run(capsys, "alarm", new, "--model", taken, "--json").out)["alarms"]) <= len(rows)
+    assert "pattern: " in said.out
+    assert "It would have hidden 0 true alarms" in said.out
+    known = tmp_path / "known.tisat"
+    run(capsys, "label", table, new, "--model", model, "--out", known, "--take", "patterns")
+    again = json.loads(run(capsys, "alarm", new, "--model", known, "--json").out)["alarms"]
+    assert len(again) == len(rows)  # counted and visible, never dropped
+    assert all(one["known"] for one in again if not one["further"] and one["ongoing_since"] is None)
+    assert (
+        "must be one of 'threshold', 'patterns', 'both'"
+        in run(capsys, "label", table, new, "--model", model, "--take", "all", code=1).err
+    )
     table.write_text(table.read_text().replace(",false", ",maybe"))
     assert "must be false, true, expected, new normal" in run(capsys, "label", table, new, "--model", model, code=1).err
