@@ -119,7 +119,7 @@ def test_the_same_seed_gives_the_same_calibration():
 def test_a_calibration_survives_json():
     calibration = calibrate(ThresholdRule(), np.random.default_rng(0).normal(size=900), 0.01)
     assert Calibration.from_json(calibration.to_json()) == calibration
-    assert "target 100 rows" in str(calibration)
+    assert "1 in 100 rows" in str(calibration)
 
 
 def test_the_interval_is_garwoods():

@@ -17,8 +17,8 @@ def test_demo_does_the_main_job(tmp_path, capsys):
     baselines = [value for name, value in rows.items() if name.startswith("trivial baseline")]
     assert len(baselines) == 5
     assert rows["linear-mean, plain score"] > max(baselines)
-    assert found["events"] == 7
-    faults = make_plant(n_train=15 * 1440, random_state=3).faults
+    assert found["events"] == 14
+    faults = make_plant(n_train=15 * 1440, n_test=28 * 1440, n_faults=14, random_state=3).faults
     assert found["detected"] >= 2
     with (tmp_path / "demo" / "alarms.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(found["alarms"])
@@ -29,7 +29,7 @@ def test_demo_does_the_main_job(tmp_path, capsys):
     )
     (timeline, curve) = json.loads(re.search(r"id='data'>(.*?)</script>", page)[1])
     lanes = [mark["lane"] for mark in timeline["marks"]]
-    assert lanes.count("faults") == 7
+    assert lanes.count("faults") == 14
     assert lanes.count("false alarms") == found["false_alarms"]
     assert [mark["kind"] for mark in timeline["marks"]].count("missed") == len(found["missed"])
     assert all(mark["name"] for mark in timeline["marks"])
@@ -39,7 +39,7 @@ def test_demo_does_the_main_job(tmp_path, capsys):
     assert (tmp_path / "demo" / "model.tisat").is_file()
     false = [alarm for alarm in found["alarms"] if not near_a_fault(alarm["raised"], faults)]
     assert found["false_alarms"] == len(false)
-    assert found["summary"][0].startswith(f"{found['detected']} of 7 faults found, {len(false)} false alarm")
+    assert found["summary"][0].startswith(f"{found['detected']} of 14 faults found, {len(false)} false alarm")
     for kind in found["missed"]:
         assert f"missed: {kind}" in "\n".join(found["summary"]).lower(), "misses are told apart from delays"
     assert found["detected"] + len(found["missed"]) == 7
