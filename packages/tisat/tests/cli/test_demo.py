@@ -42,7 +42,7 @@ def test_demo_does_the_main_job(tmp_path, capsys):
     assert found["summary"][0].startswith(f"{found['detected']} of 14 faults found, {len(false)} false alarm")
     for kind in found["missed"]:
         assert f"missed: {kind}" in "\n".join(found["summary"]).lower(), "misses are told apart from delays"
-    assert found["detected"] + len(found["missed"]) == 7
+    assert found["detected"] + len(found["missed"]) == 14
     assert found["summary"][0] in page
     assert all(alarm["kind"] and alarm["reasons"] for alarm in found["alarms"])
 

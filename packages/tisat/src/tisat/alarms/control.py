@@ -28,7 +28,7 @@ from tisat.utils.types import Array, Flags
 STEP = 1.5  # how much one alarm too many raises the threshold, on the logarithmic scale
 BURST, START = 3.0, 1.0  # alarms in a row that move nothing, after a calm time and at the first row
 AIM = 0.9  # of the budget that is spent in the long run: the rest is for bursts
-HIGHEST, LOWER = 4.5, 0.75  # furthest above and below the calibrated threshold
+HIGHEST, LOWER = 5.25, 0.75  # furthest above and below the calibrated threshold
 ACTIVE = 0.1  # share of calibration rows that may lie above the lowest threshold
 MOVED = 0.25  # least change of the threshold worth a sentence
 EXEMPT = ("true", "expected")  # labels of alarms that do not count
@@ -89,8 +89,8 @@ class Control:
     Examples
     --------
     >>> control = Control(period=1000.0, level=5.0, lowest=3.5)
-    >>> [round(control.threshold(balance), 2) for balance in (1.0, 0.0, -1.0, -3.0, 3.5)]
-    [5.0, 5.0, 6.5, 9.5, 4.25]
+    >>> [round(control.threshold(balance), 2) for balance in (1.0, 0.0, -1.0, -3.5, 3.5)]
+    [5.0, 5.0, 6.5, 10.25, 4.25]
     """
 
     period: float  # rows between two false alarms, asked for
