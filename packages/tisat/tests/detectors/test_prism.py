@@ -277,3 +277,17 @@ def test_another_forecaster_takes_the_place_of_the_line(name, tmp_path):
 def test_what_is_no_forecaster_of_the_next_row_is_refused(name):
     with pytest.raises(ParameterError, match="forecaster"):
         make("prism", forecaster=name).fit(np.random.default_rng(0).normal(size=(500, 2)))
+
+
+def test_principal_directions_of_wide_windows_are_those_of_the_whole_matrix(monkeypatch):
+    from tisat.detectors.prism import neighbour
+
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 60)) * np.linspace(3.0, 0.1, 60)
+    rows -= rows.mean(axis=0)
+    whole = neighbour.principal(rows, 5)
+    monkeypatch.setattr(neighbour, "WIDE", 10)
+    thin = neighbour.principal(rows, 5)
+    np.testing.assert_allclose(
+        np.abs((whole * thin).sum(axis=0)), 1.0, atol=1e-9
+    )  # the same directions, up to their sign

@@ -384,7 +384,7 @@ def raise_alarms(
     method : str
         How the threshold is found: see :func:`tisat.alarms.calibrate`.
     control : bool
-        The threshold follows the alarms, so that in the long run they are the budget; False: it stays.
+        The threshold follows the alarms, so that in the long run weak ones keep to the budget; False: it stays.
     random_state : int
     """
     scored = Scored.of(scores, whose="raise_alarms")

@@ -1,4 +1,4 @@
-"""A threshold that follows the alarms, so that the long-run rate is the budget whatever the machine does.
+"""A threshold that follows the alarms: the long-run rate of those it can keep back is the budget, whatever the machine does.
 
 One number, the **balance**, in alarms. It begins at
 ``START``. A calm row adds ``AIM / N`` (N: rows between two false alarms), an alarm that ends takes 1.

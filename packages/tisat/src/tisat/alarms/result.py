@@ -110,8 +110,8 @@ class Calibration:
             return "Controlled: no. The threshold stays where it is; where normal changes, the budget may be exceeded."
         low, high = control.bounds
         return (
-            f"Controlled: the threshold follows the alarms between {low:.4g} and {high:.4g}, so that in the long run they are "
-            f"{self.budget}; after a calm time {BURST:.0f} alarms move nothing, and one above {high:.4g} is always raised."
+            f"Controlled: the threshold follows the alarms between {low:.4g} and {high:.4g}, so that in the long run those below the highest are at most "
+            f"{self.budget}; after a calm time {BURST:.0f} alarms move nothing, and one above {high:.4g} is always raised and does not count."
         )
 
     def __str__(self) -> str:

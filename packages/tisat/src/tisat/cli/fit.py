@@ -104,7 +104,7 @@ def fit(
     method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
     control: Annotated[
         bool,
-        typer.Option(help="Let the threshold follow the alarms, so that in the long run they are the budget."),
+        typer.Option(help="Let the threshold follow the alarms, so that in the long run weak ones keep to the budget."),
     ] = True,
     period: Period = None,
     checkpoint: Annotated[

@@ -37,7 +37,7 @@ Control = Annotated[
     bool | None,
     typer.Option(
         "--control/--no-control",
-        help="Let the threshold follow the alarms, so that in the long run they are the budget; as the model has it unless given.",
+        help="Let the threshold follow the alarms, so that in the long run weak ones keep to the budget; as the model has it unless given.",
     ),
 ]
 Rearm = Annotated[

@@ -62,7 +62,7 @@ class Watch:
     strict : bool
         Keep the budget with about 95 % probability, at the price of events found.
     control : bool
-        The threshold follows the alarms, so that in the long run they are the budget even where normal changes; False: it
+        The threshold follows the alarms, so that in the long run weak ones keep to the budget even where normal changes; False: it
         stays where calibration put it. Rules whose alarms change their statistic (``paper``, ``drift``) are not controlled.
     period : float, str or timedelta, optional
         The sampling period, where the training data has no clock.
