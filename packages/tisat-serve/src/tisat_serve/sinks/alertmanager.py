@@ -70,7 +70,7 @@ class Alertmanager(ListeningPart):
             try:
                 self.tell()
                 self.error = ""
-            except Exception as error:  # whatever a new user's server does: in a moment again
+            except Exception as error:  # whatever the server does: in a moment again
                 self.failed += 1
                 where = without_credentials(self.url)
                 self._trouble(f"the alarms could not be told to {where}: {type(error).__name__}: {str(error)[:300]}")

@@ -154,7 +154,7 @@ class SinkWorker:
             try:
                 ids = [record["alarm"] for record in records]
                 self.sink.send(message_of_all(service.view, ids, first["event"], service.settings.url))
-            except Exception as problem:  # whatever a new user's server does, the message is kept
+            except Exception as problem:  # whatever the server does, the message is kept
                 error = f"{type(problem).__name__}: {str(problem)[:300]}"
                 if error != self.error and not self._end.is_set():
                     service.say(f"{self.sink.name}: a message could not be sent and is kept: {error}")
