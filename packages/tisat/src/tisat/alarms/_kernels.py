@@ -163,13 +163,27 @@ BACK = 0.05  # share of scores above the normal level at which that level is tak
 
 
 @compiled()
-def _begin_again(raw: Array, rows: int, lag: int, past: Array, ordered: Array) -> int:
+def _insert(ordered: Array, size: int, free: int, value: float) -> None:
+    """Put ``value`` where it belongs among the first ``size``, giving up the place ``free``: only what lies between moves."""
+    new = first_not_below(ordered, size, value)
+    while free > new:
+        ordered[free] = ordered[free - 1]
+        free -= 1
+    while free < new - 1:
+        ordered[free] = ordered[free + 1]
+        free += 1
+    ordered[free] = value
+
+
+@compiled()
+def _begin_again(raw: Array, rows: int, lag: int, window: int, past: Array, ordered: Array) -> int:
     """The past becomes the last ``len(raw)`` scores, ``rows`` having been seen; how many of them there is room for."""
-    n = min(len(raw), len(past))
+    n = min(len(raw), lag + window)
     for j in range(n):
         past[j] = raw[(rows - n + j) % len(raw)]
-    size = min(max(n - lag, 0), len(ordered))
-    ordered[:size] = np.sort(past[n - lag - size : n - lag])
+    size = min(max(n - lag, 0), window)
+    for j in range(size):
+        _insert(ordered, j, j, past[n - lag - size + j])
     return n
 
 
@@ -185,8 +199,8 @@ def _new_level(raw: Array, rows: int, quantile: float) -> float:
     for p in range(PARTS):
         start = rows - len(raw) + min(p * length, len(raw) - length)
         for j in range(length):
-            part[j] = raw[(start + j) % len(raw)]
-        lowest = min(lowest, np.sort(part)[int(np.ceil(quantile * length)) - 1])
+            _insert(part, j, j, raw[(start + j) % len(raw)])
+        lowest = min(lowest, part[int(np.ceil(quantile * length)) - 1])
     return lowest
 
 
@@ -270,16 +284,21 @@ def excess(
             count[v, ROWS] = rows
             raw[v, (rows - 1) % lasting] = min(score, LARGEST)
             if score > current and count[v, RUN] >= lasting:  # this is how it is now
-                count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v, :capacity], ordered[v, :window])
+                count[v, SEEN] = _begin_again(raw[v], rows, lag, window, past[v], ordered[v])
                 count[v, ABOVE] = 0
                 count[v, CHANGED] = rows
                 rest[v] = max(level[v], _new_level(raw[v], rows, quantile))
-                past[v] = np.minimum(past[v], rest[v])
-                ordered[v] = np.minimum(ordered[v], rest[v])
+                for j in range(past.shape[1]):
+                    past[v, j] = min(past[v, j], rest[v])
+                for j in range(ordered.shape[1]):
+                    ordered[v, j] = min(ordered[v, j], rest[v])
                 continue
             due = count[v, CHANGED] > 0 and (rows - count[v, CHANGED]) % lasting == 0
-            if due and (raw[v] > level[v]).sum() <= BACK * lasting:  # and this is how it was
-                count[v, SEEN] = _begin_again(raw[v], rows, lag, past[v, :capacity], ordered[v, :window])
+            above = 0
+            for j in range(lasting if due else 0):
+                above += raw[v, j] > level[v]
+            if due and above <= BACK * lasting:  # and this is how it was
+                count[v, SEEN] = _begin_again(raw[v], rows, lag, window, past[v], ordered[v])
                 count[v, ABOVE] = 0
                 count[v, CHANGED] = 0
                 rest[v] = level[v]
@@ -287,14 +306,10 @@ def excess(
             slot = seen % capacity
             if seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window
                 entering = kept if lag == 0 else past[v, (seen - lag) % capacity]
+                free = size
                 if size == window:
-                    size -= 1
-                    for j in range(first_not_below(ordered[v], window, past[v, slot]), size):
-                        ordered[v, j] = ordered[v, j + 1]
-                new = first_not_below(ordered[v], size, entering)
-                for j in range(size, new, -1):
-                    ordered[v, j] = ordered[v, j - 1]
-                ordered[v, new] = entering
+                    free = first_not_below(ordered[v], window, past[v, slot])
+                _insert(ordered[v], size, free, entering)
             past[v, slot] = kept
             count[v, SEEN] = seen + 1
 

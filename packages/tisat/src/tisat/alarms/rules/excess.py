@@ -40,7 +40,7 @@ class _Excess(Stateful):
         self.reference = np.empty((0, views))  # (T, V) of the last call
 
     def __call__(self, scored: Scored) -> Array:
-        rule, views = self._rule, scored.views
+        rule, views = self._rule, np.ascontiguousarray(scored.views)
         if views.shape[1] != len(rule.level_):
             raise InputError(
                 f"The rows given to ExcessRule must have the {len(rule.level_)} views it was fitted on. Got {views.shape[1]} instead."
