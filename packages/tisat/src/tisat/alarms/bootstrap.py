@@ -17,6 +17,7 @@ import numpy as np
 from tisat.alarms import _kernels
 from tisat.alarms.rules import AlarmRule
 from tisat.utils.compiled import compiled
+from tisat.utils.ranks import average_ranks
 from tisat.utils.types import Array, Flags, Integers
 
 RESAMPLES = 40  # times the normal length, within the bounds below
@@ -27,9 +28,7 @@ THRESHOLDS = 32  # tried, evenly spaced in the rank of the statistic
 
 def autocorrelation(evidence: Array, *, lags: int) -> Array:
     """Correlation of the ranks of evidence at lags 1..``lags``; ranks, because evidence has heavy tails."""
-    from scipy.stats import rankdata
-
-    x = rankdata(evidence)
+    x = average_ranks(evidence)
     x -= x.mean()
     if not x.any():
         return np.zeros(lags)

@@ -28,7 +28,7 @@ FORMULAS = {
 
 def independence(segments: Sequence[Array]) -> tuple[float, float]:
     """p-value of Ljung and Box's test on the ranks of evidence, and the rank correlation of successive rows."""
-    from scipy.stats import chi2
+    from scipy.special import gammaincc
 
     evidence = np.concatenate([flat(segment) for segment in segments])
     evidence = evidence[~np.isnan(evidence)]
@@ -38,7 +38,7 @@ def independence(segments: Sequence[Array]) -> tuple[float, float]:
         return 1.0, 0.0
     rho = autocorrelation(evidence, lags=lags)
     q = n * (n + 2.0) * float(np.sum(rho**2 / (n - np.arange(1, lags + 1))))
-    return float(chi2.sf(q, lags)), float(rho[0])
+    return float(gammaincc(lags / 2.0, q / 2.0)), float(rho[0])
 
 
 def count_alarms(rule: AlarmRule, segments: Sequence[Array], threshold: float) -> int:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tisat.utils.types import Array
 
@@ -36,6 +35,8 @@ def other_root(log_z: float) -> float:
     >>> round(other_root(math.log(2.0)), 4), round(other_root(math.log(0.4063757)), 4)
     (0.4064, 2.0)
     """
+    from scipy.optimize import brentq
+
     z = math.exp(min(log_z, 700.0))
     level = z - log_z  # = y - ln y
     if abs(level - 1.0) < 1e-15:
@@ -133,6 +134,8 @@ def exact_decay(*, q: float, k: int = 1) -> float:
         return float("nan")
     if balance(largest) > 0:
         return 1.0
+    from scipy.optimize import brentq
+
     return float(brentq(balance, low, largest, xtol=1e-15))
 
 
@@ -169,4 +172,6 @@ def empirical_decay(evidence: Array) -> float:
         low /= 2.0
         if low < 1e-300:
             return float("nan")
+    from scipy.optimize import brentq
+
     return float(brentq(balance, low, high, xtol=1e-300, rtol=1e-12))

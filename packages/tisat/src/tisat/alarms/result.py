@@ -28,11 +28,11 @@ def period_interval(alarms: int, time_steps: int) -> tuple[float, float | None]:
     >>> round(low), high
     (813, None)
     """
-    from scipy.stats import chi2
+    from scipy.special import gammaincinv
 
     tail = (1.0 - CONFIDENCE) / 2.0
-    most = 0.5 * float(chi2.ppf(1.0 - tail, 2 * alarms + 2))
-    least = 0.5 * float(chi2.ppf(tail, 2 * alarms)) if alarms else 0.0
+    most = float(gammaincinv(alarms + 1, 1.0 - tail))
+    least = float(gammaincinv(alarms, tail)) if alarms else 0.0
     return time_steps / most, (time_steps / least if least > 0 else None)
 
 

@@ -2,16 +2,17 @@
 
 Two habits differ and stay different, because the rest of the package rests on them: ``decision_function`` is higher where a row is
 more anomalous, and ``predict`` is 1 there and 0 elsewhere (scikit-learn: lower, and -1 and 1). ``score_samples`` is scikit-learn's name
-and keeps scikit-learn's sign. This module does not know how a score is made.
+and keeps scikit-learn's sign. scikit-learn itself is imported when its own code asks: it takes longer than most fits. This module
+does not know how a score is made.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from tisat.errors import NotFittedError
 from tisat.utils.types import Array
@@ -20,8 +21,15 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class NotFittedHereError(NotFittedError, SklearnNotFittedError):
-    """:class:`tisat.errors.NotFittedError`, for those who catch scikit-learn's."""
+@cache
+def not_fitted_error() -> type[NotFittedError]:
+    """:class:`tisat.errors.NotFittedError`, for those who catch scikit-learn's, too."""
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+    class NotFittedHereError(NotFittedError, SklearnNotFittedError):
+        """Both."""
+
+    return NotFittedHereError
 
 
 class SklearnOutlier:
@@ -61,14 +69,13 @@ class SklearnOutlier:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "normal_"):
-            raise NotFittedHereError(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
+            raise not_fitted_error()(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "normal_")
 
     def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of scikit-learn's, next in line
-        tags.estimator_type = "outlier_detector"
-        tags.input_tags.allow_nan = True  # a missing value is NaN, and stays missing
-        tags.target_tags.required = False
-        return tags
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        # A missing value is NaN, and stays missing.
+        return Tags("outlier_detector", TargetTags(required=False), input_tags=InputTags(allow_nan=True))

@@ -31,7 +31,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from tisat import __version__
 from tisat.alarms.sentences import moves_every
@@ -61,7 +60,7 @@ FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 NORMAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
 
 
-class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, BaseEstimator, ABC):
+class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
     """Base of all detectors: ``fit`` on normal data, then scores, alarms, a monitor, one file on disk."""
 
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tisat.errors import DataFileError, ParameterError, SeriesError
+from tisat.io.arrow_arrays import plain
 from tisat.io.columns import Roles, listed, meant
 from tisat.io.compression import SUFFIXES
 from tisat.io.dates import check_format
@@ -167,7 +168,7 @@ def read_columns(file: Path, how: Reading) -> Columns:
         )
     labels = None
     if roles.label is not None:
-        column = others[roles.label].cast(pa.float64()).to_numpy(zero_copy_only=False)
+        column = plain(others[roles.label].cast(pa.float64()))
         labels = check_labels(column, roles.label, "the table")
     entities = None if entity is None else others[entity]
     return Columns(values, roles.channels, times, labels, entities, tuple(notes), seen)
@@ -197,7 +198,7 @@ def parts_of(found: Columns, name: str) -> dict[str, Columns]:
         raise SeriesError(
             f"The column that --entity names must name a machine in every row. Got an empty cell at row {row}."
         )
-    codes = encoded.indices.to_numpy()
+    codes = plain(encoded.indices)
     order = np.argsort(codes, kind="stable")
     edges = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
     parts: dict[str, Columns] = {}

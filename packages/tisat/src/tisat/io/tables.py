@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tisat.errors import DataFileError, SeriesError
+from tisat.io.arrow_arrays import plain
 from tisat.io.compression import JSON, SHEETS, inner_suffix, open_bytes, problem
 from tisat.io.dialect import Format, open_text, sniff
 from tisat.io.missing_values import is_missing, spellings
@@ -337,7 +338,7 @@ def gather(batches: Iterator[Any], *, rows: int, numeric: Sequence[str]) -> tupl
             column = columns[name]
             if column.null_count or column.type != pa.float64():
                 column = column.cast(pa.float64())
-            values[filled:stop, c] = column.to_numpy(zero_copy_only=False)
+            values[filled:stop, c] = plain(column)
         for name, column in columns.items():
             if name not in wanted:
                 others.setdefault(name, []).append(column)

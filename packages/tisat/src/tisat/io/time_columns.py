@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.errors import SeriesError
+from tisat.io.arrow_arrays import plain
 from tisat.io.dates import ISO, DateReader, guess_format
 from tisat.io.time_zones import in_zone
 from tisat.io.timestamps import OFFSET, Times, offset_minutes, read_times, times_of
@@ -29,17 +30,17 @@ def arrow_times(column: Any, *, name: str = "time") -> Times:
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             local = pc.local_timestamp(column).cast(pa.timestamp("ns"))
             utc = column.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
-            values = np.asarray(utc.to_numpy(zero_copy_only=False))
-            ahead = np.asarray(local.to_numpy(zero_copy_only=False)) - values
+            values = plain(utc)
+            ahead = plain(local) - values
             minutes = np.nan_to_num(ahead / np.timedelta64(1, "m")).round()  # 0 where the time is not known
             return Times(values, minutes.astype(np.int16))
         if pa.types.is_temporal(kind):
-            return Times(np.asarray(column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False)))
+            return Times(plain(column.cast(pa.timestamp("ns"))))
         if pa.types.is_string(kind) and len(column) and column.null_count == 0:
             utc = column.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
             written = pc.replace_substring_regex(column, f"^.*?({OFFSET})$", r"\1").dictionary_encode()
             minutes = np.array([offset_minutes(text) for text in written.dictionary.to_pylist()], dtype=np.int16)
-            return Times(np.asarray(utc.to_numpy(zero_copy_only=False)), minutes[written.indices.to_numpy()])
+            return Times(plain(utc), minutes[plain(written.indices)])
     except (pa.ArrowException, ValueError, OverflowError):
         pass  # text that is not plainly a date with an offset: row by row, with a sentence that names the row
     return read_times(column.to_numpy(zero_copy_only=False), name=name)

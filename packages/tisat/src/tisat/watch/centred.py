@@ -12,6 +12,7 @@ import numpy as np
 from tisat.errors import InputError
 from tisat.utils.neighbors import nearest
 from tisat.utils.period import own_period
+from tisat.utils.ranks import average_ranks
 from tisat.utils.types import Array
 from tisat.utils.validation import check_integer
 
@@ -78,6 +79,4 @@ def ahead(statistic: Array, after: int = AFTER) -> Array:
 
 def joined(first: Array, second: Array) -> Array:
     """The mean of the ranks of two scores ``(T,)``, between 0 and 1."""
-    from scipy.stats import rankdata
-
-    return np.asarray((rankdata(first) + rankdata(second)) / (2.0 * len(first)))
+    return np.asarray((average_ranks(first) + average_ranks(second)) / (2.0 * len(first)))

@@ -21,6 +21,7 @@ from tisat.alarms.budget import Budget
 from tisat.errors import CalibrationWarning, ParameterError, SeriesError
 from tisat.io.durations import nanoseconds_of
 from tisat.series import Series, as_series
+from tisat.utils.parameters import clone
 from tisat.watch.protocols import Scorer
 from tisat.watch.watch import DEFAULT_BUDGET, DEFAULT_BUDGET_WITHOUT_CLOCK, Watch
 
@@ -197,8 +198,6 @@ def _step(
     ladder: Sequence[str],
     settings: Mapping[str, Any],
 ) -> Step:
-    from sklearn.base import clone
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         watch = Watch(clone(detector), budget=budget, **settings).fit(series[first:begin])

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from tisat import registry
 from tisat.alarms.alarms import Alarms
@@ -34,6 +33,7 @@ from tisat.io.counters import counters_of, difference
 from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
+from tisat.utils.parameters import clone
 from tisat.watch.model_files import check_calibration, check_watch
 from tisat.watch.protocols import Array, Scorer
 

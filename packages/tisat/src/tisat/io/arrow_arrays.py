@@ -1,0 +1,32 @@
+"""Arrow columns as numpy arrays, without pandas: arrow's own ``to_numpy`` imports it, which takes longer than most files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tisat.utils.types import Array
+
+
+def plain(column: Any) -> Any:
+    """The values of an arrow array or chunked array of numbers or times, as numpy has them; null is NaN or NaT.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> plain(pa.array([1.0, None])).tolist(), plain(pa.array([0, None], pa.timestamp("s"))).tolist()
+    ([1.0, nan], [datetime.datetime(1970, 1, 1, 0, 0), None])
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    times = pa.types.is_timestamp(column.type)
+    if times:
+        unit, column = column.type.unit, column.cast(pa.int64())
+    if column.null_count:
+        column = pc.fill_null(column, np.iinfo(np.int64).min if times else float("nan"))
+    values: Array = np.from_dlpack(column)
+    return values.view(f"datetime64[{unit}]") if times else values
