@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from tisat.detectors.base import Array
 from tisat.utils.compiled import compiled
@@ -60,6 +59,8 @@ def _forecasts(
 
 def _farthest(values: Array, lags: int) -> float:
     """How far a value lies at most from one of the ``lags - 1`` before it."""
+    from scipy.ndimage import maximum_filter1d, minimum_filter1d
+
     newest = lags // 2 - (lags % 2 == 0)  # windows end at each value
     high = maximum_filter1d(values, lags, origin=newest)[lags - 1 :] - values[lags - 1 :]
     low = values[lags - 1 :] - minimum_filter1d(values, lags, origin=newest)[lags - 1 :]

@@ -7,8 +7,6 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.linalg.blas import dsyrk
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism.view import Scene, View
@@ -18,6 +16,7 @@ from tisat.utils.types import Integers
 ROWS = 20  # of a window
 COMPONENTS = 30  # principal components windows are compared in
 WIDE = 1000  # numbers of a window beyond which directions are found without the matrix of their products
+SPARE, STEPS = 10, 6  # directions beyond those wanted, and products with that matrix, to find them
 STORED = 4000  # normal windows
 LEARNED_FROM = 4000  # windows the components are computed from
 APART = 100  # rows either side that a training window may not find a neighbour in
@@ -37,18 +36,25 @@ def _spread_out(n: int, most: int) -> Integers:
 
 def principal(centred: Array, count: int) -> Array:
     """The first ``count`` principal directions ``(D, count)`` of centred rows ``(n, D)``."""
+    from scipy.linalg import eigh  # needed to fit, not to score
+    from scipy.linalg.blas import dsyrk
+
     width = centred.shape[1]
     if width <= WIDE:
         square = dsyrk(1.0 / len(centred), centred.T)  # the upper half is all that is needed
         found = eigh(square, lower=False, subset_by_index=(max(0, width - count), width - 1))[1]
-    else:  # the square is never made: a few dozen products with a vector instead
-        from scipy.sparse.linalg import LinearOperator, eigsh
-
-        square = LinearOperator(
-            (width, width), matvec=lambda v: centred.T @ (centred @ v) / len(centred), dtype=np.float64
-        )
-        found = eigsh(square, k=count, v0=np.ones(width))[1]
-    return np.ascontiguousarray(found[:, ::-1])
+        return np.ascontiguousarray(found[:, ::-1])
+    # The square is never made: directions are sought among those a few products with it lead to (block Krylov; Musco and Musco, 2015).
+    block = np.random.default_rng(0).normal(size=(width, count + SPARE)).astype(centred.dtype)
+    blocks = []
+    for _ in range(STEPS):
+        block = np.linalg.qr(block)[0]
+        blocks.append(block)
+        block = centred.T @ (centred @ block)
+    basis = np.linalg.qr(np.concatenate(blocks, axis=1))[0]
+    seen = centred @ basis
+    found = np.linalg.eigh(seen.T @ seen)[1]
+    return np.linalg.qr(np.asarray(basis @ found[:, : -count - 1 : -1], dtype=np.float64))[0]
 
 
 class Neighbour(View):
@@ -106,13 +112,18 @@ class Neighbour(View):
             picked = _spread_out(total, most)
             return [picked[(picked >= a) & (picked < b)] - a for a, b in pairwise(edges)]
 
-        flat = np.concatenate(
-            [_windows(scene.rows, scene.at[some]) for scene, some in zip(scenes, chosen(LEARNED_FROM), strict=True)]
-        )
+        picks, width = chosen(LEARNED_FROM), ROWS * scenes[0].rows.shape[1]
+        # Where windows are wide, single precision tells directions apart, at half the memory and time.
+        flat = np.empty((sum(map(len, picks)), width), dtype=np.float64 if width <= WIDE else np.float32)
+        ends = np.cumsum([0, *map(len, picks)])
+        for scene, some, (start, end) in zip(scenes, picks, pairwise(ends), strict=True):
+            for first in range(start, end, BLOCK):
+                last = min(first + BLOCK, end)
+                flat[first:last] = _windows(scene.rows, scene.at[some[first - start : last - start]])
         together = [scene.rows for scene in scenes]
         self.still = np.all([(rows == together[0][0]).all(axis=0) for rows in together], axis=0).astype(np.float64)
-        self.centre = flat.mean(axis=0)
-        flat -= self.centre
+        self.centre = flat.mean(axis=0, dtype=np.float64)
+        flat -= self.centre.astype(flat.dtype)
         self.basis = principal(flat, COMPONENTS)
         picks = chosen(STORED)
         self.stored = np.concatenate(

@@ -139,14 +139,18 @@ class Relations(View):
         deviations -= deviations.mean(axis=0)
         variance = deviations.var(axis=0) + LEAST_SPREAD**2
         past = inputs.reshape(len(inputs), len(PAST), channels)
-        self.wider = np.zeros((channels, channels))
-        for c in range(channels):
-            errors = past[:, :, c] - past @ fills[c]  # (n, K)
-            errors -= errors.mean(axis=0)
-            heard = self.weights[c::channels]  # (K, C): how the others look at c
-            both = (heard * (2.0 * errors.T @ deviations + errors.T @ errors @ heard)).sum(axis=0) / len(inputs)
-            self.wider[c] = np.maximum(both / variance, 0.0)
-            self.wider[c, c] = 0.0
+        errors = past - past @ fills.T  # (n, K, C): of the filling of each channel
+        errors -= errors.mean(axis=0)
+        heard = self.weights.reshape(len(PAST), channels, channels).transpose(
+            1, 0, 2
+        )  # (c, K, C): how the others look at c
+        both = (
+            (errors.reshape(len(errors), -1).T @ deviations).reshape(len(PAST), channels, channels).transpose(1, 0, 2)
+        )
+        own = np.einsum("nkc,nlc->ckl", errors, errors, optimize=False)
+        total = (heard * (2.0 * both + own @ heard)).sum(axis=1) / len(inputs)
+        self.wider = np.maximum(total / variance, 0.0)
+        np.fill_diagonal(self.wider, 0.0)
 
     def deviations(self, scene: Scene) -> Array:
         """The same with a sign."""

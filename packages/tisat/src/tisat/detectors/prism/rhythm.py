@@ -46,21 +46,24 @@ def _echoes(
                 step[c] = min(max(after[c] - before[c], -largest[c]), largest[c])
         needed = np.zeros(count, dtype=np.bool_)
         for i in range(begin, end):
-            needed[at[i] - base - length + TEN : at[i] - base + 1 : TEN] = True
+            for r in range(at[i] - base - length + TEN, at[i] - base + 1, TEN):
+                needed[r] = True
         tens = np.empty((count, lags + 1, channels))
         for r in range(count):
             if not needed[r]:
                 continue
             for lag in range(lags + 1):
                 total = tens[r, lag]
-                total[:] = 0.0
+                for c in range(channels):
+                    total[c] = 0.0
                 for j in range(r + lags, r + lags + TEN):
                     step, earlier = steps[j], steps[j - lag]
                     for c in range(channels):
                         total[c] += step[c] * earlier[c]
         energy = np.empty(channels)
         for i in range(begin, end):
-            energy[:] = length * least
+            for c in range(channels):
+                energy[c] = length * least[c]
             last = at[i] - base
             for r in range(last - length + TEN, last + 1, TEN):
                 ten = tens[r, 0]
@@ -68,7 +71,8 @@ def _echoes(
                     energy[c] += ten[c]
             for lag in range(lags):
                 echo = out[i, lag]
-                echo[:] = 0.0
+                for c in range(channels):
+                    echo[c] = 0.0
                 for r in range(last - length + TEN, last + 1, TEN):
                     ten = tens[r, lag + 1]
                     for c in range(channels):
@@ -133,8 +137,12 @@ class Rhythm(View):
         self.step = np.maximum(np.sqrt(squares), LEAST_STEP)
         echoes = np.concatenate([self._autocorrelations(scene) for scene in thinned(scenes, LEARNED_FROM)])
         self.usual = echoes.mean(axis=0)
-        centred = np.ascontiguousarray((echoes - self.usual).transpose(2, 1, 0))  # (C, lags, n)
-        covariance = centred @ centred.transpose(0, 2, 1) / len(echoes) + LEAST_SPREAD**2 * np.eye(LAGS)
+        covariance = np.empty((echoes.shape[2], LAGS, LAGS))
+        for i in range(LAGS):
+            for j in range(i + 1):  # pair by pair: the array is large, and is never copied
+                products = np.einsum("nc,nc->c", echoes[:, i], echoes[:, j]) / len(echoes)
+                covariance[:, i, j] = covariance[:, j, i] = products - self.usual[i] * self.usual[j]
+        covariance += LEAST_SPREAD**2 * np.eye(LAGS)
         values, vectors = np.linalg.eigh(covariance)
         self.whitening = np.ascontiguousarray((vectors / np.sqrt(values)[:, None, :]).transpose(1, 2, 0))
         self.whitening = self.whitening / np.sqrt(rare_unit(self._distances(echoes)))
