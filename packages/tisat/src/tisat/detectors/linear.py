@@ -22,7 +22,42 @@ from tisat.detectors._forecast import ForecastDetector
 from tisat.detectors._ridge import RidgeMoments
 from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows
 from tisat.detectors.base import Array
+from tisat.utils.compiled import compiled
 from tisat.utils.parameters import integer, learned, real
+from tisat.utils.types import Integers
+
+
+@compiled()
+def _add_up(
+    rows: Array, at: Integers, weights: Array, intercepts: Array, anchors: Array, out: Array
+) -> None:  # pragma: no cover - compiled
+    """Forecasts of the rows ``at``: sums in the same order for one row and for many."""
+    window, channels = weights.shape
+    for i in range(len(at)):
+        total, anchor = out[i], anchors[i]
+        for c in range(channels):
+            total[c] = intercepts[c]
+        for j in range(window):
+            row, weight = rows[at[i] - window + j], weights[j]
+            for c in range(channels):
+                total[c] += weight[c] * (row[c] - anchor[c])
+        for c in range(channels):
+            total[c] += anchor[c]
+
+
+@compiled()
+def _means(rows: Array, at: Integers, window: int, out: Array) -> None:  # pragma: no cover - compiled
+    """The mean of the ``window`` rows before each row."""
+    for i in range(len(at)):
+        total = out[i]
+        for c in range(rows.shape[1]):
+            total[c] = 0.0
+        for j in range(window):  # summed afresh: a huge value must not leave rounding errors in later windows
+            row = rows[at[i] - window + j]
+            for c in range(rows.shape[1]):
+                total[c] += row[c]
+        for c in range(rows.shape[1]):
+            total[c] /= window
 
 
 class Linear(ForecastDetector):
@@ -57,9 +92,9 @@ class Linear(ForecastDetector):
     weights_: Array = learned("window, C")  # (window, C), oldest value first
     intercepts_: Array = learned("C")  # (C,)
 
-    def _anchors(self, part: Array) -> Array:
-        """The anchor of each window of ``part[:-1]``, ``(T - window, C)``."""
-        return np.broadcast_to(self.level_, (len(part) - self.window, *part.shape[1:]))
+    def _anchors(self, rows: Array, at: Integers) -> Array:
+        """The anchor of the window before each row asked about, ``(n, C)``."""
+        return np.tile(self.level_, (len(at), 1))
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         whose = type(self).__name__
@@ -68,7 +103,7 @@ class Linear(ForecastDetector):
         self.level_ = np.concatenate(parts).mean(axis=0)
         scale = np.concatenate(parts).std(axis=0)
         scale[scale == 0] = 1.0
-        anchors = [self._anchors(part) for part in parts]
+        anchors = [self._anchors(part, np.arange(window, len(part))) for part in parts]
         channels = len(scale)
         self.weights_ = np.zeros((window, channels))
         self.intercepts_ = np.zeros(channels)
@@ -84,19 +119,21 @@ class Linear(ForecastDetector):
 
     def _forecast(self, part: Array) -> Array:
         forecast = np.full_like(part, np.nan)
-        length = len(part) - self.window
-        if length <= 0:
-            return forecast
-        anchor = self._anchors(part)
-        total = np.broadcast_to(self.intercepts_, anchor.shape).copy()
-        for lag in range(self.window):  # the same order of operations for one window and for many
-            total += self.weights_[lag] * (part[lag : lag + length] - anchor)
-        forecast[self.window :] = total + anchor
+        if len(part) > self.window:
+            forecast[self.window :] = self._forecasts(np.ascontiguousarray(part), np.arange(self.window, len(part)))
         return forecast
 
+    def _forecasts(self, rows: Array, at: Integers) -> Array:
+        """Forecasts ``(n, C)`` of the rows ``at`` from those before them."""
+        anchors = self._anchors(rows, at)
+        out = np.empty_like(anchors)
+        _add_up(rows, at, self.weights_, self.intercepts_, anchors, out)
+        return out
+
     def _points_of_windows(self, windows: Array) -> Array:
-        side_by_side = windows.transpose(1, 0, 2)  # (window + 1, n, C): one part with n times C channels
-        return np.asarray((windows[:, -1] - self._forecast(side_by_side)[-1]) / self.spread_)
+        rows = windows.reshape(-1, windows.shape[2])  # one below the other
+        newest = np.arange(self.window, len(rows), self.window + 1)
+        return np.asarray((rows[newest] - self._forecasts(rows, newest)) / self.spread_)
 
     def _context(self) -> int:
         return self.window
@@ -123,8 +160,8 @@ class LinearLast(Linear):
     gradient descent; here the exact solution per channel).
     """
 
-    def _anchors(self, part: Array) -> Array:
-        return part[self.window - 1 : -1]
+    def _anchors(self, rows: Array, at: Integers) -> Array:
+        return rows[at - 1]
 
 
 class LinearMean(Linear):
@@ -145,10 +182,7 @@ class LinearMean(Linear):
     by each window's own spread, is left out: it would make a quiet stretch as loud as any other.
     """
 
-    def _anchors(self, part: Array) -> Array:
-        # Summed lag by lag, not by a running sum: a huge value must not leave rounding errors in later windows.
-        length = len(part) - self.window
-        total = np.zeros((length, *part.shape[1:]))
-        for lag in range(self.window):
-            total += part[lag : lag + length]
-        return total / self.window
+    def _anchors(self, rows: Array, at: Integers) -> Array:
+        means = np.empty((len(at), rows.shape[1]))
+        _means(np.ascontiguousarray(rows), at, self.window, means)
+        return means
