@@ -1,6 +1,6 @@
 """The areas every classifier is given: under the ROC curve and under precision and recall, row by row.
 
-scikit-learn computes them. They take each row for a case of its own, so that one long event weighs more than ten short ones, and neither
+The values are scikit-learn's. They take each row for a case of its own, so that one long event weighs more than ten short ones, and neither
 early nor late has a meaning. They are here because readers ask for them.
 """
 
@@ -12,17 +12,23 @@ import numpy as np
 
 from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, Integers
 
 Area = Callable[[Flags, Array], float]
 
 
-def ranked(scores: Array) -> Array:
-    """Scores as places: NaN, which never raises an alarm, is below all others."""
-    known = ~np.isnan(scores)
-    places = np.zeros(len(scores))
-    places[known] = np.unique(scores[known], return_inverse=True)[1] + 1
-    return places
+def descending(scores: Array) -> tuple[Integers, Flags]:
+    """The rows from the highest score down, and which of them is the last of its level. NaN, which never raises an alarm, comes last."""
+    order = np.argsort(-scores)
+    ranked = scores[order]
+    return order, np.append((ranked[1:] != ranked[:-1]) & ~np.isnan(ranked[:-1]), True)
+
+
+def _counts(y: Flags, s: Array) -> tuple[Array, Array]:
+    """Anomalous rows and rows at or above each level of the score, from the highest on."""
+    order, last = descending(s)
+    at = np.flatnonzero(last)
+    return np.cumsum(y[order], dtype=np.float64)[at], at + 1.0
 
 
 def _pooled(area: Area, pairs: Sequence[tuple[Flags, Array]]) -> Score:
@@ -30,15 +36,18 @@ def _pooled(area: Area, pairs: Sequence[tuple[Flags, Array]]) -> Score:
 
 
 def _roc(y: Flags, s: Array) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(y, ranked(s))) if 0 < y.sum() < len(y) else float("nan")
+    if not 0 < y.sum() < len(y):
+        return float("nan")
+    hits, rows = _counts(y, s)
+    false = rows - hits
+    return float(np.trapezoid(np.append(0.0, hits), np.append(0.0, false)) / (hits[-1] * false[-1]))
 
 
 def _pr(y: Flags, s: Array) -> float:
-    from sklearn.metrics import average_precision_score
-
-    return float(average_precision_score(y, ranked(s))) if y.any() else float("nan")
+    if not y.any():
+        return float("nan")
+    hits, rows = _counts(y, s)
+    return float(np.sum(np.diff(hits, prepend=0.0) * hits / rows) / hits[-1])
 
 
 def auc_roc(y_true: object, y_score: object) -> Score:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tisat.errors import InputError
 from tisat.metrics import auc_pr, auc_roc, spd_score
-from tisat.metrics.auc import ranked
+from tisat.metrics.auc import descending
 from tisat.metrics.entity_counts import counts_of_scores
 from tisat.metrics.statistics import LEVEL, RESAMPLES, Interval, interval_of, resampling_weights
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
@@ -120,10 +120,8 @@ def _p_value(draws: Array) -> float:
 
 def _areas(y: Array, s: Array, weights: Array, owner: Integers) -> tuple[Array, Array]:
     """AUC-ROC and AUC-PR of each draw, rows counted as often as their stretch: scikit-learn's figures, sorted once for all draws."""
-    places = ranked(s)
-    order = np.argsort(-places, kind="stable")
+    order, last = descending(s)  # ties are one threshold
     truth, whose = y[order], owner[order]
-    last = np.append(np.diff(places[order]) != 0, True)  # ties are one threshold
     roc, pr = np.full((2, len(weights)), np.nan)
     for b, draw in enumerate(weights):
         each = draw[whose]
