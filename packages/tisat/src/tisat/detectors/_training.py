@@ -240,7 +240,11 @@ class TrainedDetector(Detector, Generic[Network]):
         train, held = self._split(lengths)
         with seeded(self._seed(INITIAL, 3), self._device):
             stages = self._stages(network)
-        scaling = {"low": self.low_.tolist(), "span": self.span_.tolist(), "windows": [len(train), len(held)]}
+        scaling = {
+            "low": vars(self)["low_"].tolist(),
+            "span": vars(self)["span_"].tolist(),
+            "windows": [len(train), len(held)],
+        }
         belongs_to = "" if path is None else fingerprint({**self.settings(), **scaling}, values.cpu().numpy())
 
         def in_order(*, stride: int | None = None, unbroken: bool = False) -> Iterator[torch.Tensor]:

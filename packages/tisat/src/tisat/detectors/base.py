@@ -78,9 +78,8 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
     n_channels_: int = learned()  # C
     n_points_: int = learned()  # m
     normal_: Array = learned("N, m")  # points of normal data, in time order, for calibration
-    normal_breaks_: Integers = learned(
-        "B", kind="i", low=0, high="N + 1"
-    )  # rows of normal_ that do not follow from the one before
+    # rows of normal_ that do not follow from the one before
+    normal_breaks_: Integers = learned("B", kind="i", low=0, high="N + 1")
     usual_squares_: Array = learned("m")  # mean square of each coordinate of the normal points
     normal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
     usual_: Array = learned("2, C")  # median and spread of each channel in training, in the user's units
@@ -153,6 +152,12 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
     def momentary_views(self) -> tuple[int, ...]:
         """Numbers of the views that speak while something happens, not for as long as it lasts; rules let them adapt faster."""
         return ()
+
+    def scores_and_views(self, points: Array) -> tuple[Array, Array]:
+        """What :meth:`aggregate` and :meth:`views` say of points; override where they have work in common."""
+        return (scores := self.aggregate(points)), scores[:, None] if type(
+            self
+        ).views is Detector.views else self.views(points)
 
     def views(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view, from points ``(T, m)``: the score alone where there is one view.
@@ -301,8 +306,6 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
         return float(np.quantile(self.aggregate(self.normal_), share))
 
-    # ------------------------------------------------------------------ what a watch asks for
-
     def check_series(self, series: object, *, ignore_extra: bool = False) -> Series:
         """The series with this detector's channels in its order, by name where both have names; refused otherwise."""
         self._check_fitted()
@@ -389,10 +392,9 @@ def load(path: str | Path) -> Detector:
 
     Examples
     --------
-    >>> import tempfile, pathlib, tisat
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.tisat"
-    >>> detector = tisat.registry.resolve("random-guess")(random_state=1).fit([[0.0], [1.0], [2.0]])
-    >>> detector.save(file)
+    >>> import tempfile, tisat
+    >>> file = tempfile.mkdtemp() + "/model.tisat"
+    >>> tisat.registry.resolve("random-guess")(random_state=1).fit([[0.0], [1.0], [2.0]]).save(file)
     >>> load(file)
     RandomGuess(random_state=1)
     """

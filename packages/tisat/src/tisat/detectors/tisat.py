@@ -144,8 +144,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
         return self._session
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_session"}  # it belongs to this process
+        return {name: value for name, value in vars(self).items() if name != "_session"}  # it belongs to this process
 
     def _loss(self, network: SparseTransformer, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         window, target = self._anchored(batch)

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tisat.utils.types import Array
-
 
 def plain(column: Any) -> Any:
     """The values of an arrow array or chunked array of numbers or times, as numpy has them; null is NaN or NaT.
@@ -28,5 +26,5 @@ def plain(column: Any) -> Any:
         unit, column = column.type.unit, column.cast(pa.int64())
     if column.null_count:
         column = pc.fill_null(column, np.iinfo(np.int64).min if times else float("nan"))
-    values: Array = np.from_dlpack(column)
+    values = np.from_dlpack(column)
     return values.view(f"datetime64[{unit}]") if times else values

@@ -28,7 +28,7 @@ def _counts(y: Flags, s: Array) -> tuple[Array, Array]:
     """Anomalous rows and rows at or above each level of the score, from the highest on."""
     order, last = descending(s)
     at = np.flatnonzero(last)
-    return np.cumsum(y[order], dtype=np.float64)[at], at + 1.0
+    return np.cumsum(y[order], dtype=np.float64)[at], np.asarray(at + 1.0, dtype=np.float64)
 
 
 def _pooled(area: Area, pairs: Sequence[tuple[Flags, Array]]) -> Score:

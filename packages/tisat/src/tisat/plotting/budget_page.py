@@ -131,9 +131,8 @@ def _evidence(
         warnings.simplefilter("ignore", CalibrationWarning)
         model = registry.resolve(detector)().fit(series[train])
         made = make_rule(rule, **options)
-        normal = Scored(
-            model.normal_, model.aggregate(model.normal_), model.views(model.normal_), model.momentary_views
-        )
+        scores, views = model.scores_and_views(model.normal_)
+        normal = Scored(model.normal_, scores, views, model.momentary_views)
         known = NormalEvidence(made, normal, breaks=model.normal_breaks_)
         if train.stop >= len(series):
             return known, None

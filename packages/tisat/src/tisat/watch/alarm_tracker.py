@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tisat.alarms._kernels import LARGEST
 from tisat.alarms.alarms import Alarm, explained, named_shares, shares_of
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
@@ -136,8 +137,9 @@ class Course:
                 self._since_onset += np.nan_to_num(self._run.contribution(point))
             elif (told := self._amounts(point[None])) is not None:
                 self._since_onset[: told.shape[1]] += np.nan_to_num(told[0])
-            if np.nan_to_num(evidence) > self._peak[0]:
-                self._peak[0] = np.nan_to_num(evidence)
+            said = 0.0 if evidence != evidence else min(evidence, LARGEST)
+            if said > self._peak[0]:
+                self._peak[0] = said
                 self._peak_row[:], self._peak_point[:] = taken.filled, point
         self._onset, self.stamp = onset, stamp
 

@@ -64,6 +64,9 @@ class Scorer(Protocol):
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)`` of points."""
 
+    def scores_and_views(self, points: Array) -> tuple[Array, Array]:
+        """Both, from what they have in common."""
+
     def views(self, points: Array) -> Array:
         """Scores ``(T, V)`` of each view."""
 

@@ -247,7 +247,8 @@ class Watch:
     def scored(self, points: Array) -> Scored:
         """What the detector says of points, in the forms rules look at."""
         known = finite(points)
-        return Scored(known, self.detector.aggregate(known), self.detector.views(known), self.detector.momentary_views)
+        scores, views = self.detector.scores_and_views(known)
+        return Scored(known, scores, views, self.detector.momentary_views)
 
     # ------------------------------------------------------------------ alarms, offline and online
 

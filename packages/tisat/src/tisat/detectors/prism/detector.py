@@ -51,7 +51,7 @@ from tisat.detectors.prism.relations import partners_of
 from tisat.detectors.prism.restoring import check_parts, restored_forecaster, restored_views
 from tisat.detectors.prism.standing import Deviating
 from tisat.detectors.prism.touched import touched
-from tisat.detectors.prism.view import level_of, thinned
+from tisat.detectors.prism.view import View, level_of, thinned
 from tisat.utils.parameters import integer, learned, real, value
 from tisat.utils.types import Flags, Integers
 
@@ -203,9 +203,10 @@ class Prism(Deviating, Detector):
         scenes = [
             self._scene(part, np.arange(context, len(part)), clock) for part, clock in zip(scaled, clocks, strict=True)
         ]
-        self._views = {name: view() for name, view in VIEWS.items()}
+        views: dict[str, View] = {name: view() for name, view in VIEWS.items()}
         if self._plan is not None:
-            self._views |= {name: view(self._plan, days_of(self.holidays)) for name, view in MODES.items()}
+            views |= {name: view(self._plan, days_of(self.holidays)) for name, view in MODES.items()}
+        self._take_views(views)
         for view in self._views.values():
             view.fit(scenes)
         relations: Any = self._views["relations"]
@@ -304,24 +305,34 @@ class Prism(Deviating, Detector):
         """V."""
         return len(self._heard) if hasattr(self, "_views") else len(VIEWS)
 
-    @property
-    def _heard(self) -> list[str]:
-        """The views that are looked through: all, or without those that mode views replace."""
-        return [name for name in self._views if "mode" not in self._views or name not in REPLACED]
+    def _take_views(self, views: dict[str, View]) -> None:
+        """Look through these views: through all, or without those that mode views replace."""
+        self._views = views
+        self._heard = [name for name in views if "mode" not in views or name not in REPLACED]
+        self._places = [list(views).index(name) for name in self._heard]
+        self._momentary = tuple(v for v, name in enumerate(self._heard) if views[name].momentary)
 
     @property
     def momentary_views(self) -> tuple[int, ...]:
         """The views of forecast errors and of shapes."""
-        return tuple(v for v, name in enumerate(self._heard) if self._views[name].momentary)
+        return self._momentary
 
     def views(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view: 0 at its normal level, -1 at its normal median; restless ones compressed."""
-        heard = [list(self._views).index(name) for name in self._heard]
-        return compressed(points[:, : len(self._views)], self.exponents_)[:, heard]
+        return compressed(points[:, : len(self._views)], self.exponents_)[:, self._places]
+
+    def scores_and_views(self, points: Array) -> tuple[Array, Array]:
+        """Both, the views compressed once."""
+        views = self.views(points)
+        return self._total(views), views
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the normal level."""
-        heights = np.maximum(self.views(points) + 1.0, 0.0)
+        return self._total(self.views(points))
+
+    @staticmethod
+    def _total(views: Array) -> Array:
+        heights = np.maximum(views + 1.0, 0.0)
         known = ~np.isnan(heights)
         total = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
         return np.where(known.any(axis=1), total, np.nan)
@@ -370,7 +381,7 @@ class Prism(Deviating, Detector):
         document = rest.pop("forecaster", None)
         self.forecaster_ = restored_forecaster(self.forecaster, document, tensors, rest["channels_"])
         super()._restore(rest, {name: array for name, array in tensors.items() if "." not in name})
-        self._views = restored_views(tensors, self.n_channels_)
+        self._take_views(restored_views(tensors, self.n_channels_))
         check_parts(self, self._views)
 
     @classmethod

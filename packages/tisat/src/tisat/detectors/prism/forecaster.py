@@ -51,4 +51,4 @@ def errors_of(forecaster: Detector, rows: Array, at: Integers) -> Array:
         points = forecaster._points_of_windows(rows[None, at[0] - context : at[0] + 1])
     else:
         points = forecaster._points(rows)[at]
-    return np.ascontiguousarray(points * np.atleast_2d(forecaster.spread_)[0])
+    return np.ascontiguousarray(points * np.atleast_2d(vars(forecaster)["spread_"])[0])

@@ -43,11 +43,11 @@ def exponents(normal: Array) -> Array:
 def compressed(scores: Array, kept: Array) -> Array:
     """Scores ``(T, V)`` with what lies above the level 0 raised to the powers ``kept``, in units of SMALLEST."""
     out = scores.copy()
-    for v in SLOW:
-        if kept[v] == 1.0:
-            continue
-        above = out[:, v] > 0
-        out[above, v] = SMALLEST * np.expm1(kept[v] * np.log1p(out[above, v] / SMALLEST))
+    restless = [v for v in SLOW if kept[v] != 1.0]
+    if restless:
+        some = out[:, restless]
+        less = SMALLEST * np.expm1(kept[restless] * np.log1p(np.maximum(some, 0.0) / SMALLEST))
+        out[:, restless] = np.where(some > 0, less, some)
     return out
 
 
