@@ -10,12 +10,12 @@ A subclass writes three things and inherits the rest:
 ``aggregate(points)`` turns points into scores: the mean of squares where point c is channel c (``points_are_channels``),
 the point itself otherwise.
 
-What is missing. Each channel is carried forward for at most ``MAX_GAP`` rows. A row that still lacks a value is
+What is missing: each channel is carried forward for at most ``MAX_GAP`` rows. A row that still lacks a value is
 unusable, and so is the span of a jump in time longer than ``MAX_GAP`` sampling periods. A series is cut there into
 **parts**; windows never reach across a cut, warm-up starts again after it, and unusable rows score NaN. Shorter jumps in
 time are read as if the rows were adjacent. Nothing is ever replaced by 0.
 
-Alarms are the business of :mod:`tisat.watch`; this module does not know labels or any particular detector.
+Alarms are the business of :mod:`tisat.watch`; this module does not know labels.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
     n_channels_: int = learned()  # C
     n_points_: int = learned()  # m
     normal_: Array = learned("N, m")  # points of normal data, in time order, for calibration
-    # rows of normal_ that do not follow from the one before
-    normal_breaks_: Integers = learned("B", kind="i", low=0, high="N + 1")
+    normal_breaks_: Integers = learned(
+        "B", kind="i", low=0, high="N + 1"
+    )  # rows that do not follow from the one before
     usual_squares_: Array = learned("m")  # mean square of each coordinate of the normal points
     normal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
     usual_: Array = learned("2, C")  # median and spread of each channel in training, in the user's units
@@ -166,8 +167,6 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         of the rows it was fitted on. Where there are several views, rules take scores below 0 for such a measure.
         """
         return self.aggregate(points)[:, None]
-
-    # ------------------------------------------------------------------ what users call
 
     def fit(self, series: object, y: object = None, *, holdout: float | None = None) -> Self:
         """Learn what is normal.

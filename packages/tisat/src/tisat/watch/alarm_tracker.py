@@ -21,6 +21,7 @@ from tisat.alarms.patterns import demoted
 from tisat.alarms.recent_switch import RecentRows, mode_of
 from tisat.alarms.rules import RuleRun
 from tisat.alarms.sentences import Habits, Stillness
+from tisat.alarms.shares import known_or_zero
 from tisat.gap_filling import Silence, Stamp
 from tisat.utils.types import Array
 from tisat.watch.state_files import check_alarm, check_stamp
@@ -134,9 +135,9 @@ class Course:
         if point is not None and (active or onset < now):
             assert taken.filled is not None, "a row without values is not scored"
             if self._watch.detector.points_are_channels:
-                self._since_onset += np.nan_to_num(self._run.contribution(point))
+                self._since_onset += known_or_zero(self._run.contribution(point))
             elif (told := self._amounts(point[None])) is not None:
-                self._since_onset[: told.shape[1]] += np.nan_to_num(told[0])
+                self._since_onset[: told.shape[1]] += known_or_zero(told[0])
             said = 0.0 if evidence != evidence else min(evidence, LARGEST)
             if said > self._peak[0]:
                 self._peak[0] = said

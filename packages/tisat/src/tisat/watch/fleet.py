@@ -23,8 +23,6 @@ from tisat.watch.row_result import RowResult
 from tisat.watch.state_files import whole_state
 from tisat.watch.watch import Watch
 
-EXACT = 1e-9  # rounding of double precision; networks admit to more
-
 
 class Fleet:
     """Monitors of many entities that share a watch.
@@ -37,9 +35,9 @@ class Fleet:
         Those that are there from the start.
     enrol : bool
         Take in an entity at its first row instead of refusing it.
-    exact : bool, optional
-        True: results are to the bit those of single monitors. False: a network is asked about all windows in one pass,
-        which is faster and may differ in last bits. By default True for all but networks.
+    exact : bool
+        True: results are to the bit those of single monitors. False: a detector is asked about all windows in one pass,
+        which is faster and may differ in last bits.
     roll : bool
         Say, with the result at which it is noticed, that an entity is silent while the others go on
         (:mod:`tisat.watch.liveness`).
@@ -61,11 +59,11 @@ class Fleet:
         *,
         entities: Iterable[str] = (),
         enrol: bool = False,
-        exact: bool | None = None,
+        exact: bool = False,
         roll: bool = True,
     ) -> None:
         self.watch = watch
-        self.exact = watch.detector.rounding <= EXACT if exact is None else exact
+        self.exact = exact
         self.enrols = enrol
         self._roll = RollCall() if roll else None
         self.monitors: dict[str, Monitor] = {}

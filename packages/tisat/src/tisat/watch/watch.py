@@ -289,7 +289,7 @@ class Watch:
 
         return Monitor(self, name=name)
 
-    def fleet(self, entities: Iterable[str] = (), *, enrol: bool = False, exact: bool | None = None) -> Fleet:
+    def fleet(self, entities: Iterable[str] = (), *, enrol: bool = False, exact: bool = False) -> Fleet:
         """Monitors of many entities that share this watch; see :class:`tisat.watch.Fleet`."""
         from tisat.watch.fleet import Fleet
 

@@ -232,25 +232,27 @@ class Prism(Deviating, Detector):
         return self._for_calibration(self._whole_points(part))
 
     def _answers(self, windows: Array) -> Array:
-        return np.stack([self._whole_points(window)[-1] for window in windows])
+        rows = windows.reshape(-1, windows.shape[2])  # one window below the other: no view looks beyond its own
+        return self._points_at(rows, np.arange(windows.shape[1] - 1, len(rows), windows.shape[1]))
 
     def _whole_points(self, part: Array) -> Array:
+        context = self._context()
+        points = np.full((len(part), len(self._views) + 3 * self.n_channels_ + 1), np.nan)
+        if len(part) > context:
+            points[context:] = self._points_at(part, np.arange(context, len(part)))
+        return points
+
+    def _points_at(self, part: Array, at: Integers) -> Array:
+        """Points ``(n, m)`` of the rows ``at``, each with its context before it."""
         values, clock = self._split(part)
-        context, channels = self._context(), self.n_channels_
-        points = np.full((len(part), len(self._views) + 3 * channels + 1), np.nan)
-        if len(part) <= context:
-            return points
         scaled = self._scaled(values)
         missing = np.isnan(scaled)
         rows = np.ascontiguousarray(self._filled(scaled))
-        at = np.arange(context, len(part))
         dated = "mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0])
-        gaps = missing if missing.any() or (dated and bool(np.isnan(clock[context:]).any())) else None
+        gaps = missing if missing.any() or (dated and bool(np.isnan(clock[at]).any())) else None
         errors = self._errors(rows, at)
-        for first in range(0, len(at), BLOCK):
-            some = slice(first, first + BLOCK)
-            points[at[some]] = self._look(Scene(rows, at[some], errors[some], clock), gaps)
-        return points
+        blocks = [slice(first, first + BLOCK) for first in range(0, len(at), BLOCK)]
+        return np.concatenate([self._look(Scene(rows, at[some], errors[some], clock), gaps) for some in blocks])
 
     def _look(self, scene: Scene, missing: Flags | None) -> Array:
         """Points ``(n, m)`` of the rows of a scene; ``missing`` (T, C) says which rows were filled."""
