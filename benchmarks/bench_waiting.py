@@ -1,0 +1,241 @@
+"""Where people wait: the first minute, wide and long data, one row, many machines, metrics and files.
+
+    python benchmarks/bench_waiting.py [first|wide|long|row|fleet|jobs|metrics|files ...] [--large]
+
+Every figure is processor time of one thread, best of a few rounds, beside something everybody knows, measured in the same run; the ratio is
+what to compare. ``--large`` adds 10k x 1,000 and 1M x 5. Rows are waves with common factors and noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+
+# Before numpy is imported: one thread each.
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+import numpy as np  # noqa: E402
+from rounds import best_of  # noqa: E402
+
+FIRST = """
+import numpy, tisat, warnings
+warnings.simplefilter("ignore")
+rows = numpy.random.default_rng(0).normal(size=(4000, 3)).cumsum(axis=0)
+print(len(tisat.Watch(budget="1/1000 rows").fit(rows[:3000]).alarms(rows[3000:])))
+"""
+
+
+def waves(rows: int, channels: int, seed: int = 0) -> np.ndarray:
+    """Three sines and a walk, mixed into channels, with noise."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(rows)
+    factors = [np.sin(2 * np.pi * t / period) for period in (50, 144, 333)] + [0.02 * np.cumsum(rng.normal(size=rows))]
+    return np.stack(factors, axis=1) @ rng.normal(size=(4, channels)) + 0.3 * rng.normal(size=(rows, channels))
+
+
+def say(what: str, seconds: float, beside: str, other: float) -> None:
+    """One line: seconds, what they are beside, and the ratio."""
+    print(f"{what:<44}{seconds:>10.4g} s   {beside:<34}{other:>10.4g} s   ratio {seconds / other:.3g}", flush=True)
+
+
+def child(command: list[str], **environment: str) -> float:
+    """Processor seconds of another process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **environment})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def first(_: argparse.Namespace) -> None:
+    """A new user's first fit, and the same again."""
+    sklearn = child([sys.executable, "-c", "import sklearn.ensemble"])
+    with tempfile.TemporaryDirectory() as folder:
+        run = [sys.executable, "-c", FIRST]
+        say("first fit and alarms, 4,000 x 3", child(run, NUMBA_CACHE_DIR=folder), "import sklearn.ensemble", sklearn)
+        say("the same again", child(run, NUMBA_CACHE_DIR=folder), "import sklearn.ensemble", sklearn)
+        tisat = [sys.executable, "-m", "tisat"]
+        demo = [*tisat, "demo", "--out", f"{folder}/demo"]
+        say(
+            "first tisat demo, four weeks",
+            child(demo, NUMBA_CACHE_DIR=f"{folder}/2"),
+            "import sklearn.ensemble",
+            sklearn,
+        )
+        for name, rows in (("train", waves(3000, 5)), ("test", waves(3000, 5))):
+            np.savetxt(f"{folder}/{name}.csv", rows, delimiter=",", header="a,b,c,d,e", comments="")
+        fit = [*tisat, "fit", f"{folder}/train.csv", "--budget", "1/1000 rows", "--out", f"{folder}/m.tisat"]
+        child(fit, NUMBA_CACHE_DIR=folder)
+        alarm = [*tisat, "alarm", "--model", f"{folder}/m.tisat", f"{folder}/test.csv"]
+        child(alarm, NUMBA_CACHE_DIR=folder)
+        say("tisat alarm, 3,000 x 5, warm", child(alarm, NUMBA_CACHE_DIR=folder), "import sklearn.ensemble", sklearn)
+
+
+def fitted(rows: int, channels: int) -> tuple[float, float, float]:
+    """Seconds to fit and to raise alarms, and megabytes beyond what was there."""
+    from tisat import Watch
+
+    data, before = waves(rows, channels), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    watch = Watch(budget="1/1000 rows").fit(data)
+    middle = time.process_time()
+    watch.alarms(data)
+    end = time.process_time()
+    return middle - start, end - middle, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+
+def forest(rows: int, channels: int) -> float:
+    """Seconds of scikit-learn's isolation forest, which has no time, no calibration and no alarms."""
+    from sklearn.ensemble import IsolationForest
+
+    data, start = waves(rows, channels), time.process_time()
+    IsolationForest(random_state=0).fit(data).score_samples(data)
+    return time.process_time() - start
+
+
+def _sizes(sizes: list[tuple[int, int]]) -> None:
+    fitted(400, 3)
+    for rows, channels in sizes:
+        fit, alarms, megabytes = fitted(rows, channels)
+        known = forest(rows, channels)
+        say(f"fit {rows:,} x {channels:,} (+{megabytes:.0f} MB)", fit, "isolation forest, fit and score", known)
+        say(f"alarms {rows:,} x {channels:,}", alarms, "isolation forest, fit and score", known)
+
+
+def wide(options: argparse.Namespace) -> None:
+    """Many channels."""
+    _sizes([(10_000, 50), (10_000, 100), (10_000, 200), *([(10_000, 1000)] if options.large else [])])
+
+
+def long(options: argparse.Namespace) -> None:
+    """Many rows."""
+    _sizes([(28_000, 38), (100_000, 5), *([(1_000_000, 5)] if options.large else [])])
+
+
+def row(_: argparse.Namespace) -> None:
+    """One row online, beside one product of a 38 x 38 matrix with a vector in numpy."""
+    from tisat import Watch
+
+    matrix, vector = np.eye(38), np.ones(38)
+    product = best_of({"": lambda: [matrix @ vector for _ in range(1000)]}, rounds=5)[""] / 1000
+    for detector, channels in (("prism", 38), ("linear-last", 38), ("mahalanobis", 38), ("mahalanobis", 200)):
+        monitor = Watch(detector, budget="1/1000 rows").fit(waves(4000, channels)).monitor()
+        rows = iter(waves(8000, channels)[4000:])
+        monitor.extend([next(rows) for _ in range(500)])
+        took = []
+        for _, values in zip(range(1500), rows, strict=False):
+            start = time.thread_time()
+            monitor.update(values)
+            took.append(time.thread_time() - start)
+        say(
+            f"a row of {detector}, {channels} channels (median)",
+            float(np.median(took)),
+            "numpy, 38 x 38 times a vector",
+            product,
+        )
+
+
+def fleet(_: argparse.Namespace) -> None:
+    """300 machines that share a model, beside 300 monitors."""
+    from tisat import Watch
+
+    rows = waves(4300, 8)
+    for detector in ("prism", "linear-last", "mahalanobis"):
+        watch = Watch(detector, budget="1/1000 rows").fit(rows[:4000])
+        together, single = watch.fleet([f"m{i}" for i in range(300)]), watch.monitor()
+        for values in rows[4000:4130]:
+            together.update(dict.fromkeys(together.monitors, values))
+            single.update(values)
+        start = time.process_time()
+        for values in rows[4130:4150]:
+            together.update(dict.fromkeys(together.monitors, values))
+        each = (time.process_time() - start) / 6000
+        start = time.process_time()
+        for values in rows[4130:4300]:
+            single.update(values)
+        say(f"a row in a fleet of 300, {detector}", each, "a row of one monitor", (time.process_time() - start) / 170)
+        print(f"{'':<4}{1 / each:,.0f} rows a second; state of a machine {len(single.to_bytes()) / 1000:.0f} kB")
+
+
+def jobs(_: argparse.Namespace) -> None:
+    """Two workers beside one process: wall time and processor time, 40 machines of 4,000 x 8."""
+    with tempfile.TemporaryDirectory() as folder:
+        for machine in range(40):
+            Path(folder, "in").mkdir(exist_ok=True)
+            np.savetxt(
+                f"{folder}/in/{machine}.csv",
+                waves(4000, 8, machine),
+                delimiter=",",
+                header="a,b,c,d,e,f,g,h",
+                comments="",
+            )
+        wall, cpu = {}, {}
+        for count in (1, 2):
+            command = [sys.executable, "-m", "tisat", "fit", f"{folder}/in", "--each", "--budget", "1/1000 rows"]
+            start = time.perf_counter()
+            cpu[count] = child([*command, "--jobs", str(count), "--out", f"{folder}/out{count}"])
+            wall[count] = time.perf_counter() - start
+        say("fit --each of 40 machines, --jobs 2 (wall)", wall[2], "--jobs 1 (wall)", wall[1])
+        say("the same, processor time", cpu[2], "--jobs 1, processor time", cpu[1])
+
+
+def metrics(_: argparse.Namespace) -> None:
+    """Areas beside scikit-learn's, SPD beside average precision."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    from tisat.metrics import auc_pr, auc_roc, spd_score
+
+    rng = np.random.default_rng(0)
+    for rows in (10_000, 1_000_000):
+        scores, labels = rng.normal(size=rows), (np.arange(rows) % 1000 < 20).astype(int)
+        pairs = {
+            "pr": partial(auc_pr, labels, scores), "roc": partial(auc_roc, labels, scores),
+            "spd": partial(spd_score, labels, scores, delta_max=20),
+            "AP": partial(average_precision_score, labels, scores), "ROC": partial(roc_auc_score, labels, scores),
+        }  # fmt: skip
+        best = best_of(pairs, rounds=4)
+        say(f"auc_pr, {rows:,} rows", best["pr"], "scikit-learn", best["AP"])
+        say(f"auc_roc, {rows:,} rows", best["roc"], "scikit-learn", best["ROC"])
+        say(f"spd_score, {rows:,} rows", best["spd"], "scikit-learn, average precision", best["AP"])
+
+
+def files(_: argparse.Namespace) -> None:
+    """Reading csv and parquet beside polars."""
+    import polars as pl
+
+    from tisat import Series
+
+    with tempfile.TemporaryDirectory() as folder:
+        table = pl.DataFrame({f"c{i}": column for i, column in enumerate(waves(1_000_000, 10).T)})
+        table.write_csv(f"{folder}/t.csv")
+        table.write_parquet(f"{folder}/t.parquet")
+        best = best_of(
+            {
+                "csv": lambda: Series.read(f"{folder}/t.csv"), "polars csv": lambda: pl.read_csv(f"{folder}/t.csv").to_numpy(),
+                "parquet": lambda: Series.read(f"{folder}/t.parquet"),
+                "polars parquet": lambda: pl.read_parquet(f"{folder}/t.parquet").to_numpy(),
+            }, rounds=3,
+        )  # fmt: skip
+        say("csv, 1M x 10, as an array", best["csv"], "polars, as an array", best["polars csv"])
+        say("parquet, 1M x 10, as an array", best["parquet"], "polars, as an array", best["polars parquet"])
+
+
+PARTS = {part.__name__: part for part in (first, wide, long, row, fleet, jobs, metrics, files)}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
+    parser.add_argument("--large", action="store_true")
+    given = parser.parse_args()
+    for name in given.parts or PARTS:
+        PARTS[name](given)
