@@ -27,7 +27,7 @@ $(STAMP): $(wildcard packages/*/pyproject.toml) requirements-dev.txt constraints
 setup: $(STAMP)  ## Make .venv with everything, pinned by constraints.txt
 
 demo: $(STAMP)  ## Generate a plant, train, set an alarm budget, raise alarms, evaluate, write demo/report.html
-	$(BIN)/tisat demo --out demo
+	$(BIN)/tisat demo --out demo --overwrite
 
 test: $(STAMP)  ## The quick suite and the doctests of all packages, a few minutes on two cores
 	$(TESTED) -m pytest $(PARALLEL) packages tests
@@ -91,7 +91,7 @@ soak: $(STAMP)  ## A fleet of 1,000 for 20 minutes, with faults in rows, times a
 	$(BIN)/python benchmarks/soak.py
 
 tables: $(STAMP)  ## The Markdown tables of the documentation, byte for byte, from the frozen results
-	$(BIN)/tisat tables experiments/frozen --out docs/tables
+	$(BIN)/tisat tables experiments/frozen --out docs/tables --overwrite
 
 docs: $(STAMP)  ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict

@@ -173,9 +173,14 @@ def gather(evaluation: Results) -> Frozen:
     return Frozen(about(evaluation), **found)
 
 
+def frozen_folder(folder: Path, experiment: str) -> Path:
+    """The folder that the figures of an experiment go to."""
+    return folder / experiment
+
+
 def write_frozen(folder: Path, frozen: Frozen) -> Path:
     """One folder of csv files and ``about.json``, named after the experiment."""
-    target = folder / str(frozen.about["experiment"])
+    target = frozen_folder(folder, str(frozen.about["experiment"]))
     target.mkdir(parents=True, exist_ok=True)
     for name, kind in FILES.items():
         rows = getattr(frozen, name)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tisat.errors import InputError
+from tisat.persistence.model_file import write_bytes
 from tisat.utils.locking import locked
 from tisat.watch import Watch
 from tisat_serve.alarm_log import within
@@ -72,14 +73,15 @@ def export(
     """History as Parquet, one file an entity, as ``tisat fit`` reads it; names and rows.
 
     Rows of alarms, and of maintenance windows that are not to be learned from, have label 1; ``normal`` leaves them out,
-    for ``tisat fit``.
+    for ``tisat fit``. Each file appears whole or not at all.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    source = file_in(folder)
     out.mkdir(parents=True, exist_ok=True)
     done = []
-    with opened(file_in(folder)) as store:
+    with opened(source) as store:
         cursor = store.execute("SELECT * FROM pauses WHERE unlearned AND ended IS NULL")
         pauses = [dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor]
         channels = dict(store.execute("SELECT key, value FROM meta WHERE key LIKE 'channels:%'").fetchall())
@@ -101,7 +103,9 @@ def export(
             columns = {"time": when, **{channel: pa.array(values[:, c]) for c, channel in enumerate(names)}}
             table = pa.table({**columns, "label": pa.array(active)})
             safe = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name)
-            pq.write_table(table, out / f"{number:05d}-{safe[:80]}.parquet")
+            written = pa.BufferOutputStream()
+            pq.write_table(table, written)
+            write_bytes(out / f"{number:05d}-{safe[:80]}.parquet", written.getvalue().to_pybytes())
             done.append((name, len(times)))
     return done
 

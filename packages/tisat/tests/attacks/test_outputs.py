@@ -1,4 +1,4 @@
-"""Attacks on files of the user's: no verb replaces one unasked, and never what it reads."""
+"""Attacks on files of the user's through ``tisat watch``, devices and links; every other output: tests/test_every_output.py."""
 
 import io
 import os
@@ -35,54 +35,7 @@ def kept(tmp_path_factory):
     (folder / "now.csv").write_text(HEADER + "".join(lines(300, seed=4)))
     fit = ("fit", folder / "rows.csv", "--detector", "ewma", "--budget", "1/200 rows")
     run(*fit, "--out", folder / "m.tisat")
-    run("alarm", folder / "now.csv", "--model", folder / "m.tisat", "--out", folder / "alarms.csv")
-    (folder / "labels.csv").write_text("is_anomaly\n" + "0\n" * 250 + "1\n" * 50)
-    run("score", folder / "now.csv", "--model", folder / "m.tisat", "--out", folder / "scores.csv")
     return folder
-
-
-ROWS, NOW, MODEL, SCORES = "rows.csv", "now.csv", "m.tisat", "scores.csv"
-WRITES = {  # verb -> its arguments, and the options that name outputs with the end their files must have
-    "fit": (("fit", ROWS, "--detector", "ewma"), {"--out": ".tisat"}),
-    "score": (("score", NOW, "--model", MODEL), {"--out": ".csv"}),
-    "alarm": (("alarm", NOW, "--model", MODEL), {"--out": ".csv", "--picture": ".png", "--html": ".html"}),
-    "update": (("update", "--model", MODEL, "--train", ROWS), {"--out": ".tisat"}),
-    "recalibrate": (("recalibrate", "--model", MODEL, "--budget", "1/300 rows"), {"--out": ".tisat"}),
-    "audit": (("audit", "labels.csv", SCORES), {"--html": ".html", "--latex": ".tex", "--csv": ".csv"}),
-    "far": (("far", ROWS, "--detector", "ewma"), {"--page": ".html", "--picture": ".png"}),
-}
-CASES = [pytest.param(verb, option, id=f"{verb}:{option}") for verb, (_, ends) in WRITES.items() for option in ends]
-
-
-def placed(verb, folder):
-    return [folder / word if word.endswith((".csv", ".tisat")) else word for word in WRITES[verb][0]]
-
-
-@pytest.mark.parametrize(("verb", "option"), CASES)
-def test_a_file_that_is_there_stays_unless_overwrite_is_said(kept, tmp_path, capsys, verb, option):
-    precious = tmp_path / f"precious{WRITES[verb][1][option]}"
-    precious.write_text("expensive\n")
-    run(*placed(verb, kept), option, precious, code=1)
-    assert "--overwrite" in capsys.readouterr().err
-    assert precious.read_text() == "expensive\n"
-    if option == "--out":
-        run(*placed(verb, kept), option, precious, "--overwrite")
-        assert precious.read_bytes() != b"dear\n"
-
-
-@pytest.mark.parametrize(("verb", "option"), CASES)
-def test_what_is_read_is_never_written(kept, tmp_path, capsys, verb, option):
-    for word in placed(verb, kept):
-        if isinstance(word, str):
-            continue
-        before = word.read_bytes()
-        link = tmp_path / f"{word.stem}{WRITES[verb][1][option]}"
-        link.symlink_to(word)
-        for target in (word, link):
-            run(*placed(verb, kept), option, target, "--overwrite", code=1)
-            assert "must not be a file that is read here" in capsys.readouterr().err
-            assert word.read_bytes() == before
-        link.unlink()
 
 
 def watch(kept, *more, text=None, stdin=None):
@@ -157,14 +110,3 @@ def test_a_device_is_written_to_and_a_link_stays_one(tmp_path):
     write_bytes(link, b"new")
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
-
-
-def test_scores_appear_whole_or_not_at_all(kept, tmp_path, monkeypatch, capsys):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("tisat.persistence.model_file.os.fsync", full)
-    for name in ("s.csv", "s.parquet"):
-        run("score", kept / "now.csv", "--model", kept / "m.tisat", "--out", tmp_path / name, code=1)
-        assert "No space left" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []

@@ -67,9 +67,10 @@ def test_a_look_says_what_a_file_is_like(plant, tmp_path):
 
 def test_a_look_draws_one_machine_and_nothing_else(plant, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, path, **__: drawn.append(path.name))
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, __, **how: drawn.append(how["format"]))
     assert tisat("look", plant / "new.csv", "--picture", tmp_path / "a.png", "--json").code == 0
-    assert drawn == ["a.png"]
+    assert drawn == ["png"]
+    assert (tmp_path / "a.png").is_file()
     assert "must end in .png" in tisat("look", plant / "new.csv", "--picture", "a.txt").error
     assert "draws one machine. Got 2" in tisat("look", plant / "many", "--picture", "a.png").error
 
@@ -146,7 +147,7 @@ def test_models_of_a_folder_are_fitted_again_and_trouble_is_told(plant, tmp_path
     assert told.code == 1
     assert "1 models of 2 machines fitted again" in told.out
     assert "flow" in told.out, "why b could not be"
-    found = {row["machine"]: bool(row["trouble"]) for row in json.loads(tisat(*again, "--json").out)}
+    found = {row["machine"]: bool(row["trouble"]) for row in json.loads(tisat(*again, "--json", "--overwrite").out)}
     assert found == {"a": False, "b": True}
     (tmp_path / "taken").write_text("x")
     assert "must be a folder" in tisat(*again[:-1], tmp_path / "taken").error

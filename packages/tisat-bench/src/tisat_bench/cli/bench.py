@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_folder, check_outputs
 
 if TYPE_CHECKING:
     from tisat_bench.driver import Progress, Watcher
@@ -110,6 +111,7 @@ def bench(
     task: Annotated[
         str | None, typer.Option(help="Run this one task (JSON, as a failed row prints it) and show its whole error.")
     ] = None,
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
 ) -> None:
     """Run data sets x detectors x seeds, resumable, and make the tables of the paper from the results."""
@@ -119,12 +121,15 @@ def bench(
     from tisat_bench.cli.tsb_ad import BENCHMARKS, compare_on, show
     from tisat_bench.driver import drive, pending
     from tisat_bench.experiment import read_experiment
+    from tisat_bench.frozen import frozen_folder
     from tisat_bench.store import Store
 
     if task is not None:
         _one_task(task, data)
         return
     if str(experiment) in BENCHMARKS:
+        if report is not None:
+            check_outputs({"--report": report / f"{experiment}.md"}, overwrite=overwrite)
         compared = compare_on(
             str(experiment), data=data, store=store, only=only or (), scores=scores or (), run=not no_run
         )
@@ -137,6 +142,11 @@ def bench(
             "The argument of tisat bench must be an experiment file, such as experiments/table2.toml. Got none."
         )
     plan = read_experiment(experiment, data=data)
+    reads = [experiment, store, data]
+    check_folder("--report", report, inputs=reads, overwrite=overwrite)
+    check_folder(
+        "--freeze", None if freeze is None else frozen_folder(freeze, plan.name), inputs=reads, overwrite=overwrite
+    )
     results = Store(store)
     if only:
         plan = plan.restricted(only)
@@ -188,6 +198,7 @@ def _show(plan: Any, results: Any, *, report: Path | None, freeze: Path | None, 
 def tables(
     frozen: Annotated[Path, typer.Argument(help="The folder of frozen results.")] = Path("experiments/frozen"),
     out: Annotated[Path, typer.Option(help="The folder the Markdown pages are written into.")] = Path("docs/tables"),
+    overwrite: Overwrite = False,
 ) -> None:
     """Make the Markdown pages of the documentation from frozen results, byte for byte."""
     from tisat.errors import InputError
@@ -200,7 +211,10 @@ def tables(
         raise InputError(
             f"The folder {str(frozen)!r} must hold frozen results. There are none; run tisat bench --freeze first."
         )
+    pages = {folder: out / f"{folder.name}.md" for folder in folders}
+    reads = [file for folder in folders for file in folder.iterdir()]
+    check_outputs({f"--out ({page.name})": page for page in pages.values()}, inputs=reads, overwrite=overwrite)
     out.mkdir(parents=True, exist_ok=True)
-    for folder in folders:
-        write_bytes(out / f"{folder.name}.md", markdown_page(read_frozen(folder)).encode())
-        typer.echo(f"{out / folder.name}.md", err=True)
+    for folder, page in pages.items():
+        write_bytes(page, markdown_page(read_frozen(folder)).encode())
+        typer.echo(str(page), err=True)

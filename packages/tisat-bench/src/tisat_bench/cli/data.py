@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_folder
 from tisat_bench.cli.far import far
 from tisat_bench.cli.random_guess import random_guess_table
 
@@ -216,10 +217,15 @@ def convert(
     ] = None,
     version: VersionOption = None,
     strict: Annotated[bool, typer.Option(help="Refuse files whose rows are not as many as published.")] = True,
+    overwrite: Overwrite = False,
 ) -> None:
     """Rewrite a data set as parquet, memory-mapped arrays and a JSON card, so that loading is quick."""
     from tisat_bench.datasets import convert as rewrite
+    from tisat_bench.datasets import data_root
+    from tisat_bench.datasets.conversion import converted_folder
 
+    target = converted_folder(data_root(data if out is None else out), name)
+    check_folder("--out", target, overwrite=overwrite)
     folder = rewrite(name, data, out, version=version, strict=strict)
     size = sum(file.stat().st_size for file in folder.iterdir())
     typer.echo(f"{folder}: {len(list(folder.glob('*.parquet')))} parquet files, {size / 1e6:.0f} MB in all")

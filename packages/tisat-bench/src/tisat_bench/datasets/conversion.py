@@ -143,7 +143,7 @@ def read_document(root: Path, card: Card) -> dict[str, Any]:
         if original.is_file() and original.stat().st_size != size:
             raise DataFileError(
                 f"The conversion {str(file.parent)!r} must be made from the files beside it. {str(original)!r} has changed "
-                f"since; run 'tisat data convert {card.name}' again, or delete the conversion."
+                f"since; run 'tisat data convert {card.name} --overwrite', or delete the conversion."
             )
     return document
 

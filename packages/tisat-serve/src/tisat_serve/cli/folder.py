@@ -10,6 +10,7 @@ import typer
 
 from tisat.cli.options import Budget
 from tisat.cli.output import JsonFlag, print_json
+from tisat.cli.output_files import Overwrite, check_folder
 from tisat_serve.cli.serve import _needs, _say, app
 
 Folder = Annotated[Path, typer.Option("--data", help="The folder of the service.")]
@@ -70,10 +71,12 @@ def export(
             "--normal", help="Leave out rows of alarms and of maintenance windows that are not to be learned from."
         ),
     ] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """History as Parquet, one file an entity, for tisat fit; rows of alarms have label 1."""
     from tisat_serve import maintenance as upkeep
 
+    check_folder("--out", out, inputs=[data], overwrite=overwrite)
     for name, rows in upkeep.export(data, out, normal=normal):
         typer.echo(f"{name}\t{rows} rows")
 

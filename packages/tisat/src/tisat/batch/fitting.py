@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,9 +15,12 @@ from typing import Any
 from tisat import registry
 from tisat.batch.machines import SUFFIX, How, Machine, RowJob, model_file
 from tisat.errors import TisatError
+from tisat.io.counters import choose_counters
+from tisat.series import Series
 from tisat.watch import Watch
 
-LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit
+LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit, and one before it
+BEGUN = "begun"  # the trouble of a model that is not written yet
 
 
 LEARN_FROM = 20  # machines of a group that its shared model is learned from
@@ -90,6 +93,8 @@ class FitEach(RowJob):
         Parameters of the detector, of :class:`tisat.Watch`, of its ``fit``, and how files are read.
     shared : mapping from machine to file, optional
         The model a machine shares with others (:class:`FitGroup`): it is not fitted, its threshold is found on its own rows.
+    no_counters : sequence of str
+        Channels that are no counters though they only grow.
     """
 
     detector: str
@@ -99,6 +104,7 @@ class FitEach(RowJob):
     fit: Mapping[str, Any] = field(default_factory=dict)
     how: How = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
+    no_counters: Sequence[str] = ()
 
     def key(self, machine: Machine) -> str:
         """Tells this fit of this machine from any other: settings, files, their sizes and times."""
@@ -112,6 +118,7 @@ class FitEach(RowJob):
             machine.entity,
             machine.stamp,
             self.shared.get(machine.name, ""),  # the name of its file says what it was learned from
+            *([list(self.no_counters)] if self.no_counters else []),
         ]
         return hashlib.sha256(json.dumps([machine.name, *said], sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -130,7 +137,7 @@ class FitEach(RowJob):
                 detector = registry.resolve(self.detector)(**self.settings)
                 if machine.name in self.shared:
                     detector = _shared(self.shared[machine.name]).adapted_to(series)
-                made = Watch(detector, **self.watch)
+                made = Watch(detector, **(self.watch if machine.name in self.shared else self._watch_options(series)))
                 made.reading = {**self.how, **({"seen": series.seen} if series.seen else {})}
                 made = made.calibrate() if machine.name in self.shared else made.fit([series], **self.fit)
                 made.save(self.file(machine))
@@ -146,10 +153,15 @@ class FitEach(RowJob):
             "notes": notes,
         }
 
+    def _watch_options(self, series: Series) -> dict[str, Any]:
+        """The parameters of the watch, with the counters of this machine."""
+        counters = choose_counters([series], self.watch.get("counters") or (), self.no_counters)
+        return {**self.watch, "counters": counters}
+
     # ------------------------------------------------------------------ going on where a run has stopped
 
     def before(self) -> dict[str, dict[str, Any]]:
-        """The rows of models that were written before, by key; lines that are not whole are none."""
+        """The last row of each machine that was begun or fitted before, by name; lines that are not whole are none."""
         file = Path(self.out) / LEDGER
         found: dict[str, dict[str, Any]] = {}
         for line in file.read_bytes().split(b"\n") if file.is_file() else []:
@@ -157,14 +169,21 @@ class FitEach(RowJob):
                 row = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(row, dict) and isinstance(row.get("key"), str) and not row.get("trouble"):
-                found[row["key"]] = row
+            if isinstance(row, dict) and isinstance(row.get("key"), str) and isinstance(row.get("machine"), str):
+                found[row["machine"]] = {"trouble": "", **row}
         return found
+
+    def begin(self, machines: Sequence[Machine]) -> None:
+        """Say in the folder's ledger which models are about to be written, so that a killed run knows its own files."""
+        self._add([{"machine": one.name, "key": self.key(one), "trouble": BEGUN} for one in machines])
 
     def keep(self, row: Mapping[str, Any]) -> None:
         """Add a row to the folder's ledger."""
+        self._add([row])
+
+    def _add(self, rows: Sequence[Mapping[str, Any]]) -> None:
         with (Path(self.out) / LEDGER).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(dict(row), sort_keys=True) + "\n")
+            file.write("".join(json.dumps(dict(row), sort_keys=True) + "\n" for row in rows))
             file.flush()
             os.fsync(file.fileno())
 

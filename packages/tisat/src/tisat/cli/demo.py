@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_outputs
 from tisat.registry import DEFAULT
 
 
@@ -17,12 +18,15 @@ def demo(
     ),
     detector: Annotated[str, typer.Option("--detector", help="A name of `tisat detectors`.")] = DEFAULT,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated plant.")] = 3,
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
 ) -> None:
     """Generate a plant, learn, set an alarm budget, raise alarms, evaluate beside the baseline scores, write a report."""
     from tisat.persistence.model_file import write_bytes
     from tisat.plotting import demo_page as flow
 
+    files = {f"--out ({name})": out / name for name in ("report.html", "alarms.csv", "model.tisat")}
+    check_outputs(files, overwrite=overwrite)
     command = f"tisat demo --out {out.name} --detector {detector} --seed {seed}"
     done = flow.run_demo(detector=detector, random_state=seed, say=lambda line: typer.echo(line, err=True))
     out.mkdir(parents=True, exist_ok=True)

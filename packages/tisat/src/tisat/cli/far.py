@@ -33,7 +33,9 @@ def far(
     The end of each file is held out: the rate asked for, the rate the data supports, the rate observed, and what more data would
     allow. On the published data sets and on ideal data (the paper's Figure 3): tisat data far.
     """
-    check_outputs({"--page": page, "--picture": picture}, inputs=files, overwrite=overwrite)
+    pictures = _pictures(picture, len(files) * len(rule.split(",")) * len(method.split(",")))
+    named = {f"--picture{f' ({one.name})' * bool(i)}": one for i, one in enumerate(pictures)}
+    check_outputs({"--page": page, **named}, inputs=files, overwrite=overwrite)
     from tisat.persistence.model_file import write_bytes
     from tisat.plotting import budget_page
     from tisat.series import Series
@@ -50,10 +52,8 @@ def far(
                 )
                 for one in method.split(",")
             ]  # fmt: skip
-    if picture is not None:
-        for number, one in enumerate(studies):
-            file_name = picture if number == 0 else picture.with_stem(f"{picture.stem}-{number + 1}")
-            save_figure(budget_page.draw(one), file_name)
+    for one, target in zip(studies, pictures, strict=False):  # no pictures unless asked for
+        save_figure(budget_page.draw(one), target)
     if page is not None:
         write_bytes(page, budget_page.page(studies, command=f"tisat far {' '.join(map(str, files))}").encode())
     if json:
@@ -74,3 +74,10 @@ def far(
             f"{one.name}: {one.detector}, {one.rule} rule by {one.method}; thresholds from the first half, counted in the second",
             columns, rows, note="\n".join(one.words),
         )  # fmt: skip
+
+
+def _pictures(picture: Path | None, studies: int) -> list[Path]:
+    """The files of the pictures: the one given, and numbered ones beside it for further studies."""
+    if picture is None:
+        return []
+    return [picture, *(picture.with_stem(f"{picture.stem}-{number}") for number in range(2, studies + 1))]

@@ -119,7 +119,7 @@ def fit(
     from tisat import registry
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.columns import meant
-    from tisat.io.counters import counters_of, said_of
+    from tisat.io.counters import choose_counters, said_of
     from tisat.watch import Watch
 
     cls = registry.resolve(registry.DEFAULT if detector is None else detector)
@@ -133,7 +133,9 @@ def fit(
     if not out.resolve().parent.is_dir():
         raise InputError(f"The folder of --out must exist. There is no {str(out.resolve().parent)!r}.")
     if not each_one:
-        check_outputs({"--out": out}, inputs=[*(files or []), *(train or []), checkpoint], overwrite=overwrite)
+        outputs = {"--out": out, **({} if resume else {"--checkpoint": checkpoint})}
+        reads = [*(files or []), *(train or []), *([checkpoint] if resume else [])]
+        check_outputs(outputs, inputs=reads, overwrite=overwrite)
     options: dict[str, Any] = {}
     if checkpoint is not None or resume:
         if "checkpoint" not in inspect.signature(cls.fit).parameters:
@@ -148,8 +150,10 @@ def fit(
     if each_one:
         from tisat.batch import FitEach, find_machines
 
-        if no_counter:
-            raise ParameterError("--no-counter must come without --each. With it, name the counters: --counter.")
+        if counter and group_by is not None:
+            raise ParameterError(
+                "--counter must come without --group-by: a shared model looks at channels as they are."
+            )
         known_machines = find_machines(train, how)
         asked = {
             "budget": budget_of(budget, fleet_budget, len(known_machines)),
@@ -159,11 +163,12 @@ def fit(
             "period": period,
             **({"counters": counter} if counter else {}),
         }
-        job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how)
+        job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how, {}, no_counter or ())
         _check_folder(known_machines, out)
         if group_by is not None:
             job = replace(job, shared=_fit_groups(known_machines, job, out, group_by, where))
-        _fit_each(known_machines, job, out, where, json=json)
+        left = _left_to_fit(known_machines, job, train, overwrite=overwrite)
+        _fit_each(known_machines, left, job, out, where, json=json)
         return
     if group_by is not None:
         raise ParameterError("--group-by is for a model of each machine: it must come with --each.")
@@ -175,8 +180,7 @@ def fit(
     series = list(machines.values())
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
-    recognised = [name for name in counters_of(series) if name not in (no_counter or [])]
-    names = list(dict.fromkeys([*(counter or []), *recognised]))
+    names = choose_counters(series, counter or (), no_counter or ())
     watch = Watch(
         cls(**values), budget=budget, rule=rule, method=method, control=control, period=period, counters=names
     )
@@ -186,7 +190,7 @@ def fit(
         watch.fit(series, holdout=holdout, **options)
     watch.save(out)
     fitted, calibration = watch.detector, watch.calibration
-    told = [name for name in recognised if name not in (counter or [])]
+    told = [name for name in names if name not in (counter or [])]
     notes = (
         [note for one in series for note in one.notes]
         + ([said_of(told)] if told else [])
@@ -269,11 +273,26 @@ def _fit_groups(machines: list[Machine], job: FitEach, out: Path, asked: str, wh
     }
 
 
-def _fit_each(machines: list[Machine], job: FitEach, out: Path, where: Where, *, json: bool) -> None:
+def _left_to_fit(machines: list[Machine], job: FitEach, train: list[str], *, overwrite: bool) -> list[Machine]:
+    """The machines without a model made this very way; a model made in another way is not replaced unasked."""
+    begun = job.before()
+    own = {one.name for one in machines if begun.get(one.name, {}).get("key") == job.key(one)}
+    targets = {
+        kind: {f"--out ({one.name})": job.file(one) for one in machines if (one.name in own) == kind}
+        for kind in (True, False)
+    }
+    check_outputs(targets[True], inputs=train, overwrite=True)
+    check_outputs(targets[False], inputs=train, overwrite=overwrite)
+    return [one for one in machines if one.name not in own or begun[one.name]["trouble"] or not job.file(one).is_file()]
+
+
+def _fit_each(
+    machines: list[Machine], left: list[Machine], job: FitEach, out: Path, where: Where, *, json: bool
+) -> None:
     """A model for each machine, in a folder; what was fitted before the very same way is left as it is."""
-    before = job.before()
-    done = {one.name: before[key] for one in machines if (key := job.key(one)) in before and job.file(one).is_file()}
-    left = [one for one in machines if one.name not in done]
+    before, again = job.before(), {one.name for one in left}
+    done = {one.name: before[one.name] for one in machines if one.name not in again}
+    job.begin(left)
     if done:
         typer.echo(
             f"{len(done)} of {len(machines)} were fitted before in the same way, and are left as they are", err=True

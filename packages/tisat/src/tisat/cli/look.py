@@ -10,6 +10,7 @@ import typer
 from tisat.cli.machines import read_machines
 from tisat.cli.options import How, reads_files, typed
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.io.durations import spelt
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ PICTURES = (".png", ".svg", ".pdf")
 def look(
     file: Annotated[str, typer.Argument(help="A file, a folder or a pattern.", metavar="FILE")],
     picture: Annotated[Path | None, typer.Option(help="Draw the channels here: .png, .svg or .pdf.")] = None,
+    overwrite: Overwrite = False,
     json: JsonFlag = False,
     how: How | None = None,
 ) -> None:
@@ -30,6 +32,7 @@ def look(
     from tisat.datasets.profile import look as look_at
     from tisat.errors import ParameterError
 
+    check_outputs({"--picture": picture}, inputs=[file], overwrite=overwrite)
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
     machines = read_machines([file], how or {})
@@ -37,7 +40,7 @@ def look(
         raise ParameterError(f"--picture draws one machine. Got {len(machines)}; give one file.")
     found = [look_at(series) for series in machines.values()]
     if picture is not None:
-        draw_look(next(iter(machines.values()))).savefig(picture, dpi=120)
+        save_figure(draw_look(next(iter(machines.values()))), picture)
     if json:
         print_json(found[0].to_json() if len(found) == 1 else [one.to_json() for one in found])
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tisat.cli.machines import Where, read_machines, reading_of, refuse_failed
+from tisat.cli.machines import SUFFIX, Where, read_machines, reading_of, refuse_failed
 from tisat.cli.options import How, Model, reads_files
 from tisat.cli.output import JsonFlag, print_json
 from tisat.cli.output_files import Overwrite, check_outputs
@@ -41,7 +41,7 @@ def update(
     from tisat.watch import Watch
 
     if model.is_dir():
-        _update_each(model, train, out, how or {}, where, json=json)
+        _update_each(model, train, out, how or {}, where, overwrite=overwrite, json=json)
         return
     check_outputs({"--out": out}, inputs=[*train, model], overwrite=overwrite)
     kept = Watch.load(model)
@@ -55,15 +55,19 @@ def update(
     _tell(kept, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
 
 
-def _update_each(model: Path, train: list[str], out: Path, how: How, where: Where, *, json: bool) -> None:
+def _update_each(
+    model: Path, train: list[str], out: Path, how: How, where: Where, *, overwrite: bool, json: bool
+) -> None:
     """Every machine's model again, into a folder."""
     from tisat.batch import UpdateEach, find_machines
     from tisat.errors import InputError
 
     if out.exists() and not out.is_dir():
         raise InputError(f"--out must be a folder for the models of a folder. Got the file {str(out)!r}.")
-    out.mkdir(exist_ok=True)
     machines = find_machines(train, {**reading_of(model), **how})
+    targets = {f"--out ({one.name})": out / f"{one.name}{SUFFIX}" for one in machines}
+    check_outputs(targets, inputs=[*train, model], overwrite=overwrite)
+    out.mkdir(exist_ok=True)
     rows = where.rows(UpdateEach(str(model), str(out), how), machines)
     if json:
         print_json(rows)

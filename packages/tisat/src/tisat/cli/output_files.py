@@ -51,6 +51,41 @@ def check_outputs(
             )
 
 
+def check_folder(
+    option: str, folder: Path | None, *, inputs: Iterable[str | Path | None] = (), overwrite: bool = False
+) -> None:
+    """Refuse a folder of outputs that holds files already, or that is read or lies around what is read.
+
+    Parameters
+    ----------
+    option : str
+        As it is typed.
+    folder : Path or None
+        Where many files will be written, whose names are not known before the work is done.
+    inputs : iterable of paths
+        Files and folders that are read: never replaced, whatever is said.
+    overwrite : bool
+        Replace files that are there.
+
+    Raises
+    ------
+    InputError
+    """
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{option} must be a folder. Got the file {str(folder)!r}.")
+    for path in inputs:
+        if path is not None and _same(folder, Path(path) if Path(path).is_dir() else Path(path).parent / "?"):
+            raise InputError(
+                f"{option} must not be a folder that is read here. Got {str(folder)!r}; give another name."
+            )
+    if not overwrite and folder.is_dir() and any(folder.iterdir()):
+        raise InputError(
+            f"{option} must be a new or an empty folder. {str(folder)!r} holds files; to replace them: --overwrite."
+        )
+
+
 def save_figure(figure: Any, path: Path) -> None:
     """Write a matplotlib figure, whole or not at all; the suffix says how."""
     from tisat.persistence.model_file import write_bytes

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tisat.errors import ParameterError
 from tisat.gap_filling import MAX_GAP, time_flags
 from tisat.series import Series
 from tisat.utils.stateful import Stateful
@@ -53,6 +54,22 @@ def counters_of(series: Sequence[Series]) -> tuple[str, ...]:
             for one in series
         )
     )
+
+
+def choose_counters(series: Sequence[Series], given: Sequence[str] = (), none: Sequence[str] = ()) -> tuple[str, ...]:
+    """Choose the counters of some series: those given, and those recognised that are not said to be none.
+
+    Raises
+    ------
+    ParameterError
+        Where a channel that is said to be no counter is none of the series.
+    """
+    unknown = [name for name in none if not any(name in one.channels for one in series)]
+    if unknown:
+        raise ParameterError(
+            f"A channel that is no counter must be one of the series: {', '.join(series[0].channels)}. Got {unknown[0]!r} instead."
+        )
+    return tuple(dict.fromkeys([*given, *(name for name in counters_of(series) if name not in none)]))
 
 
 def difference(series: Series, counters: Sequence[str], *, period: float | None) -> Series:
