@@ -208,6 +208,27 @@ def test_many_mutants_are_refused_or_harmless(name):
     assert findings == []
 
 
+@pytest.mark.parametrize("name", ["ewma", "prism", "tisat"])
+@pytest.mark.parametrize("field", ["threshold", "target", "largest", "supported", "low", "alarms", "levels", "unit"])
+def test_figures_that_do_not_follow_from_the_levels_are_refused(name, field):
+    """A thousandth is enough: the calibrated threshold is recomputed from the levels in the file."""
+    if name == "tisat":
+        pytest.importorskip("torch")
+    document, tensors = document_of(name)
+    changed = _lists(copy.deepcopy(document))
+    kept = changed["watch"]["calibration"]
+    if field == "levels":
+        kept["normal"]["levels"] = [[1.001 * level for level in one] for one in kept["normal"]["levels"]]
+    elif field == "unit":
+        kept["compression"] = (
+            [0.0, 1.001] if kept["compression"] is None else [kept["compression"][0], 1.001 * kept["compression"][1]]
+        )
+    else:
+        kept[field] = kept[field] + 1 if field == "alarms" else 1.001 * kept[field]
+    with pytest.raises(ArtefactError, match="calibration must"):
+        Watch.of_document(*unpack_artefact(pack_artefact(changed, tensors)), path="forged")
+
+
 FORGED = [
     (("watch", "calibration", "largest"), "x"), (("watch", "calibration", "high"), [1]),
     (("watch", "calibration", "target"), "x"), (("watch", "calibration", "supported"), 0),

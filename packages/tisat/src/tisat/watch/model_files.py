@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from tisat.alarms.budget import Budget
 from tisat.alarms.calibration import METHODS, Calibration
+from tisat.alarms.result import from_episodes
 from tisat.errors import ArtefactError
 from tisat.io.files import Reading
 from tisat.utils.fitted_state import check_fields, check_options
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
-REACH = 4.0  # times the level that follows from the file's own table; a threshold beyond it contradicts the table
+ROUNDING = 1e-6  # how far a figure may be from the one that follows from the file's own table: another processor, another library
 
 
 def check_watch(kept: object) -> None:
@@ -48,14 +50,43 @@ def check_calibration(document: Mapping[str, Any]) -> Calibration:
     if found.alarms < 0 or found.low < 0 or (found.high is not None and found.high < found.low):
         raise ArtefactError("The counts of a calibration must be at least 0, and its interval in order.")
     if found.normal is not None:
-        wanted, level = found.normal.threshold(found.target, strict=found.strict), found.threshold
-        if found.compression is not None:
-            centre, unit = found.compression
-            if not unit > 0:
-                raise ArtefactError("The unit of a calibration must be above 0.")
-            level = math.log1p(max(level - centre, 0.0) / unit)
-        if not wanted / REACH <= level <= REACH * wanted + 1.0:
-            raise ArtefactError(
-                f"The threshold of a calibration must follow from the levels beside it, about {wanted:.4g}. Got {level:.4g} instead."
-            )
+        _check_recomputed(found)
     return found
+
+
+def check_scale(found: Calibration, compression: tuple[float, float] | None) -> None:
+    """Refuse a calibration by episodes whose logarithmic scale is not that of the rule fitted on the file's points."""
+    theirs, ours = found.compression or (), compression or ()
+    if found.normal is not None and not (
+        len(theirs) == len(ours) and all(_near(one, other) for one, other in zip(theirs, ours, strict=True))
+    ):
+        raise ArtefactError(
+            f"The scale of a calibration must be that of its rule, {compression}. Got {found.compression} instead."
+        )
+
+
+def _check_recomputed(found: Calibration) -> None:
+    """Refuse a calibration whose figures are not those that its own budget and normal levels give.
+
+    Whoever changes how a threshold follows from the levels must keep the old way for files of the old version.
+    """
+    assert found.normal is not None
+    if found.compression is not None and not found.compression[1] > 0:
+        raise ArtefactError("The unit of a calibration must be above 0.")
+    target = Budget.parse(found.budget, period=found.period).time_steps
+    if not _near(found.target, target):
+        raise ArtefactError(
+            f"The 'target' of a calibration must be that of {found.budget}, {target:.6g}. Got {found.target:.6g} instead."
+        )
+    wanted = from_episodes(found, found.normal)
+    for name in ("threshold", "largest", "supported", "low", "high", "observed", "alarms", "time_steps"):
+        value, other = getattr(found, name), getattr(wanted, name)
+        if (value is None) != (other is None) or (value is not None and not _near(value, other)):
+            raise ArtefactError(
+                f"The {name!r} of a calibration must follow from the levels beside it: {other}. Got {value} instead."
+            )
+
+
+def _near(value: float, other: float) -> bool:
+    """Equal up to rounding."""
+    return math.isclose(value, other, rel_tol=ROUNDING, abs_tol=ROUNDING)

@@ -34,7 +34,7 @@ from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
 from tisat.utils.parameters import clone
-from tisat.watch.model_files import check_calibration, check_watch
+from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import Array, Scorer
 
 if TYPE_CHECKING:
@@ -379,6 +379,7 @@ class Watch:
                 warnings.simplefilter("ignore")  # what there was to say was said when it was calibrated
                 watch.rule.fit(watch.scored(detector.normal_))
             watch._calibration = check_calibration(kept["calibration"])
+            check_scale(watch._calibration, watch.rule.compression)
         except Exception as error:  # whatever an untrusted file makes of our code, one sentence comes out of it
             if budget is not None and isinstance(error, TisatError):  # of what was asked, which is not the file's fault
                 raise
