@@ -89,7 +89,9 @@ def test_a_stale_conversion_is_refused(smd):
     datasets.convert("smd", smd, strict=False)
     with (smd / "ServerMachineDataset" / "train" / "machine-1-1.txt").open("a") as file:
         file.write(",".join(["0.5"] * 38) + "\n")
-    with pytest.raises(DataFileError, match=r"machine-1-1.txt' has changed since; run 'tisat data convert smd --overwrite'"):
+    with pytest.raises(
+        DataFileError, match=r"machine-1-1.txt' has changed since; run 'tisat data convert smd --overwrite'"
+    ):
         datasets.load("smd", smd)
 
 

@@ -44,7 +44,7 @@ class Group:
     def __post_init__(self) -> None:
         self.models = {FIRST: Model(FIRST, self.watch)}
         self.model = FIRST  # in force
-        self.read = RowReader(self.watch.channels)
+        self.read = RowReader(self.watch.channels, missing=self.watch.reading.get("missing", ()))
         self.known = frozenset(self.watch.channels)
         self.watches: dict[int, Watch] = {}  # by calibration
         self.model_of: dict[int, int] = {}  # by calibration

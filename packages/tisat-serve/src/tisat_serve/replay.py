@@ -35,7 +35,7 @@ def stored(folder: Path, *, match: str = "*", start: float | None = None, stop: 
         for number, name, dates in names:
             for times, values, _ in taken_rows(store, number, *nanoseconds(start, stop)):
                 for at, row in zip(times, values, strict=True):
-                    yield Row(name, _plain(row), int(at) if dates else float(at) * 1e-9)
+                    yield Row(name, [*_plain(row)], int(at) if dates else float(at) * 1e-9)
 
 
 def of_series(found: Iterable[Series]) -> Iterator[Row]:

@@ -10,10 +10,10 @@ MOST_CHANNELS = msgspec.Meta(max_length=20_000)  # of a row
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True):
-    """One row of one entity. ``time``: a date, or seconds, milli-, micro- or nanoseconds since 1970; now unless given."""
+    """One row of one entity. Text in ``values``: a word that the model was told stands for a missing value. ``time``: a date, or seconds, milli-, micro- or nanoseconds since 1970; now unless given."""
 
     entity: str
-    values: Annotated[list[float | None], MOST_CHANNELS] | Annotated[dict[str, float | None], MOST_CHANNELS]
+    values: Annotated[list[float | str | None], MOST_CHANNELS] | Annotated[dict[str, float | str | None], MOST_CHANNELS]
     time: str | int | float | None = None
     group: str = ""
 

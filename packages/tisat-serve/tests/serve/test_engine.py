@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from serve.conftest import START, limit, plant_rows, requests_of, result_lines
+from tisat_serve.api.bodies import rows_of
 from tisat_serve.engine import Engine
 from tisat_serve.group import Group
 from tisat_serve.store import Store, StoreFullError
@@ -201,3 +202,18 @@ def test_a_clock_that_steps_makes_nobody_silent(engine_in, tmp_path):
 def test_the_time_of_this_machine_is_not_what_silence_is_counted_by(watch, tmp_path):
     with Store(tmp_path) as store:
         assert Engine(store, [Group("main", watch)]).steady is time.monotonic
+
+
+def test_words_of_the_model_are_missing_values_in_rows(watch, tmp_path):
+    """``tisat fit --missing`` holds for rows that come as JSON or csv, too; other text is refused."""
+    other = watch.at(watch.calibration)
+    other.reading = {**watch.reading, "missing": ["Bad Input"]}
+    with Store(tmp_path) as store:
+        engine = Engine(store, [Group("main", other)], clock=lambda: float(START))
+        body = b'[{"entity": "a", "values": {"temp": "bad input", "flow": 5, "power": 1}, "time": 0}]'
+        rows = [*rows_of(body, "application/json", most=9)[0]]
+        rows += rows_of(b"entity,time,temp,flow,power\na,60,Bad Input,5,1\na,120,soon,5,1\n", "text/csv", most=9)[0]
+        found = engine.ingest(rows)
+        engine.close()
+    assert [one.status == "refused" for one in found] == [False, False, True]
+    assert "must be a number. Got 'soon'" in found[2].reason

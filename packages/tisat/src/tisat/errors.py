@@ -30,6 +30,7 @@ __all__ = [
     "NotFoundError",
     "ParameterError",
     "SeriesError",
+    "SeriesWarning",
     "TisatError",
     "TrainingError",
 ]
@@ -81,6 +82,10 @@ class TrainingError(TisatError, RuntimeError):
 
 class MissingExtraError(TisatError, ImportError):
     """An optional dependency is missing; the message is the command that installs it."""
+
+
+class SeriesWarning(UserWarning):
+    """Rows were judged with less than the model knows; the message says what they lack."""
 
 
 class CalibrationWarning(UserWarning):

@@ -158,7 +158,19 @@ def test_a_folder_of_models_scores_and_is_fitted_again(layouts, tmp_path, capsys
         before, after = Watch.load(models / f"{name}.tisat"), Watch.load(again / f"{name}.tisat")
         assert before.calibration == after.calibration
     (models / "pump-1.tisat").unlink()
-    run("update", "--model", models, "--train", layouts["own"], "--out", again, "--engine", engine, "--overwrite", code=1)
+    run(
+        "update",
+        "--model",
+        models,
+        "--train",
+        layouts["own"],
+        "--out",
+        again,
+        "--engine",
+        engine,
+        "--overwrite",
+        code=1,
+    )
     assert "must hold a model of 'pump-1'" in " ".join(capsys.readouterr().out.split())
 
 

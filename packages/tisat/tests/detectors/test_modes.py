@@ -1,5 +1,6 @@
 """The mode views: taken where modes are, otherwise not; trees as scikit-learn has them; files that were changed are refused."""
 
+import io
 import warnings
 from dataclasses import replace
 
@@ -13,9 +14,10 @@ from tisat.detectors import Prism, load
 from tisat.detectors.prism import modes
 from tisat.detectors.prism.modes import calendar_of, days_of, switching
 from tisat.detectors.prism.trees import LEAVES, RATE, SMALLEST_LEAF, TREES, Forest, boost
-from tisat.errors import ArtefactError, ParameterError
+from tisat.errors import ArtefactError, ParameterError, SeriesWarning
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series
+from tisat.watch.text_stream import watch_lines
 from tisat.watch.watch import Watch
 
 QUICK = {"lags": 20}
@@ -124,6 +126,22 @@ def test_without_a_clock_the_calendar_is_not_used(plant, watch):
     points = watch.detector.points(Series(plant.test.values, channels=CHANNELS))  # rows without a time: no such views
     assert np.isnan(points[200:, 6:8]).all()
     assert not np.isnan(points[200:, :6]).any()
+
+
+def test_rows_without_a_date_are_said_where_the_model_knows_the_calendar(plant, watch):
+    bare = Series(plant.test.values, channels=CHANNELS)
+    with pytest.warns(SeriesWarning, match=r"rows have no date, .* judged without these views"):
+        watch.alarms(bare)
+    monitor, dated = watch.monitor(), watch.monitor()
+    for row, time in zip(plant.test.values[:3], plant.test.timestamps[:3], strict=True):
+        monitor.update(row)
+        dated.update(row, time=time)
+    assert "rows have no date" in monitor.trouble
+    assert dated.trouble is None
+    said = []
+    lines = [(",".join(map(repr, row.tolist())) + "\n").encode() for row in plant.test.values[:5]]
+    watch_lines(watch.monitor(), lines, io.BytesIO(), report=said.append)
+    assert [one.startswith("The rows have no date") for one in said] == [True]
 
 
 def test_the_calendar_is_local_and_a_holiday_is_a_sunday():

@@ -1,12 +1,13 @@
 """Words that stand for missing values: refused with the option that reads them, and remembered by the model."""
 
+import json
 import warnings
 
 import numpy as np
 import pytest
 
 from tisat.cli import main
-from tisat.errors import DataFileError, ParameterError
+from tisat.errors import DataFileError, ParameterError, SeriesError
 from tisat.io.files import Reading
 from tisat.series import Series
 from tisat.watch.text_stream import LineReader
@@ -73,6 +74,27 @@ def test_a_model_remembers_words_and_counters_for_alarm_and_watch(file, tmp_path
     online = [monitor.update(row, time=time).statistic for row, time in rows]
     offline = watch.alarms(watch.read(file)).statistic
     np.testing.assert_allclose(np.nan_to_num(online), np.nan_to_num(offline))
+    names = [*rows[0][0]]
+    for text in (json.dumps({"time": "2027-01-01T00:00", **dict.fromkeys(names, 1.0), "flow": "BAD INPUT"}),
+                 json.dumps(["fault", *[1.0] * (len(names) - 1)])):  # fmt: skip
+        row, _ = reader(text)
+        assert (row["flow"] if isinstance(row, dict) else row[0]) is None
+    assert watch.monitor().update({"flow": "bad input", "total": 1.0}).status != "refused"
+    assert watch.monitor().update(["Bad Input", *[1.0] * (len(watch.channels) - 1)]).row == 0
+    with pytest.raises(SeriesError, match=r"must be a number\. Got 'broken'"):
+        watch.monitor().update({"flow": "broken"})
     kept = tmp_path / "kept.tisat"
     assert call("fit", file, "--out", kept, *words, "--no-counter", "total") == 0
     assert Watch.load(kept).detector.counters == ()
+    each = ("fit", file, "--each", "--out", tmp_path / "each", *words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert call(*each, "--no-counter", "total") == 0
+        assert Watch.load(tmp_path / "each" / f"{file.stem}.tisat").detector.counters == ()
+        assert call(*each, "--overwrite") == 0
+        assert Watch.load(tmp_path / "each" / f"{file.stem}.tisat").detector.counters == ("total",)
+        assert call(*each, "--counter", "flow", "--overwrite") == 0  # besides what is recognised, as without --each
+        assert Watch.load(tmp_path / "each" / f"{file.stem}.tisat").detector.counters == ("flow", "total")
+    capsys.readouterr()
+    assert call("fit", file, "--out", tmp_path / "typo.tisat", *words, "--no-counter", "totl") == 1
+    assert "must be one of the series" in capsys.readouterr().err

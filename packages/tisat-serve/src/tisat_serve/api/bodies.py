@@ -152,8 +152,12 @@ def _csv_rows(lines: Iterator[list[str]], entity: str, most: int) -> tuple[list[
     return rows, bad
 
 
-def _cell(text: str) -> float | None:
-    value = read_number(text)
+def _cell(text: str) -> float | str | None:
+    """The value of a cell; text that is no number is left to the model, which may know it for a missing value."""
+    try:
+        value = read_number(text)
+    except ValueError:
+        return text.strip()
     if math.isinf(value):
         raise ValueError(f"{text.strip()[:40]!r} is not finite")
     return None if math.isnan(value) else value

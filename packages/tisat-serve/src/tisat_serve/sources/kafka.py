@@ -29,7 +29,7 @@ WAIT = 0.25  # seconds to wait for messages
 
 
 class _Value(msgspec.Struct):
-    values: list[float | None] | dict[str, float | None]
+    values: list[float | str | None] | dict[str, float | str | None]
     entity: str = ""
     time: str | int | float | None = None
     group: str = ""

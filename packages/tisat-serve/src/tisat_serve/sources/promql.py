@@ -195,7 +195,7 @@ class PromQL(ThreadedPart):
         last = float(json.loads(kept)) if kept else self.grid(stop - self.backfill) - self.step
         for first, end in self.parts(last + self.step, stop):
             found = self.rows_between(first, end)
-            rows = [Row(who, values, at, self.group) for at, who, values in found]
+            rows = [Row(who, {**values}, at, self.group) for at, who, values in found]
             if end >= stop:  # what is not there yet may be in a moment: ask for it again
                 end = max(found[-1][0] if found else last, min(end, stop - VISIBLE * self.step))
             for place in range(0, len(rows), 2000):

@@ -15,7 +15,7 @@ import numpy as np
 from tisat.alarms import Alarm
 from tisat.alarms.suppression import Suppression, suppressed_by
 from tisat.batch.machines import How, Machine, RowJob, model_file
-from tisat.errors import TisatError
+from tisat.errors import SeriesWarning, TisatError
 from tisat.persistence.model_file import write_bytes
 from tisat.watch import Watch
 
@@ -31,6 +31,7 @@ class MachineAlarms:
     silent: tuple[str, ...] = ()
     trouble: str = ""  # why it could not be judged
     quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
+    notes: tuple[str, ...] = ()  # what its rows lack
 
     def suppress(self, rules: Sequence[Suppression]) -> MachineAlarms:
         """The same with suppressed alarms set apart."""
@@ -84,15 +85,23 @@ class AlarmEach:
     def __call__(self, machine: Machine) -> MachineAlarms:
         """Its alarms; a machine that cannot be judged is an outcome too."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("ignore")
+                warnings.simplefilter("always", SeriesWarning)
                 watch = _watch(model_file(self.model, machine.name), tuple(self.asked.items()))
                 series = machine.read({**watch.reading, **self.how})
                 found = watch.alarms(series, **self.options)
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
         silent = tuple(one.channel for one in found.silences if one.until is None)
-        return MachineAlarms(machine.name, tuple(found), found.tally.rows, found.tally.judged, silent)
+        return MachineAlarms(
+            machine.name,
+            tuple(found),
+            found.tally.rows,
+            found.tally.judged,
+            silent,
+            notes=tuple(str(one.message) for one in caught),
+        )
 
     def lost(self, machine: Machine, why: str) -> MachineAlarms:
         """A machine that was not judged."""

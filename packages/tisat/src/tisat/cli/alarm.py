@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +59,7 @@ def alarm(
     from tisat.alarms.suppression import Suppression
     from tisat.batch import AlarmEach, find_machines
     from tisat.batch.machines import model_file
-    from tisat.errors import CalibrationWarning, ParameterError
+    from tisat.errors import CalibrationWarning, ParameterError, SeriesWarning
     from tisat.persistence.model_file import write_bytes
     from tisat.watch import Watch
 
@@ -81,6 +82,7 @@ def alarm(
     series = machines[0].read(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
+        warnings.simplefilter("always", SeriesWarning)
         watch = open_watch(model_file(model, series.name), asked, loaded=loaded)
         found = watch.alarms(series, **vars(taken))
         if rules:
@@ -135,6 +137,8 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool) -> None:
     from tisat.errors import SeriesError
 
     found.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
+    for note, count in Counter(note for one in found for note in one.notes).most_common():
+        typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
     every = [one for outcome in found for one in (*outcome.alarms, *outcome.quiet)]
     every.sort(key=lambda one: (one.series, one.raised))
     if out is not None:

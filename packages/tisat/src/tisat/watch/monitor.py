@@ -40,7 +40,7 @@ from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_ar
 from tisat.utils.fitted_state import check_layout
 from tisat.utils.validation import check_same_length
 from tisat.watch.alarm_tracker import Course, Taken
-from tisat.watch.clock import wrong_pace
+from tisat.watch.clock import UNDATED, wrong_pace
 from tisat.watch.protocols import Array, Stream, WindowedStream
 from tisat.watch.row_intake import RowIntake
 from tisat.watch.row_result import RowResult
@@ -84,7 +84,8 @@ class Monitor:
         trained: dict[str, Any] = getattr(watch.detector, "trained_on_", {})
         self._intake = RowIntake(
             self._channels, period=watch.period, counters=trained.get("counters", ()), step=trained.get("period_seconds"),
-            partial=watch.detector.partial, name=name,
+            partial=watch.detector.partial, name=name, missing=watch.reading.get("missing", ()),
+            dated=getattr(watch.detector, "knows_calendar", False),
         )  # fmt: skip
         self._threshold = watch.calibration.threshold
         self._run = watch.rule.start(threshold=self._threshold, control=watch.calibration.control)
@@ -165,7 +166,7 @@ class Monitor:
     @property
     def trouble(self) -> str | None:
         """What somebody should know of how the rows come in; None where all is well."""
-        return self._intake.trouble(self.stamp) or self.wrong_pace
+        return self._intake.trouble(self.stamp) or self.wrong_pace or (UNDATED if self._intake.undated else None)
 
     @property
     def wrong_pace(self) -> str | None:

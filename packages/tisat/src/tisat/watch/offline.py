@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,11 @@ from tisat.alarms.ongoing import with_states
 from tisat.alarms.patterns import demoted
 from tisat.alarms.recent_switch import ROWS, mode_of
 from tisat.alarms.sentences import Habits
-from tisat.errors import SeriesError
+from tisat.errors import SeriesError, SeriesWarning
 from tisat.gap_filling import silences, take_in
+from tisat.io.local_time import local_seconds
 from tisat.series import Series
-from tisat.watch.clock import wrong_pace
+from tisat.watch.clock import UNDATED, wrong_pace
 from tisat.watch.protocols import Scorer
 from tisat.watch.watch import Watch
 
@@ -62,6 +64,8 @@ def alarms_of_series(watch: Watch, series: object, *, any_period: bool, ignore_e
         problem = wrong_pace(checked.period, watch.period, whose=type(watch.detector).__name__)
         if problem is not None:
             raise SeriesError(problem)
+    if getattr(watch.detector, "knows_calendar", False) and np.isnan(local_seconds(checked)).any():
+        warnings.warn(UNDATED, SeriesWarning, stacklevel=3)
     seen = take_in(checked, period=watch.period, partial=watch.detector.partial)
     points, deviations = watch.detector.points_and_deviations(checked, period=watch.period)
     points[seen.begins] = np.nan  # an alarm of any rule ends at a gap

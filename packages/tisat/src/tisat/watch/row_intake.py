@@ -41,6 +41,10 @@ class RowIntake:
         A row is usable where at least one channel has a value.
     name : str
         The entity.
+    missing : sequence of str
+        Words that stand for a missing value.
+    dated : bool
+        The model knows the calendar: rows without a date are judged with less, which is said.
     """
 
     def __init__(
@@ -52,8 +56,12 @@ class RowIntake:
         step: float | None = None,
         partial: bool = False,
         name: str = "",
+        missing: Sequence[str] = (),
+        dated: bool = False,
     ) -> None:
-        self._read = RowReader(channels)
+        self._read = RowReader(channels, missing=missing)
+        self._dated = dated
+        self.undated = False  # a row had no date where the model knows the calendar
         self.clock = RowClock(period)
         self._growth = Growth(channels, counters)
         self._carry = CarryForward(channels, series=name)
@@ -122,6 +130,7 @@ class RowIntake:
         if len(self._growth.columns):
             values = self._growth(values, steps=steps)
         row_number, self.rows = self.rows, self.rows + 1
+        self.undated = self._dated and math.isnan(clock)
         if math.isfinite(values.sum()) and self._carry.whole(values):  # the usual row: nothing is missing, nothing was
             return Taken("ok", values, time, stamp, row_number, clock=clock)
         filled = self._carry(values)

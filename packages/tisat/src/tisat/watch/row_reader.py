@@ -10,20 +10,31 @@ import numpy as np
 
 from tisat.errors import InputError, SeriesError
 from tisat.io.columns import listed, meant
+from tisat.io.missing_values import is_word
 from tisat.io.validate import plain_array
 from tisat.watch.protocols import Array
 
 
 class RowReader:
-    """Reads rows for a model with these channels.
+    """Read rows for a model with these channels.
+
+    Parameters
+    ----------
+    channels : sequence of str
+        In the order of the model.
+    missing : sequence of str
+        Words that stand for a missing value, in any case.
 
     Examples
     --------
     >>> RowReader(("cpu", "disk"))({"disk": 2}).tolist()
     [nan, 2.0]
+    >>> RowReader(("cpu", "disk"), missing=["Bad Input"])({"cpu": "bad input", "disk": 2}).tolist()
+    [nan, 2.0]
     """
 
-    def __init__(self, channels: Sequence[str]) -> None:
+    def __init__(self, channels: Sequence[str], *, missing: Sequence[str] = ()) -> None:
+        self._missing = tuple(missing)
         self._channels = tuple(channels)
         self._index = {channel: c for c, channel in enumerate(self._channels)}
 
@@ -36,7 +47,7 @@ class RowReader:
                     raise SeriesError(
                         f"The row must have channels among {listed(self._channels)}. Got {channel!r} instead.{meant(str(channel), self._channels)}"
                     )
-                values[self._index[channel]] = _number(value, channel)
+                values[self._index[channel]] = self._number(value, channel)
         else:
             values = self._positional(row)
         if not math.isfinite(values.sum()) and np.isinf(values).any():  # a finite sum has no infinity in it
@@ -50,14 +61,16 @@ class RowReader:
         if isinstance(row, np.ma.MaskedArray):
             row = np.ma.filled(row.astype(np.float64), np.nan)
         try:
+            if self._missing and isinstance(row, list | tuple):
+                row = [math.nan if self._is_missing(value) else value for value in row]
             values = plain_array(row) if hasattr(row, "detach") else np.asarray(row)
             if values.dtype != np.float64:
                 if values.dtype.kind not in "biufO":
                     raise TypeError
-                values = np.array(
-                    [_number(value, str(c)) for c, value in enumerate(row)] if values.dtype.kind == "O" else values,
-                    dtype=np.float64,
+                numbers = (
+                    [self._number(value, str(c)) for c, value in enumerate(row)] if values.dtype.kind == "O" else values
                 )
+                values = np.array(numbers, dtype=np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise
@@ -68,13 +81,17 @@ class RowReader:
             )
         return values
 
+    def _is_missing(self, value: object) -> bool:
+        return isinstance(value, str) and is_word(value, self._missing)
 
-def _number(value: object, channel: str) -> float:
-    if isinstance(value, str | bytes | bool | complex) or (value is not None and not hasattr(value, "__float__")):
-        raise SeriesError(f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead.")
-    try:
-        return float("nan") if value is None else float(value)
-    except (OverflowError, TypeError, ValueError):
-        raise SeriesError(
-            f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead."
-        ) from None
+    def _number(self, value: Any, channel: str) -> float:
+        if value is None or self._is_missing(value):
+            return math.nan
+        try:
+            if isinstance(value, str | bytes | bool | complex) or not hasattr(value, "__float__"):
+                raise TypeError
+            return float(value)
+        except (OverflowError, TypeError, ValueError):
+            raise SeriesError(
+                f"The value of channel {channel!r} must be a number. Got {str(value)[:40]!r} instead."
+            ) from None

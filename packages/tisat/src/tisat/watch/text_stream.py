@@ -26,8 +26,10 @@ from tisat.errors import InputError, SeriesError
 from tisat.gap_filling import Silence
 from tisat.io.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of, time_columns
 from tisat.io.files import Reading
+from tisat.io.missing_values import is_word
 from tisat.io.text_lines import SHOWN, Writing
 from tisat.utils.validation import check_integer
+from tisat.watch.clock import UNDATED
 from tisat.watch.fleet_stream import FleetLines
 from tisat.watch.input_lines import LONGEST_LINE as LONGEST_LINE
 from tisat.watch.input_lines import OPENING, fingerprint
@@ -201,6 +203,10 @@ class LineReader:
             raise SeriesError(f"A row must name its machine in {self._entity!r}. Got nothing.")
         return str(machine).strip(), row
 
+    def _json_value(self, value: Any) -> Any:
+        """A value as JSON has it; None where it is a word for a missing one."""
+        return None if isinstance(value, str) and is_word(value, self._writing.how.missing) else value
+
     def _json(self, text: str) -> tuple[Any, Any]:
         try:
             row = json.loads(text)
@@ -209,9 +215,9 @@ class LineReader:
                 f"A row in JSON must be whole. Got {text[:SHOWN]!r} instead ({str(error)[:SHOWN]})."
             ) from None
         if isinstance(row, list):
-            return row, None
+            return list(map(self._json_value, row)), None
         times = self._time_columns(row)  # this line's: the next may be csv again
-        values = {name: value for name, value in row.items() if not self._is_other(name, times)}
+        values = {name: self._json_value(value) for name, value in row.items() if not self._is_other(name, times)}
         unknown = [name for name in values if name not in self.channels]
         if self._ignore_extra:
             values = {name: value for name, value in values.items() if name in self.channels}
@@ -317,7 +323,8 @@ def watch_lines(
     at = Note() if note is None else note
     read = LineReader(monitor.watch.channels, header=at.header) if reader is None else reader
     off = Switch() if switch is None else switch
-    saved, troubled = at.lines, False
+    saved = at.lines
+    told: set[bool] = set()  # one sentence about dates, one about anything else
 
     def save() -> None:
         at.header = read.header
@@ -345,9 +352,9 @@ def watch_lines(
             if pace is not None:
                 save()  # so that a restart goes on behind these rows
                 raise SeriesError(pace)
-            trouble = None if troubled else monitor.trouble
-            if trouble is not None:
-                troubled = True
+            trouble = monitor.trouble
+            if trouble is not None and (trouble == UNDATED) not in told:
+                told.add(trouble == UNDATED)
                 report(trouble)
         if at.lines - saved >= every:
             save()

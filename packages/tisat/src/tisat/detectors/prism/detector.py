@@ -248,8 +248,7 @@ class Prism(Deviating, Detector):
         scaled = self._scaled(values)
         missing = np.isnan(scaled)
         rows = np.ascontiguousarray(self._filled(scaled))
-        dated = "mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0])
-        gaps = missing if missing.any() or (dated and bool(np.isnan(clock[at]).any())) else None
+        gaps = missing if missing.any() or (self.knows_calendar and bool(np.isnan(clock[at]).any())) else None
         errors = self._errors(rows, at)
         blocks = [slice(first, first + BLOCK) for first in range(0, len(at), BLOCK)]
         return np.concatenate([self._look(Scene(rows, at[some], errors[some], clock), gaps) for some in blocks])

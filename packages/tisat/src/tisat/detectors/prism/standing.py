@@ -66,6 +66,11 @@ class Deviating:
             return ()
         return tuple((int(c), float(self.span_[int(c)])) for c in self._views["mode"].arrays()["switches"][::-1])
 
+    @property
+    def knows_calendar(self) -> bool:
+        """Whether the mode views were fitted with the time of day and the day of the week."""
+        return "mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0])
+
     def _learn_limits(self, unseen: Sequence[Array]) -> None:
         """Learn limits from points with deviations beside them; without any the limits stay as they are."""
         view: Any = self._standing
