@@ -5,7 +5,7 @@ This module does not know what a detector does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,6 +19,7 @@ from tisat.utils.fitted_state import MOST_CHANNELS, MOST_NUMBERS, Learned, check
 from tisat.utils.parameters import FROM_PRESET, Parametrized, rebuild
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
+MOST_ROWS = 2**53  # of training data
 
 
 class OneFile(Parametrized):
@@ -133,10 +134,35 @@ def _channels_of(plain: Mapping[str, Any], whose: str) -> int:
     good = isinstance(names, tuple) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
     if not good or not 1 <= count == len(names) <= MOST_CHANNELS or not 1 <= points <= MOST_NUMBERS:
         raise ArtefactError(f"The channels of {whose} must be distinct names, and as many as it says.")
-    period = plain["trained_on_"].get("period_seconds") if isinstance(plain["trained_on_"], dict) else -1.0
-    if period is not None and not (type(period) in (int, float) and 0 < period <= LONGEST_PERIOD):
-        raise ArtefactError(f"The sampling period of {whose} must be a number of seconds, or none.")
+    _check_training(plain["trained_on_"], names, whose)
     return int(count)
+
+
+def _check_training(trained: Any, channels: Sequence[str], whose: str) -> None:
+    """Refuse what a file says of its training data where it is not as :meth:`fit` writes it."""
+    good = (
+        isinstance(trained, dict)
+        and all(_is_text(trained.get(name)) for name in ("start", "stop", "fitted_at", "tisat", "python"))
+        and all(_is_number(trained.get(name)) and trained[name] == int(trained[name]) for name in ("rows", "rows_used", "missing_values"))
+        and all(isinstance(names := trained.get(name, ()), tuple) and all(isinstance(one, str) for one in names) for name in ("series", "shared_by", "counters"))
+        and set(trained.get("counters", ())) <= set(channels)
+        and isinstance(steps := trained.get("moves_every", ()), tuple)
+        and (not steps or len(steps) == len(channels))
+        and all(map(_is_number, steps))
+    )  # fmt: skip
+    if not good:
+        raise ArtefactError(f"What {whose} says of its training data must be as fit writes it. It is not.")
+    period = trained.get("period_seconds")
+    if period is not None and not (_is_number(period) and 0 < period <= LONGEST_PERIOD):
+        raise ArtefactError(f"The sampling period of {whose} must be a number of seconds, or none.")
+
+
+def _is_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < MOST_ROWS
 
 
 def _from_json(value: object) -> Any:
