@@ -11,7 +11,7 @@ PARALLEL := --numprocesses 2 --dist worksteal --doctest-modules
 TESTED := TMPDIR=$(firstword $(TMPDIR) $(wildcard /dev/shm) /tmp) PYTHONDONTWRITEBYTECODE= $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-core test-serve test-bench test-other test-all test-service coverage mutants check audit release format bench soak docs tables clean
+.PHONY: help setup setup-locked lock demo test test-core test-serve test-bench test-other test-all test-service coverage mutants check audit release format bench soak docs tables clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,17 @@ $(STAMP): $(wildcard packages/*/pyproject.toml) requirements-dev.txt constraints
 	touch $(STAMP)
 
 setup: $(STAMP)  ## Make .venv with everything, pinned by constraints.txt
+
+setup-locked:  ## Make .venv from requirements.lock: every package by its hash, as CI does
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable ./packages/tisat \
+	  --editable ./packages/tisat-serve --editable ./packages/tisat-bench
+	touch $(STAMP)
+
+lock: $(STAMP)  ## Write requirements.lock anew from constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	PATH="$(BIN):$$PATH" $(BIN)/python tests/lock.py
 
 demo: $(STAMP)  ## Generate a plant, train, set an alarm budget, raise alarms, evaluate, write demo/report.html
 	$(BIN)/tisat demo --out demo --overwrite
@@ -68,9 +79,9 @@ check: $(STAMP)  ## ruff, mypy --strict, the import layers, spelling
 	$(BIN)/lint-imports
 	$(BIN)/codespell --dictionary=- --dictionary=docs/words.txt
 
-audit: $(STAMP)  ## Known weaknesses of the pinned dependencies (needs a package index with advisories)
+audit: $(STAMP)  ## Known weaknesses of everything in requirements.lock (needs a package index with advisories)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
-	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	$(BIN)/pip-audit --requirement requirements.lock --require-hashes --disable-pip --strict
 
 release: $(STAMP)  ## Build sdists and wheels into dist/ and try them in an empty environment
 	$(BIN)/python tests/release.py --out dist

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -40,6 +41,34 @@ def test_every_package_carries_the_licence_and_the_notice_of_the_repository():
     for name in PACKAGES:
         assert (ROOT / "packages" / name / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     assert (ROOT / "packages" / "tisat" / "NOTICE").read_bytes() == (ROOT / "NOTICE").read_bytes()
+
+
+def canonical(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_the_lock_has_every_requirement_with_hashes_and_no_index():
+    text = (ROOT / "requirements.lock").read_text()
+    assert not re.search(r"https?:|file:|--(extra-)?index|--find-links", text)
+    entries = [entry for entry in re.split(r"\n(?=[A-Za-z0-9])", text) if entry[0] != "#"]
+    assert len(entries) > 150
+    assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+    locked: dict[str, set[str]] = {}
+    for entry in entries:
+        name, version = re.match(r"([\w.-]+)==([\w.+!-]+)", entry).groups()
+        locked.setdefault(canonical(name), set()).add(version)
+    names = {
+        canonical(re.match(r"[\w.-]+", one)[0])
+        for one in runpy.run_path(str(ROOT / "tests" / "lock.py"))["requirements"]()
+    }
+    assert names - set(locked) == set(), "run make lock"
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if line[0] != "#")
+    other = {
+        name: locked[canonical(name)]
+        for name, version in pins.items()
+        if canonical(name) in locked and version not in locked[canonical(name)]
+    }
+    assert other == {}, "run make lock"
 
 
 def public(module):
