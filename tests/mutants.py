@@ -54,6 +54,19 @@ TESTS = {
         "packages/tisat/tests/contract/test_rules.py",
         "packages/tisat/tests/contract/test_toy_rule.py",
     ),
+    "watch": (
+        "packages/tisat/tests/watch",
+        "packages/tisat/tests/attacks/test_streams.py",
+        "packages/tisat/tests/attacks/test_watching.py",
+        "packages/tisat/tests/test_counters.py",
+    ),
+    "io": (
+        "packages/tisat/tests/io",
+        "packages/tisat/tests/attacks/test_containers.py",
+        "packages/tisat/tests/test_series.py",
+        "packages/tisat/tests/test_counters.py",
+        "packages/tisat/tests/datasets/test_own.py",
+    ),
 }
 QUIET = (
     "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", "--no-header", "-o", "pythonpath=tests",

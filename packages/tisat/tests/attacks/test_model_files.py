@@ -269,6 +269,23 @@ def test_what_was_found_forged_is_refused_at_load(path, value):
         Watch.of_document(*unpack_artefact(pack_artefact(changed, tensors)), path="forged")
 
 
+CONSISTENT = {  # arrays of prism's views that agree with one another and not with what is computed from them
+    "relations": {"relations.weights": (0, 2)}, "rhythm": {"rhythm.usual": (3, 2), "rhythm.whitening": (3, 3, 2)},
+    "neighbour": {"neighbour.centre": (10,), "neighbour.basis": (10, 4), "neighbour.stored": (9, 4), "neighbour.when": (9,)},
+    "joint": {"joint.shapes": (5, 3), "joint.when": (5,)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", CONSISTENT)
+def test_sizes_that_a_file_may_not_choose_are_refused(view):
+    """The rhythm's loops are compiled and count to their own number of lags: fewer in a file would be foreign memory."""
+    document, tensors = document_of("prism")
+    forged = {name: np.ones(shape) for name, shape in CONSISTENT[view].items()}
+    assert set(forged) <= set(tensors)
+    with pytest.raises(ArtefactError, match="must fit together"):
+        Watch.of_document(*unpack_artefact(pack_artefact(document, {**tensors, **forged})), path="forged")
+
+
 @pytest.mark.parametrize("place", ["params", "presets"])
 def test_a_network_of_ten_million_layers_is_refused_before_it_is_built(place):
     pytest.importorskip("torch")

@@ -9,7 +9,7 @@ import numpy as np
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism.error import LEAST_SPREAD
-from tisat.detectors.prism.shape import distances, own_distances, training_shapes
+from tisat.detectors.prism.shape import ROWS, distances, own_distances, training_shapes
 from tisat.detectors.prism.view import Scene, View
 from tisat.utils.types import Flags
 
@@ -37,6 +37,11 @@ class Joint(View):
     precision: Array  # (C, C)
     shapes: Array  # (n, 20): of the only channel, in training; empty where there are several
     when: Array  # (n,): row of each among those of training
+
+    @staticmethod
+    def sizes(n_channels: int) -> dict[str, int]:
+        """Shapes are of the only channel, and of as many rows as are compared."""
+        return {"rows": ROWS} if n_channels == 1 else {"rows": ROWS, "shapes": 0}
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is normal."""

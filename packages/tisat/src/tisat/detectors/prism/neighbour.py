@@ -82,6 +82,11 @@ class Neighbour(View):
         Array  # (C,) 1 for channels that never moved in training: no component knows them, and their squares are added
     )
 
+    @staticmethod
+    def sizes(n_channels: int) -> dict[str, int]:
+        """The numbers of a window."""
+        return {"window": ROWS * n_channels}
+
     def _codes(self, rows: Array, at: Integers) -> Array:
         if len(at) < FEW:
             return np.asarray((_windows(rows, at) - self.centre) @ self.basis)

@@ -105,6 +105,11 @@ class Relations(View):
     wider: Array  # (C, C): [c, j] is by how much the variance of j's deviation grows while c is filled, as a share
     limits: Array  # (C,) largest normal mean deviation over 40 rows, in spreads; 0: unknown
 
+    @staticmethod
+    def sizes(n_channels: int) -> dict[str, int]:
+        """The weights belong to the means of each channel."""
+        return {"inputs": len(PAST) * n_channels}
+
     def _inputs(self, scene: Scene) -> Array:
         out = np.zeros((len(scene.at), len(PAST), scene.rows.shape[1]))
         _filtered(scene.rows, scene.at, FILTERS, out)

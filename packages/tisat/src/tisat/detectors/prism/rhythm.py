@@ -121,6 +121,11 @@ class Rhythm(View):
     usual: Array  # (LAGS, C)
     whitening: Array  # (LAGS, LAGS, C): lags to whitened directions, channel by channel
 
+    @staticmethod
+    def sizes(n_channels: int) -> dict[str, int]:  # compiled loops count to LAGS
+        """As many lags as are looked at."""
+        return {"lags": LAGS}
+
     def _autocorrelations(self, scene: Scene) -> Array:
         out = np.empty((len(scene.at), LAGS, scene.rows.shape[1]))
         _echoes(scene.rows, scene.at, ROWS, LARGEST * self.step, LEAST_ENERGY * self.step**2, out)

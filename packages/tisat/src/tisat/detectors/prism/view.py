@@ -67,9 +67,14 @@ class View(ABC):
         """What was learned."""
         return {name: getattr(self, name) for name in self.learned}
 
+    @staticmethod
+    def sizes(n_channels: int) -> dict[str, int]:  # most views have only dimensions that follow from one another
+        """Dimensions of :attr:`learned` that a file may not choose."""
+        return {}
+
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], n_channels: int) -> None:
         """Go on from :meth:`arrays`, which may come from a file: sizes that do not fit are refused."""
-        sizes = {"C": n_channels}
+        sizes = {"C": n_channels, **self.sizes(n_channels)}
         for name, dimensions in self.learned.items():
             if name in self.added and name not in arrays:
                 setattr(self, name, np.zeros([n_channels if one == "C" else 0 for one in dimensions]))
