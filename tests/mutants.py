@@ -69,7 +69,7 @@ TESTS = {
     ),
 }
 QUIET = (
-    "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", "--no-header", "-o", "pythonpath=tests",
+    "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", "--no-header", "-o", "pythonpath=tests packages/tisat/tests",
     "-W", "ignore::pytest.PytestAssertRewriteWarning", "--doctest-modules",
 )  # fmt: skip
 UNFINISHED = "lives in the quickest tests"  # the others were not asked

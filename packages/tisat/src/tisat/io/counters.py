@@ -39,9 +39,7 @@ def is_counter(values: Array) -> bool:
     steps = np.diff(known)
     down = steps[steps < 0]
     span = float(known.max() - known.min())
-    return bool(
-        (steps >= 0).mean() >= GROWING and (steps > 0).mean() >= RISING and (down <= -FALL * span).all() and span > 0
-    )
+    return bool((steps >= 0).mean() >= GROWING and (steps > 0).mean() >= RISING and (down <= -FALL * span).all())
 
 
 def counters_of(series: Sequence[Series]) -> tuple[str, ...]:
