@@ -1,6 +1,7 @@
 """Everything users hold rows in, and numbers at the edges of floats: in fit, score, alarms and monitor a value or one sentence."""
 
 import datetime
+import gzip
 import warnings
 
 import numpy as np
@@ -170,6 +171,24 @@ def containers():
     }
 
 
+def files(folder):
+    """The same rows in files of every encoding, and files that are none."""
+    text = FRAME.set_axis(["Zulauf", "Störung", "Höhe"], axis=1).to_csv(index=False)
+    contents = {
+        **{f"file in {name}": text.encode(name) for name in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "latin-1")},
+        "file in shift-jis": text.replace("ö", "ホ").encode("shift-jis"),
+        "file of carriage returns": text.replace("\n", "\r").encode(),
+        "file with a NUL": text.replace("\n", "\n\0", 3).encode(),
+        "file of noise": np.random.default_rng(0).bytes(5000),
+        "file without a byte": b"",
+        "file packed": gzip.compress(text.encode("cp1252")),
+        "file packed and cut": gzip.compress(text.encode())[:500],
+    }  # fmt: skip
+    for name, content in contents.items():
+        (folder / f"{name}.csv").write_bytes(content)
+    return {name: str(folder / f"{name}.csv") for name in contents}
+
+
 def scaled():
     alternating = np.tile([[5e-324], [0.0]], (ROWS // 2, 3))
     return {
@@ -227,8 +246,26 @@ def tried(name, inputs):
 
 
 @pytest.mark.parametrize("name", ["last-value", "pca"])
-def test_whatever_holds_the_rows_is_fine_or_refused(name):
-    assert tried(name, containers()) == {}
+def test_whatever_holds_the_rows_is_fine_or_refused(name, tmp_path):
+    assert tried(name, {**containers(), **files(tmp_path)}) == {}
+
+
+def test_a_file_in_any_encoding_has_the_same_rows(tmp_path):
+    kept = files(tmp_path)
+    for name in ("utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"):
+        np.testing.assert_allclose(tisat.Series.read(kept[f"file in {name}"]).values, BASE)
+
+
+def test_the_matrix_is_no_smaller_than_the_list_it_began_with(tmp_path):
+    from attacks.test_bad_input import INPUTS
+
+    assert len({*INPUTS, *containers(), *scaled(), *files(tmp_path)}) >= 119
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", registry.names())
+def test_every_detector_takes_or_refuses_every_input(name, tmp_path):
+    assert tried(name, {**containers(), **scaled(), **files(tmp_path)}) == {}
 
 
 CHEAP = [name for name in registry.names() if registry.resolve(name).rounding <= 1e-9]
