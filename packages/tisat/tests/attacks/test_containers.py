@@ -84,6 +84,10 @@ def test_row_numbers_are_no_times(index):
         (pd.Index([None, *DATES[1:]], dtype=object), "reset_index"),
         (pd.MultiIndex.from_arrays([["x"] * 150 + ["y"] * 150, DATES], names=["machine", "time"]), "entity='machine'"),
         (pd.MultiIndex.from_arrays([DATES, ["x"] * ROWS], names=["time", "machine"]), "droplevel('machine')"),
+        (
+            pd.MultiIndex.from_arrays([["x"] * ROWS, DATES], names=[None, "time"]),
+            "droplevel(0)",
+        ),  # as pd.concat makes it
     ],
 )
 def test_an_index_that_cannot_be_used_is_refused_with_what_to_type(index, type_this):

@@ -34,11 +34,12 @@ def refuse_levels(table: Any) -> None:
     """Refuse an index of several levels, with what to type."""
     index: Any = getattr(table, "index", None)
     if getattr(index, "nlevels", 1) > 1:
-        levels = [str(name) for name in index.names]
-        first = next((name for name in levels if name.lower() not in TIME_NAMES), levels[0])
+        levels: list[Any] = [place if _nameless(name) else name for place, name in enumerate(index.names)]
+        first = next((name for name in levels if str(name).lower() not in TIME_NAMES), levels[0])
+        in_a_file = f"; in a file: entity={first!r}" if isinstance(first, str) else ""
         raise SeriesError(
-            f"The index of a table must have one level. Got a MultiIndex ({', '.join(levels)}). One series for each "
-            f"{first}: [part.droplevel({first!r}) for _, part in table.groupby(level={first!r})]; in a file: entity={first!r}."
+            f"The index of a table must have one level. Got a MultiIndex ({', '.join(map(str, levels))}). One series for each "
+            f"{first}: [part.droplevel({first!r}) for _, part in table.groupby(level={first!r})]{in_a_file}."
         )
 
 
