@@ -251,6 +251,7 @@ FORGED = [
     (("watch", "options", "hold"), 10**9), (("watch", "options", "lag"), 10**9), (("watch", "options", "length"), 10**9),
     (("watch", "options", "window"), 10**9), (("watch", "options", "lasting"), 10**9), (("watch", "period"), 10**400),
     (("state", "trained_on_", "period_seconds"), 10**400), (("watch", "reading"), {"time": 5}),
+    (("watch", "control"), "x"), (("watch", "control"), 1), (("watch", "budget"), "soon"), (("watch", "budget"), [1]),
     (("state", "trained_on_", "moves_every"), 1.5), (("state", "trained_on_", "counters"), 7), (("state", "trained_on_", "rows"), "x"),
     (("state", "trained_on_", "series"), 5.0), (("state", "trained_on_", "start"), []),
     (("watch", "reading"), {"seen": {"encoding": 5}}), (("watch", "random_state"), -1), (("watch", "method"), "x"),

@@ -7,6 +7,7 @@ from tisat.detectors import make
 from tisat.errors import InputError, ParameterError
 from tisat.watch import Watch
 from tisat.watch.centred import ahead, joined, own_period, window_scores
+from tisat.watch.scoring import _whole
 from waves import quietly, wave
 
 
@@ -84,3 +85,17 @@ def test_counters_and_gaps_have_centred_scores_too():
     scores = watch.score(rows, centred=True, train=train)
     assert np.isfinite(scores).all()
     assert scores[300:330].mean() > np.delete(scores, np.arange(200, 400)).mean()
+
+
+def test_window_scores_do_not_depend_on_the_units_of_channels():
+    train, rows = wave(400, seed=0), wave(300, seed=1)
+    units = np.linspace(0.01, 100.0, train.shape[1])
+    np.testing.assert_allclose(
+        window_scores(train * units, rows * units, period=20), window_scores(train, rows, period=20)
+    )
+
+
+def test_holes_are_filled_from_before_else_from_behind_else_with_zero():
+    hole = np.nan
+    assert _whole(np.array([[hole, hole], [hole, hole], [3.0, hole], [hole, hole], [5.0, hole]])).T.tolist() == [[3.0, 3.0, 3.0, 3.0, 5.0], [0.0] * 5]  # fmt: skip
+    assert _whole(np.array([[hole]])).tolist() == [[0.0]]

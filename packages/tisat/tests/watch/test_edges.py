@@ -11,8 +11,10 @@ from tisat.errors import ArtefactError, InputError, ParameterError, SeriesError
 from tisat.io.files import Reading
 from tisat.testing import contracts as checks
 from tisat.watch import Fleet, Watch
+from tisat.watch.batch import judge_all
 from tisat.watch.clock import MANY_LATE
 from tisat.watch.fleet_stream import FleetLines
+from tisat.watch.model_files import check_calibration
 from tisat.watch.text_stream import (
     LONGEST_LINE,
     HeaderError,
@@ -23,6 +25,7 @@ from tisat.watch.text_stream import (
     judge_line,
     watch_lines,
 )
+from waves import quietly, wave
 
 CHANNELS = ("cpu", "disk")
 pytestmark = pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
@@ -228,3 +231,26 @@ def test_an_absurd_value_is_told_as_it_came_not_as_what_it_was_cut_to(name):
     for alarms in (list(found.alarms(test)), online):
         (reason,) = (one for alarm in alarms if alarm.raised == 150 for one in alarm.reasons if one.channel == "1")
         assert reason.seen == 1e30
+
+
+def test_rows_judged_together_learn_as_rows_judged_one_by_one():
+    """``learn=False`` of a row of many is that of :meth:`Monitor.update`."""
+    watch = quietly(Watch("ewma", budget="1/200 rows").fit, wave(1500, seed=0))
+    rows = wave(900, seed=5)
+    rows[100:600] += 3.0 * np.random.default_rng(0).standard_normal((500, 3))
+    one, many = watch.monitor(), watch.monitor()
+    learns = [not 100 <= number < 600 for number in range(len(rows))]
+    expected = [one.update(row, learn=learn).statistic for row, learn in zip(rows, learns, strict=True)]
+    found = judge_all([(many, row, None, learn) for row, learn in zip(rows, learns, strict=True)])
+    np.testing.assert_array_equal([result.statistic for result in found], expected)
+    always = watch.monitor().extend(rows)
+    assert not np.array_equal([result.statistic for result in always], expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("forged", [{"alarms": -1}, {"low": -1.0}, {"low": 10.0, "high": 5.0}])
+def test_counts_of_a_calibration_without_levels_are_checked_each_by_itself(forged):
+    watch = quietly(Watch("ewma", budget="1/200 rows", method="bootstrap").fit, wave(1500, seed=0))
+    document = watch.calibration.to_json()
+    assert check_calibration(document).threshold == watch.calibration.threshold
+    with pytest.raises(ArtefactError, match="at least 0, and its interval in order"):
+        check_calibration({**document, **forged})

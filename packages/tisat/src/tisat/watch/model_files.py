@@ -28,6 +28,10 @@ def check_watch(kept: object) -> None:
         raise ArtefactError(f"The 'random_state' of a watch must be a whole number. Got {str(seed)[:40]!r} instead.")
     if kept["method"] not in METHODS or not isinstance(kept["strict"], bool):
         raise ArtefactError("The 'method' of a watch must be one of ours, and 'strict' yes or no.")
+    if not isinstance(kept.get("control", False), bool):
+        raise ArtefactError("The 'control' of a watch must be yes or no.")
+    if kept["budget"] is not None:
+        Budget.parse(kept["budget"], period=period or 60.0)
     check_options(kept["options"], whose="the rule")
     reading = kept["reading"]
     if not isinstance(reading, Mapping):
