@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from tisat.errors import ArtefactError, ParameterError
+from tisat.utils.near_names import meant
 
 # One line for each detector, in the order of the documentation: the default, baseline scores, simple, classical, forecasters, deep.
 DETECTORS: dict[str, str] = {
@@ -54,6 +55,22 @@ DETECTORS: dict[str, str] = {
 
 
 DEFAULT = "prism"  # what users meet first
+
+# What other packages and papers call them; only for the question "did you mean".
+ALIASES = {
+    "default": "prism",
+    "iforest": "isolation-forest", "forest": "isolation-forest",
+    "knn": "nearest-neighbors", "kneighbors": "nearest-neighbors", "k-nearest-neighbours": "nearest-neighbors", "kdtree": "nearest-neighbors",
+    "local-outlier-factor": "lof", "one-class-svm": "ocsvm", "svm": "ocsvm", "copod": "ecod",
+    "mcd": "mahalanobis", "elliptic-envelope": "mahalanobis", "covariance": "mahalanobis", "gaussian": "mahalanobis",
+    "var": "vector-autoregression", "auto-arima": "arima", "sarima": "arima", "prophet": "arima",
+    "sr": "spectral-residual", "stumpy": "matrix-profile", "stump": "matrix-profile", "stomp": "matrix-profile", "damp": "matrix-profile",
+    "zscore": "ewma", "z-score": "ewma", "moving-average": "ewma", "persistence": "last-value", "naive": "last-value", "random": "random-guess",
+    "ridge": "linear", "dlinear": "linear", "nlinear": "linear-last",
+    "hbos": "adapter", "pyod": "adapter", "sklearn": "adapter", "gmm": "adapter", "autoencoder": "lstm-vae", "vae": "lstm-vae",
+    "svdd": "deep-svdd", "gan": "beatgan", "omni": "omni-anomaly", "transformer": "tisat", "informer": "tisat",
+    "ensemble": "combine",
+}  # fmt: skip
 
 
 ENTRY_POINTS = "tisat.detectors"  # the group under which an installed package offers detectors: name = "module:Class"
@@ -126,7 +143,9 @@ def resolve(name: str) -> type[Any]:
     'RandomGuess'
     """
     if not _knows(name):
-        raise ParameterError(f"The detector must be one of {', '.join(DETECTORS)}. Got {name!r} instead.")
+        raise ParameterError(
+            f"The detector must be one of {', '.join(DETECTORS)}. Got {name!r} instead.{meant(name, DETECTORS, ALIASES)}"
+        )
     module, _, attribute = DETECTORS[name].partition(":")
     found: type[Any] = getattr(import_module(module), attribute)
     return found

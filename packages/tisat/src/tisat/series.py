@@ -27,13 +27,14 @@ import numpy.typing as npt
 
 from tisat.errors import DataFileError, InputError, SeriesError
 from tisat.events import Events, events_from_labels
-from tisat.io.columns import clock_like, meant, order_of, position_names
+from tisat.io.columns import clock_like, order_of, position_names
 from tisat.io.files import Columns, Reading, check_file, parts_of, read_columns, stem_of
 from tisat.io.frames import frame_columns, named_columns
 from tisat.io.time_columns import in_time_order
 from tisat.io.timestamps import Times, read_times, say
 from tisat.io.validate import check_times, check_values, plain_array
 from tisat.utils.html import table
+from tisat.utils.near_names import meant
 from tisat.utils.types import AnyFloats, Array, Flags, Integers
 from tisat.utils.validation import check_labels
 
@@ -100,9 +101,8 @@ class Series:
             if infinite.any():
                 row, column = (int(i) for i in np.argwhere(infinite)[0])
                 raise SeriesError(
-                    f"The values of a series must be finite or NaN (missing). "
-                    f"Got {values[start + row, column]} at row {start + row}, channel {names[column]!r} instead. "
-                    "Leave such a cell empty (NaN) to have it taken for missing."
+                    f"The values of a series must be finite or NaN (missing). Got {values[start + row, column]} at row {start + row}, "
+                    f"channel {names[column]!r} instead. Leave such a cell empty (NaN) to have it taken for missing."
                 )
         values.flags.writeable = False
         object.__setattr__(self, "values", values)

@@ -118,8 +118,8 @@ def fit(
     """Learn what is normal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
     from tisat.errors import CalibrationWarning, InputError, ParameterError
-    from tisat.io.columns import meant
     from tisat.io.counters import choose_counters, said_of
+    from tisat.utils.near_names import meant
     from tisat.watch import Watch
 
     cls = registry.resolve(registry.DEFAULT if detector is None else detector)

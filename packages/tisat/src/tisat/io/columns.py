@@ -6,7 +6,6 @@ missing and what is extra. Names that are only numbers counted from 0 are no nam
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from tisat.errors import SeriesError
 from tisat.io.timestamps import epoch_unit
+from tisat.utils.near_names import meant
 
 TIME_NAMES = (
     "timestamp", "time", "datetime", "date", "ds", "timestamp_(min)", "date/time", "date_time", "_time", "ts", "epoch",
@@ -58,19 +58,6 @@ def choose(columns: Sequence[str], wanted: str | None, known: Collection[str]) -
             f"The table must have a column {wanted!r}. Got {', '.join(map(str, columns))} instead.{meant(wanted, columns)}"
         )
     return wanted
-
-
-def meant(word: str, known: Collection[str]) -> str:
-    """`` Did you mean 'flow'?`` where a name is close to one that is known, else nothing.
-
-    Examples
-    --------
-    >>> meant("presure", ["pressure", "flow"])
-    " Did you mean 'pressure'?"
-    """
-    folded = {str(name).casefold(): str(name) for name in known}
-    close = difflib.get_close_matches(str(word).casefold(), folded, n=1, cutoff=0.6)
-    return f" Did you mean {folded[close[0]]!r}?" if close else ""
 
 
 def order_of(

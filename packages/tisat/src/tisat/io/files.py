@@ -15,13 +15,14 @@ import numpy as np
 
 from tisat.errors import DataFileError, ParameterError, SeriesError
 from tisat.io.arrow_arrays import plain
-from tisat.io.columns import Roles, listed, meant
+from tisat.io.columns import Roles, listed
 from tisat.io.compression import SUFFIXES
 from tisat.io.dates import check_format
 from tisat.io.tables import gather, open_table, stray_cell
 from tisat.io.time_columns import DEDUPS, is_time_of_day, read_time_columns
 from tisat.io.time_zones import zone_of
 from tisat.io.timestamps import Times
+from tisat.utils.near_names import meant
 from tisat.utils.types import Array, Flags
 from tisat.utils.validation import check_labels
 

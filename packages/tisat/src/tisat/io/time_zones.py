@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.errors import ParameterError
-from tisat.io.columns import meant
 from tisat.io.timestamps import Times
+from tisat.utils.near_names import meant
 from tisat.utils.types import Flags
 
 _QUARTER = 15 * 60 * 10**9  # no zone changes its clock within a quarter of an hour

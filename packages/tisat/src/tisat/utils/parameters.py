@@ -26,7 +26,6 @@ This module knows no detector.
 from __future__ import annotations
 
 import copy
-import difflib
 import inspect
 import re
 from collections.abc import Mapping
@@ -38,6 +37,7 @@ from tisat.utils.declaration import FROM_PRESET as FROM_PRESET
 from tisat.utils.declaration import NOT_SAID, Parameter
 from tisat.utils.fitted_state import Learned
 from tisat.utils.fitted_state import learned as learned
+from tisat.utils.near_names import meant
 from tisat.utils.validation import check_choice
 
 
@@ -247,9 +247,7 @@ def _own_parameters(cls: type[Parametrized]) -> dict[str, Parameter]:
 
 def _unknown(cls: type[Parametrized], name: str) -> str:
     known = cls._get_param_names()
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{cls.__name__} must be given parameters it has: {', '.join(known) or 'none'}. Got {name!r} instead.{hint}"
+    return f"{cls.__name__} must be given parameters it has: {', '.join(known) or 'none'}. Got {name!r} instead.{meant(name, known)}"
 
 
 def _constructor(cls: type[Parametrized]) -> Any:

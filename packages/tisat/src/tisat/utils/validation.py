@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sized
 import numpy as np
 
 from tisat.errors import InputError, ParameterError
+from tisat.utils.near_names import meant
 from tisat.utils.types import Array, Flags
 
 
@@ -94,11 +95,12 @@ def check_choice(value: object, name: str, whose: str, *, choices: Iterable[str]
     >>> check_choice("evnt", "counting", "spd_score", choices=("event", "instance"))
     Traceback (most recent call last):
     ...
-    tisat.errors.ParameterError: The 'counting' parameter of spd_score must be one of 'event', 'instance'. Got 'evnt' instead.
+    tisat.errors.ParameterError: The 'counting' parameter of spd_score must be one of 'event', 'instance'. Got 'evnt' instead. Did you mean 'event'?
     """
     allowed = tuple(choices)
     if not isinstance(value, str) or value not in allowed:
-        raise _refuse(name, whose, "one of " + ", ".join(repr(choice) for choice in allowed) + also, value)
+        sentence = str(_refuse(name, whose, "one of " + ", ".join(repr(choice) for choice in allowed) + also, value))
+        raise ParameterError(sentence + meant(value, allowed))
     return value
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tisat.errors import InputError, SeriesError
-from tisat.io.columns import listed, meant
+from tisat.io.columns import listed
 from tisat.io.missing_values import is_word
 from tisat.io.validate import plain_array
+from tisat.utils.near_names import meant
 from tisat.watch.protocols import Array
 
 

@@ -24,10 +24,11 @@ from typing import IO, Any
 
 from tisat.errors import InputError, SeriesError
 from tisat.gap_filling import Silence
-from tisat.io.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, meant, order_of, time_columns
+from tisat.io.columns import DATE_NAMES, LABEL_NAMES, TIME_NAMES, choose, listed, order_of, time_columns
 from tisat.io.files import Reading
 from tisat.io.missing_values import is_word
 from tisat.io.text_lines import SHOWN, Writing
+from tisat.utils.near_names import meant
 from tisat.utils.validation import check_integer
 from tisat.watch.clock import UNDATED
 from tisat.watch.fleet_stream import FleetLines

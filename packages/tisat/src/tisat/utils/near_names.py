@@ -1,0 +1,40 @@
+"""The name that somebody probably meant: one helper for channels, columns, detectors, rules, options and parameters."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+
+NEAR = 0.6  # of difflib: the least likeness of two names
+
+
+def _plain(name: object) -> str:
+    """A name without what people write in different ways: case, hyphens, underscores and spaces."""
+    return re.sub(r"[-_.\s]+", "", str(name).casefold())
+
+
+def meant(word: object, known: Collection[str], aliases: Mapping[str, str] | None = None) -> str:
+    """`` Did you mean 'flow'?`` where a name is close to one that is known, else nothing.
+
+    Parameters
+    ----------
+    word : object
+        What was given.
+    known : collection of str
+    aliases : mapping, optional
+        Other words for known names, such as those of other packages.
+
+    Examples
+    --------
+    >>> meant("presure", ["pressure", "flow"])
+    " Did you mean 'pressure'?"
+    >>> meant("KNN", ["nearest-neighbors", "lof"], {"knn": "nearest-neighbors"})
+    " Did you mean 'nearest-neighbors'?"
+    """
+    folded = {_plain(name): str(name) for name in known}
+    for other, name in (aliases or {}).items():
+        if name in known:
+            folded.setdefault(_plain(other), name)
+    close = difflib.get_close_matches(_plain(word), folded, n=1, cutoff=NEAR)
+    return f" Did you mean {folded[close[0]]!r}?" if close else ""
