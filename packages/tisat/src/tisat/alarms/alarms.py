@@ -254,8 +254,8 @@ class Alarms(Sequence[Alarm]):
         """Write the table; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
         write_table(path, self.alarms)
 
-    def plot(self, series: Series | None = None, *, channels: int = 3) -> Any:
-        """A picture: contributing channels, statistic with its threshold, alarms, onsets and labelled events; see :mod:`.picture`."""
+    def plot(self, series: object = None, *, channels: int = 3) -> Any:
+        """A picture: contributing channels of the series they were raised on (also a frame, an array, a file), statistic, threshold, alarms."""
         from tisat.alarms.plot import draw
 
         return draw(self, series, channels=channels)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tisat.errors import SeriesError
 from tisat.events import events_from_labels
+from tisat.series import Series, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, FAULT, INK, ONSET
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarms
-    from tisat.series import Series
 
 
 def contributing(alarms: Alarms, series: Series, count: int) -> list[int]:
@@ -28,14 +29,23 @@ def contributing(alarms: Alarms, series: Series, count: int) -> list[int]:
     return order[:count]
 
 
-def draw(
-    alarms: Alarms, series: Series | None = None, *, channels: int = 3, title: str = "", expected: Any = None
-) -> Any:
-    """A matplotlib figure; ``series`` adds its contributing channels, its time axis and, where labelled, its events.
+def series_of(alarms: Alarms, given: object, *, whose: str) -> Series:
+    """The series that alarms were raised on, whatever it was given as."""
+    series = as_series(given, whose=whose)
+    if len(series) != len(alarms.statistic):
+        raise SeriesError(
+            f"The series given to {whose} must be the one of the alarms, {len(alarms.statistic)} rows. Got {len(series)} rows instead."
+        )
+    return series
+
+
+def draw(alarms: Alarms, given: object = None, *, channels: int = 3, title: str = "", expected: Any = None) -> Any:
+    """A matplotlib figure; the series given adds its contributing channels, its time axis and, where labelled, its events.
 
     ``expected``, a pair of arrays (T, C), adds what was expected of each channel and two usual spreads around it.
     """
     figure_module = require("matplotlib.figure", whose="A picture of alarms")
+    series = None if given is None else series_of(alarms, given, whose="Alarms.plot")
     shown = [] if series is None else contributing(alarms, series, channels)
     figure = figure_module.Figure(figsize=(9.0, 1.3 * len(shown) + 2.3), layout="constrained")
     heights = [1.0] * len(shown) + [1.6]

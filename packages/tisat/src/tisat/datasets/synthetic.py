@@ -28,7 +28,7 @@ from tisat.datasets.pump import PUMP_FAULTS as PUMP_FAULTS
 from tisat.datasets.pump import make_pump as make_pump
 from tisat.errors import ParameterError
 from tisat.events import labels_from_events
-from tisat.series import Series
+from tisat.series import Series, as_series
 from tisat.utils.random import Seed, generator
 from tisat.utils.types import Array
 from tisat.utils.validation import check_integer, check_real
@@ -180,7 +180,7 @@ def make_plant(
 
 
 def inject_faults(
-    series: Series,
+    series: object,
     *,
     n_faults: int = 1,
     kinds: Sequence[str] = tuple(KINDS),
@@ -194,7 +194,7 @@ def inject_faults(
 
     Parameters
     ----------
-    series : Series
+    series : Series, array, dataframe or file path
         Normal, without missing values; its labels, if any, are not read.
     n_faults : int
         One in each of as many equal stretches, never in the first quarter of a stretch, at most a third of it long.
@@ -220,7 +220,8 @@ def inject_faults(
         raise ParameterError(
             f"The 'kinds' parameter of {whose} must be among {', '.join(KINDS)}. Got {kinds!r} instead."
         )
-    healthy = np.array(series.values, dtype=np.float64)
+    given = as_series(series, whose=whose)
+    healthy = np.array(given.values, dtype=np.float64)
     length, n_channels = healthy.shape
     stretch = length // n_faults
     if stretch < SHORTEST_STRETCH or np.isnan(healthy).any():
@@ -249,5 +250,5 @@ def inject_faults(
         if (values[start : start + span] != healthy[start : start + span]).any():
             faults.append(Fault(kind, start, start + span, hit))
     labels = labels_from_events([(fault.start, fault.stop) for fault in faults], length=length)
-    faulty = Series(values, timestamps=series.timestamps, channels=series.channels, labels=labels, name=series.name)
+    faulty = Series(values, timestamps=given.timestamps, channels=given.channels, labels=labels, name=given.name)
     return faulty, tuple(faults)

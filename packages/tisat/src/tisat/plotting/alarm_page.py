@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms, say_time
-from tisat.alarms.plot import contributing
+from tisat.alarms.plot import contributing, series_of
 from tisat.events import events_from_labels
 from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, axis_of, span, thinned
 from tisat.plotting.page import Block, Key, Section, render_page
@@ -30,7 +30,7 @@ HOW = "Drag to zoom; a double click or the button goes back. The names above swi
 
 def alarm_page(
     alarms: Alarms,
-    series: Series,
+    given: object,
     *,
     expected: tuple[Array, Array] | None = None,
     channels: int = MOST_CHANNELS,
@@ -41,7 +41,7 @@ def alarm_page(
     Parameters
     ----------
     alarms : Alarms
-    series : Series
+    given : Series, array, dataframe or file path
         What they were raised on, with the channels of the model.
     expected : pair of arrays of shape (T, C), optional
         What the detector expected of each channel, and the usual spread: drawn as a band of two spreads.
@@ -50,6 +50,7 @@ def alarm_page(
     command : str
         Printed on top and at the foot.
     """
+    series = series_of(alarms, given, whose="alarm_page")
     x, _, said = axis_of(series)
     told, all_of_them = _chosen(alarms, series, channels)
     marks = _marks(alarms, series, x)

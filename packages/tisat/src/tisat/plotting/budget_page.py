@@ -22,7 +22,7 @@ from tisat.alarms.episodes import SUPPORT
 from tisat.alarms.rules import Scored, make_rule
 from tisat.errors import CalibrationWarning
 from tisat.plotting.page import Picture, Section, Table, figure_to_svg, render_page
-from tisat.series import Series
+from tisat.series import Series, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, LINE, SOFT
 
@@ -91,7 +91,7 @@ def _duration(rows: float, period: float | None) -> str:
 
 
 def own_study(
-    series: Series,
+    given: object,
     *,
     detector: str = registry.DEFAULT,
     rule: str = "excess",
@@ -101,6 +101,7 @@ def own_study(
     **options: Any,
 ) -> OwnStudy:
     """Fit on the beginning of a normal series, count on its end, and say what the whole is worth."""
+    series = as_series(given, whose="own_study")
     ladder = CLOCK if series.period is not None else COUNT
     asked = Budget.parse(budget or ladder[2 if series.period is not None else 1], period=series.period)
     cut = int(len(series) * (1.0 - tail))
