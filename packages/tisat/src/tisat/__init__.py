@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tisat.detectors.base import Detector as Detector
     from tisat.detectors.base import load as load
     from tisat.detectors.combine import combine as combine
+    from tisat.detectors.compared import compare as compare
     from tisat.detectors.pipeline import Pipeline as Pipeline
     from tisat.detectors.suggestions import suggest as suggest
     from tisat.detectors.tisat import TiSAT as TiSAT
@@ -55,6 +56,7 @@ _NAMES, __getattr__, __dir__ = lazily(
         "detectors": ("make",),
         "detectors.base": ("Detector", "load"),
         "detectors.combine": ("combine",),
+        "detectors.compared": ("compare",),
         "detectors.pipeline": ("Pipeline",),
         "detectors.suggestions": ("suggest",),
         "detectors.tisat": ("TiSAT",),

@@ -29,6 +29,10 @@ VERBS = {
     ),
     "look": ("look:look", "Look at a file: rows, clock, gaps, and the range and kind of each channel."),
     "suggest": ("look:suggest", "Look at a file and name the detectors worth a try, with the reasons."),
+    "compare": (
+        "compare:compare",
+        "Compare detectors on a file of normal rows: budget met, injected faults found by kind, cost.",
+    ),
     "detectors": ("show:detectors", "List the detectors by name, with one line about each."),
     "fit": ("fit:fit", "Train on normal data, find the threshold for a budget, and save both in one file."),
     "show": ("show:show", "Describe a model: detector, parameters, training data, sizes, channels."),

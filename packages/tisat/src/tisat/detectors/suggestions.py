@@ -6,6 +6,7 @@ promised: which one is best on your plant is found out with labelled faults and 
 
 from __future__ import annotations
 
+import ast
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -34,6 +35,12 @@ class Suggestion:
     why: str
     beware: str = ""
     settings: str = ""  # of --set
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The settings as values."""
+        name, _, value = self.settings.partition("=")
+        return {name: ast.literal_eval(value)} if name else {}
 
     @property
     def command(self) -> str:

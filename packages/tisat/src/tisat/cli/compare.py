@@ -1,0 +1,64 @@
+"""``tisat compare``: detectors side by side on a file of normal rows, without labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tisat.cli.machines import read_machines
+from tisat.cli.options import How, Period, reads_files
+from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output_files import Overwrite, check_outputs, save_figure
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@reads_files
+def compare(
+    file: Annotated[str, typer.Argument(help="A file of normal rows.", metavar="FILE")],
+    detector: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name of `tisat detectors`; give it again for more. Those of `tisat suggest` unless given."
+        ),
+    ] = None,
+    budget: Annotated[str | None, typer.Option(help="False alarms you accept, 1/day unless given.")] = None,
+    tail: Annotated[
+        float, typer.Option(help="Share of the rows, at the end, that nothing is fitted on.", min=0.1, max=0.9)
+    ] = 0.5,
+    faults: Annotated[int, typer.Option(help="Faults that are put in, over seven kinds.", min=1)] = 21,
+    seed: Annotated[int, typer.Option(help="Seed of the faults.", min=0)] = 0,
+    period: Period = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the comparison here: .png, .svg or .pdf.")] = None,
+    overwrite: Overwrite = False,
+    json: JsonFlag = False,
+    how: How | None = None,
+) -> None:
+    """Compare detectors on a file of normal rows: the budget on rows they have not seen, injected faults found, the cost.
+
+    There are no labels to be had: faults of seven kinds are put into the end of the file. It says how detectors do on these.
+    """
+    from tisat.detectors.compared import HONEST
+    from tisat.detectors.compared import compare as side_by_side
+    from tisat.errors import InputError, ParameterError
+
+    check_outputs({"--picture": picture}, inputs=[file], overwrite=overwrite)
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
+    machines = read_machines([file], dict(how or {}))
+    if len(machines) != 1:
+        raise InputError(f"tisat compare must be given the file of one machine. Got {len(machines)} in {file!r}.")
+    settings: dict[str, Any] = {} if period is None else {"period": period}
+    series = next(iter(machines.values()))
+    found = side_by_side(
+        series, detector or None, budget=budget, tail=tail, n_faults=faults, random_state=seed, **settings
+    )
+    if picture is not None:
+        save_figure(found.plot(), picture)
+    if json:
+        print_json(found.to_json())
+        return
+    columns, rows = found.table()
+    print_table(f"{found.name or file}: {found.answer}", columns, rows, note=HONEST)

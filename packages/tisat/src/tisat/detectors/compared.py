@@ -1,0 +1,288 @@
+"""Compare detectors on data of your own that has no labels: the budget on unseen rows, injected faults, and the cost.
+
+Each detector is fitted on the beginning of a normal series, behind the same rule and budget. On the end, which it has not seen, alarms are
+counted as they are, and again with faults of known kinds put in. It says how they do on *these* faults, not on those that will come.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tisat.alarms.budget import Budget
+from tisat.alarms.calibration import period_interval
+from tisat.datasets.synthetic import KINDS, SHORTEST_STRETCH, Fault, inject_faults
+from tisat.detectors import make
+from tisat.detectors.suggestions import suggest
+from tisat.errors import CalibrationWarning, ParameterError, SeriesError, TisatError
+from tisat.gap_filling import carry_forward
+from tisat.series import Series, as_series
+from tisat.utils.extras import require
+from tisat.utils.html import table
+from tisat.utils.palette import ALARM, LINE
+from tisat.utils.progress import progress
+from tisat.utils.validation import check_integer, check_real
+from tisat.watch.protocols import Scorer
+from tisat.watch.walk_forward import LEAD
+from tisat.watch.watch import Watch
+
+SLOW = ("tisat",)  # suggestions that take minutes: compared where they are named
+LATE = 5  # rows after a fault within which an alarm still is about it
+HONEST = "Injected faults say how detectors do on these kinds; differences of one or two faults mean nothing."
+
+
+@dataclass(frozen=True)
+class ComparedDetector:
+    """What one detector made of the same rows."""
+
+    detector: str
+    false_alarms: int = 0  # on the rows as they are
+    allowed: float = 0.0  # by the budget, on so many rows
+    budget: str = ""  # met, exceeded, or exceeded beyond chance
+    found: int = 0
+    faults: int = 0
+    by_kind: dict[str, tuple[int, int]] | None = None  # kind -> found, injected
+    fit_seconds: float = 0.0  # CPU
+    row_microseconds: float = 0.0  # CPU, per row scored
+    trouble: str = ""  # why there is nothing
+
+
+@dataclass(frozen=True)
+class DetectorComparison:
+    """Detectors side by side, those that found most first. ``print`` it, ``plot`` it."""
+
+    name: str
+    budget: str
+    trained: int  # rows
+    scored: int  # rows
+    detectors: tuple[ComparedDetector, ...]
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """Columns and rows, one per detector."""
+        kinds = self._kinds()
+        head = ["detector", "false alarms", "allowed", "budget", "found", *kinds, "fit, s", "per row, us"]
+        rows: list[list[Any]] = []
+        for one in self.detectors:
+            if one.trouble:
+                rows.append([one.detector, "", "", one.trouble, "", *("" for _ in kinds), "", ""])
+                continue
+            parts = ["{} of {}".format(*(one.by_kind or {}).get(kind, (0, 0))) for kind in kinds]
+            rows.append(
+                [one.detector, str(one.false_alarms), f"{one.allowed:.3g}", one.budget, f"{one.found} of {one.faults}",
+                 *parts, f"{one.fit_seconds:.2g}", f"{one.row_microseconds:.3g}"]
+            )  # fmt: skip
+        return head, rows
+
+    def _kinds(self) -> list[str]:
+        return [kind for kind in KINDS if any(kind in (one.by_kind or {}) for one in self.detectors)]
+
+    @property
+    def answer(self) -> str:
+        """The whole in two sentences."""
+        where = f"Fitted on {self.trained:,} rows, compared on the {self.scored:,} after them, budget {self.budget}."
+        good = [one for one in self.detectors if not one.trouble]
+        if not good:
+            return f"{where} Not one detector could be fitted."
+        meets = [one for one in good if one.budget != "exceeded beyond chance"]
+        best = (meets or good)[0]
+        rider = "" if meets else ", but no detector met the budget"
+        return f"{where} {best.detector} found most: {best.found} of {best.faults} injected faults{rider}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self) | {"answer": self.answer}
+
+    def __str__(self) -> str:
+        columns, rows = self.table()
+        texts = [columns, *([str(cell) for cell in row] for row in rows)]
+        wide = [max(len(row[i]) for row in texts) for i in range(len(columns))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip() for row in texts]
+        return "\n".join([self.answer, *lines, HONEST])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        columns, rows = self.table()
+        return table(self.answer, columns, rows, note=HONEST)
+
+    def plot(self) -> Any:
+        """Draw the share of faults found by kind, and false alarms beside what the budget allows; a matplotlib figure."""
+        figure_module = require("matplotlib.figure", whose="A picture of a comparison")
+        shown = [one for one in self.detectors if not one.trouble]
+        if not shown:
+            raise ParameterError("A picture of a comparison must have a detector to show. Not one could be fitted.")
+        kinds, names = self._kinds(), [one.detector for one in shown]
+        figure = figure_module.Figure(figsize=(10.0, 1.6 + 0.4 * len(shown)), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1.0))
+        counts = [[(one.by_kind or {}).get(kind, (0, 0)) for kind in kinds] for one in shown]
+        shares = np.array([[found / max(put, 1) for found, put in row] for row in counts])
+        left.imshow(shares, cmap="Greens", vmin=0.0, vmax=1.3, aspect="auto")
+        for i, row in enumerate(counts):
+            for j, (found, put) in enumerate(row):
+                left.text(j, i, f"{found}/{put}", ha="center", va="center", fontsize=8)
+        left.set_xticks(range(len(kinds)), kinds, rotation=30, ha="right", fontsize=8)
+        left.set_yticks(range(len(names)), names, fontsize=8)
+        left.set_title("injected faults found", fontsize=9)
+        right.barh(range(len(shown)), [one.false_alarms for one in shown], color=LINE)
+        right.axvline(shown[0].allowed, color=ALARM, linestyle="--", linewidth=0.8)
+        right.set_title(f"false alarms; dashed: {self.budget}", fontsize=9)
+        right.tick_params(labelsize=8)
+        return figure
+
+
+def compare(
+    series: object,
+    detectors: Sequence[str | Scorer] | None = None,
+    *,
+    budget: object = None,
+    tail: float = 0.5,
+    n_faults: int = 21,
+    random_state: int = 0,
+    **settings: Any,
+) -> DetectorComparison:
+    """Compare detectors on a normal series: the budget met on unseen rows, injected faults found by kind, and the cost.
+
+    Parameters
+    ----------
+    series : Series, array, dataframe or file path
+        Normal.
+    detectors : sequence of names or detectors, optional
+        Those that :func:`tisat.suggest` names unless given, but for networks.
+    budget : str, float or timedelta, optional
+        As :class:`tisat.Watch` takes it.
+    tail : float
+        Share of the rows, at the end, that nothing is fitted on.
+    n_faults : int
+        How many faults are put in, as evenly over seven kinds as it goes.
+    random_state : int
+        Seed of the faults.
+    **settings
+        Of :class:`tisat.Watch`, the same for all.
+
+    Examples
+    --------
+    >>> from tisat.datasets.synthetic import make_plant
+    >>> found = compare(make_plant(n_train=4000).train, ["last-value", "mahalanobis"], budget="1/500 rows", n_faults=7)
+    >>> [one.detector for one in found.detectors], found.detectors[0].faults
+    (['mahalanobis', 'last-value'], 7)
+    """
+    whole = as_series(series, whose="compare").without_labels()
+    share = check_real(tail, "tail", "compare", above=0.0, below=1.0)
+    wanted = check_integer(n_faults, "n_faults", "compare", minimum=1)
+    cut = round((1.0 - share) * len(whole))
+    if len(whole) - cut < 2 * SHORTEST_STRETCH or cut < 2:
+        raise SeriesError(
+            f"The series given to compare must have {2 * SHORTEST_STRETCH} rows after its first {1 - share:.0%}. Got {len(whole) - cut} instead."
+        )
+    chosen = _chosen(whole[:cut], detectors)
+    lead = min(LEAD, cut)
+    rounds = _with_faults(whole[cut:], wanted, random_state)
+    done = []
+    with progress("comparing", total=len(chosen) * (2 + len(rounds))) as bar:
+        for name, detector in chosen.items():
+            bar.advance(0, note=name)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", CalibrationWarning)
+                    done.append(_one(name, detector, whole, cut, lead, rounds, budget, settings, bar))
+            except TisatError as error:
+                bar.advance(2 + len(rounds))
+                done.append(ComparedDetector(name, trouble=str(error)))
+    done.sort(key=lambda one: (bool(one.trouble), -one.found, one.false_alarms))
+    asked = Watch("last-value", budget=budget, **settings)
+    period = whole.period if asked.period is None else asked.period
+    said = budget or ("1/10000 rows" if period is None else "1/day")
+    return DetectorComparison(whole.name, str(Budget.parse(said, period=period)), cut, len(whole) - cut, tuple(done))
+
+
+def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> dict[str, Any]:
+    """The detectors by the names they are listed under; unknown names are refused before anything is fitted."""
+    if detectors is None:
+        listed = [one for one in suggest(train).detectors if one.detector not in SLOW]
+        return {one.detector: make(one.detector, **one.parameters) for one in listed}
+    if isinstance(detectors, str) or not detectors:
+        raise ParameterError(
+            f"The 'detectors' parameter of compare must be a list of names or detectors. Got {detectors!r} instead."
+        )
+    made = {}
+    for one in detectors:
+        name = one if isinstance(one, str) else repr(one)
+        made[name] = make(one) if isinstance(one, str) else clone(one)
+    return made
+
+
+def _with_faults(tail: Series, wanted: int, seed: int) -> list[tuple[Series, tuple[Fault, ...]]]:
+    """Copies of the rows with faults of all kinds in each; what is missing stays missing."""
+    missing = np.isnan(tail.values)
+    values = np.array(tail.values, dtype=np.float64)
+    if missing.any():
+        filled = carry_forward(values)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            middle = np.nan_to_num(np.nanmedian(values, axis=0))
+        values = np.where(np.isnan(filled), middle, filled)
+    at_once = max(1, min(len(KINDS), wanted, len(tail) // SHORTEST_STRETCH))
+    rounds = []
+    for number in range(-(-wanted // at_once)):
+        count = min(at_once, wanted - number * at_once)
+        clean = Series(values, timestamps=tail.timestamps, channels=tail.channels, name=tail.name)
+        faulty, faults = inject_faults(clean, n_faults=count, random_state=seed + number)
+        rows = np.where(missing, np.nan, faulty.values)
+        rounds.append((Series(rows, timestamps=tail.timestamps, channels=tail.channels, name=tail.name), faults))
+    return rounds
+
+
+def _one(
+    name: str,
+    detector: Any,
+    whole: Series,
+    cut: int,
+    lead: int,
+    rounds: Sequence[tuple[Series, tuple[Fault, ...]]],
+    budget: object,
+    settings: dict[str, Any],
+    bar: Any,
+) -> ComparedDetector:
+    begun = time.process_time()
+    watch = Watch(detector, budget=budget, **settings).fit(whole[:cut])
+    fitted = time.process_time() - begun
+    bar.advance(note=name)
+    begun = time.process_time()
+    clean = _raised(watch, whole[cut - lead : cut], whole[cut:])
+    spent = time.process_time() - begun
+    bar.advance(note=name)
+    kinds: dict[str, list[int]] = {}
+    for faulty, faults in rounds:
+        raised = _raised(watch, whole[cut - lead : cut], faulty)
+        for fault in faults:
+            counted = kinds.setdefault(fault.kind, [0, 0])
+            # more alarms than the same rows have without the fault: what is raised anyway does not count
+            here = [int(((rows >= fault.start) & (rows < fault.stop + LATE)).sum()) for rows in (raised, clean)]
+            counted[0] += here[0] > here[1]
+            counted[1] += 1
+        bar.advance(note=name)
+    rows = len(whole) - cut
+    allowed = rows / watch.calibration.target
+    high = period_interval(len(clean), rows)[1]
+    exceeded = "exceeded beyond chance" if high is not None and high < watch.calibration.target else "exceeded"
+    return ComparedDetector(
+        name, len(clean), allowed, "met" if len(clean) <= allowed else exceeded,
+        sum(found for found, _ in kinds.values()), sum(put for _, put in kinds.values()),
+        {kind: (found, put) for kind, (found, put) in kinds.items()}, fitted, 1e6 * spent / (rows + lead),
+    )  # fmt: skip
+
+
+def _raised(watch: Watch, before: Series, rows: Series) -> Any:
+    """The rows at which alarms are raised, counted from the first after the warm-up."""
+    times = None if rows.timestamps is None else np.concatenate([before.timestamps, rows.timestamps])
+    joined = Series(
+        np.concatenate([before.values, rows.values]), timestamps=times, channels=rows.channels, name=rows.name
+    )
+    raised = watch.alarms(joined, any_period=True).raised - len(before)
+    return raised[raised >= 0]

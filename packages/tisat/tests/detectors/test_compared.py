@@ -1,0 +1,99 @@
+"""Detectors side by side on normal rows: the same rows, faults and budget for all; what cannot be fitted is said."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tisat
+from tisat.cli import main
+from tisat.datasets.synthetic import KINDS, make_plant
+from tisat.errors import ParameterError, SeriesError
+
+
+@pytest.fixture(scope="module")
+def normal():
+    return make_plant(n_train=4000, n_channels=4).train
+
+
+@pytest.fixture(scope="module")
+def found(normal):
+    return tisat.compare(normal, ["last-value", "mahalanobis", "random-guess"], budget="1/500 rows", n_faults=14)
+
+
+def test_every_detector_meets_the_same_faults(found):
+    assert {one.faults for one in found.detectors} == {14}
+    for one in found.detectors:
+        assert set(one.by_kind) <= set(KINDS)
+        assert one.found == sum(hit for hit, _ in one.by_kind.values())
+        assert one.allowed == pytest.approx(4.0)
+        assert one.fit_seconds > 0
+        assert one.row_microseconds > 0
+    by_name = {one.detector: one for one in found.detectors}
+    assert by_name["mahalanobis"].found > by_name["random-guess"].found
+
+
+def test_most_found_comes_first_and_the_answer_names_it(found):
+    assert [one.found for one in found.detectors] == sorted((one.found for one in found.detectors), reverse=True)
+    assert found.detectors[0].detector in found.answer
+    assert "budget 1/500 rows" in found.answer
+    columns, rows = found.table()
+    assert all(len(row) == len(columns) for row in rows)
+    assert "mahalanobis" in str(found)
+    assert "<table>" in found._repr_html_()
+    assert len(found.plot().axes) == 2
+
+
+def test_alarms_that_are_raised_anyway_find_nothing(normal):
+    alarmed = np.array(normal.values)
+    constant = tisat.compare(np.tile(alarmed[:1], (400, 1)), ["last-value"], budget="1/100 rows", n_faults=1)
+    assert constant.detectors[0].false_alarms == 0
+
+
+def test_what_cannot_be_fitted_is_said_beside_the_others(normal):
+    short = tisat.compare(normal[:500], ["prism", "last-value"], budget="1/50 rows", n_faults=2, tail=0.8)
+    by_name = {one.detector: one for one in short.detectors}
+    assert "usable rows" in by_name["prism"].trouble
+    assert not by_name["last-value"].trouble
+
+
+def test_missing_values_stay_missing(normal):
+    values = np.array(normal.values)
+    values[2500:2600, 1] = np.nan
+    assert tisat.compare(values, ["prism"], budget="1/500 rows", n_faults=3).detectors[0].faults == 3
+
+
+def test_an_unknown_name_is_refused_before_anything_is_fitted(normal):
+    with pytest.raises(ParameterError, match="Did you mean 'isolation-forest'"):
+        tisat.compare(normal, ["mahalanobis", "iforest"])
+    with pytest.raises(ParameterError, match="must be a list"):
+        tisat.compare(normal, "prism")
+    with pytest.raises(SeriesError, match="60 rows"):
+        tisat.compare(normal[:50], ["last-value"])
+
+
+def test_the_verb_prints_the_same(normal, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("normal.csv", normal.values, delimiter=",", header="a,b,c,d", comments="")
+    asked = [
+        "compare",
+        "normal.csv",
+        "--detector",
+        "last-value",
+        "--budget",
+        "1/500 rows",
+        "--faults",
+        "7",
+        "--picture",
+        "c.svg",
+    ]
+    with pytest.raises(SystemExit) as done:
+        main([*asked, "--json"])
+    assert done.value.code == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["detectors"][0]["faults"] == 7
+    assert (tmp_path / "c.svg").stat().st_size > 1000
+    with pytest.raises(SystemExit) as again:
+        main(asked)
+    assert again.value.code == 1
+    assert "--overwrite" in capsys.readouterr().err

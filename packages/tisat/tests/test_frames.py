@@ -1,0 +1,58 @@
+"""Every function that takes a series takes frames, arrays and files; what comes out is the same."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import tisat
+from tisat.datasets.profile import draw_look, look
+from tisat.datasets.synthetic import inject_faults, make_plant
+from tisat.errors import SeriesError
+from tisat.plotting.alarm_page import alarm_page
+from tisat.plotting.budget_page import own_study
+
+
+@pytest.fixture(scope="module")
+def plant():
+    return make_plant(n_train=3000, n_test=1500, n_channels=3, n_faults=1, kinds=("level shift",))
+
+
+@pytest.fixture(scope="module")
+def watch(plant):
+    return tisat.Watch("last-value", budget="1/200 rows").fit(plant.train)
+
+
+def forms(series):
+    columns = {name: series.values[:, c] for c, name in enumerate(series.channels)}
+    return {
+        "pandas": pd.DataFrame(columns, index=pd.DatetimeIndex(series.timestamps)),
+        "polars": pl.DataFrame({"time": series.timestamps, **columns}),
+        "array": np.array(series.values),
+    }
+
+
+CALLS = {
+    "Alarms.plot": lambda watch, data: watch.alarms(data).plot(data),
+    "alarm_page": lambda watch, data: alarm_page(watch.alarms(data), data),
+    "show_anomalies": lambda watch, data: tisat.show_anomalies(watch, data, interactive=True),
+    "suggest": lambda watch, data: tisat.suggest(data),
+    "look": lambda watch, data: look(data),
+    "draw_look": lambda watch, data: draw_look(data),
+    "inject_faults": lambda watch, data: inject_faults(data),
+    "own_study": lambda watch, data: own_study(data, detector="last-value"),
+    "backtest": lambda watch, data: tisat.backtest(data, train=700, refit=700, detector="last-value", budgets=["1/100 rows"]),
+    "compare": lambda watch, data: tisat.compare(data, ["last-value"], n_faults=1),
+    "score": lambda watch, data: watch.score(data),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "array"])
+@pytest.mark.parametrize("call", CALLS)
+def test_takes_frames(call, form, plant, watch):
+    assert CALLS[call](watch, forms(plant.test)[form]) is not None
+
+
+def test_the_picture_of_other_rows_is_refused(plant, watch):
+    with pytest.raises(SeriesError, match="must be the one of the alarms, 1500 rows"):
+        watch.alarms(plant.test).plot(plant.test[:700])
