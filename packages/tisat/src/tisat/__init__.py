@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tisat.series import Series as Series
     from tisat.watch.fleet import Fleet as Fleet
     from tisat.watch.monitor import Monitor as Monitor
+    from tisat.watch.scan import scan as scan
     from tisat.watch.walk_forward import backtest as backtest
     from tisat.watch.watch import Watch as Watch
 
@@ -65,6 +66,7 @@ _NAMES, __getattr__, __dir__ = lazily(
         "series": ("Series",),
         "watch.fleet": ("Fleet",),
         "watch.monitor": ("Monitor",),
+        "watch.scan": ("scan",),
         "watch.walk_forward": ("backtest",),
         "watch.watch": ("Watch",),
     },

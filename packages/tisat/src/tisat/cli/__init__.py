@@ -38,6 +38,10 @@ VERBS = {
     "show": ("show:show", "Describe a model: detector, parameters, training data, sizes, channels."),
     "score": ("score:score", "Score every row of a file: higher is more anomalous; empty while warming up."),
     "alarm": ("alarm:alarm", "Raise the alarms of a file: when, since when, until when, which channels, and why."),
+    "scan": (
+        "scan:scan",
+        "Learn from and score the same file, in blocks: alarms where no stretch is known to be normal.",
+    ),
     "watch": ("watch:watch", "Check rows as they come: csv or JSON lines in, one result per row as JSON lines out."),
     "serve": ("tisat-serve", "Run as a service: rows in over HTTP, alarms out, and a console."),
     "update": ("maintain:update", "Fit a model again with the same settings on more normal data."),

@@ -99,28 +99,37 @@ def alarm(
         page = alarm_page(found, checked, expected=watch.detector.expected(checked), command=command)
         write_bytes(html, page.encode())
     if json:
-        document = {
-            "calibration": found.calibration.to_json(),
-            "rows": vars(found.tally),
-            "alarms": found.to_rows(),
-            "movement": None if found.movement is None else vars(found.movement),
-            "data": [one.to_json() for one in found.silences],
-        }
-        print_json(document)
+        print_json(document_of(found))
         return
     moved = [str(found.movement)] if found.movement is not None and found.movement.moved else []
     notes = [*moved, *series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
+    show_alarms(found, series.name, notes, shown=shown)
+    if html is not None:
+        typer.echo(f"page written to {html}", err=True)
+
+
+def document_of(found: Alarms) -> dict[str, Any]:
+    """The alarms of one series as JSON says them."""
+    return {
+        "calibration": found.calibration.to_json(),
+        "rows": vars(found.tally),
+        "alarms": found.to_rows(),
+        "movement": None if found.movement is None else vars(found.movement),
+        "data": [one.to_json() for one in found.silences],
+    }
+
+
+def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -> None:
+    """Print the alarms of one series as a table, and the channels that fell silent."""
     print_table(
-        f"{series.name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
+        f"{name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
         ["raised", "since - until", "x h", "why"],
         [_row(one, shown) for one in found],
         note="\n".join([str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
     )
-    if html is not None:
-        typer.echo(f"page written to {html}", err=True)
     if found.silences:
         print_table(
-            f"{series.name}: channels that fell silent (alarms about the data, outside the budget)",
+            f"{name}: channels that fell silent (alarms about the data, outside the budget)",
             ["channel", "since", "noticed", "back"],
             [[one.channel, *_moments(one)] for one in found.silences],
         )

@@ -106,6 +106,13 @@ def fit(
         bool,
         typer.Option(help="Let the threshold follow the alarms, so that in the long run weak ones keep to the budget."),
     ] = True,
+    contaminated: Annotated[
+        bool,
+        typer.Option(
+            "--contaminated",
+            help="The files may hold anomalies: rows that stand out by the detector's own out-of-sample scores are left out.",
+        ),
+    ] = False,
     period: Period = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="For neural detectors: say after every epoch where training stands.")
@@ -162,6 +169,7 @@ def fit(
             "control": control,
             "period": period,
             **({"counters": counter} if counter else {}),
+            **({"contaminated": True} if contaminated else {}),
         }
         job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how, {}, no_counter or ())
         _check_folder(known_machines, out)
@@ -182,20 +190,17 @@ def fit(
     seen = {name: text for one in series for name, text in one.seen.items()}
     names = choose_counters(series, counter or (), no_counter or ())
     watch = Watch(
-        cls(**values), budget=budget, rule=rule, method=method, control=control, period=period, counters=names
-    )
+        cls(**values), budget=budget, rule=rule, method=method, control=control, period=period, counters=names,
+        contaminated=contaminated,
+    )  # fmt: skip
     watch.reading = {**how, **({"seen": seen} if seen else {})}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CalibrationWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # the notes of the calibration say the same
         watch.fit(series, holdout=holdout, **options)
     watch.save(out)
     fitted, calibration = watch.detector, watch.calibration
     told = [name for name in names if name not in (counter or [])]
-    notes = (
-        [note for one in series for note in one.notes]
-        + ([said_of(told)] if told else [])
-        + [str(warning.message) for warning in caught if issubclass(warning.category, CalibrationWarning)]
-    )
+    notes = [note for one in series for note in one.notes] + ([said_of(told)] if told else []) + list(calibration.notes)
     summary = {
         "model": str(out),
         "detector": repr(fitted),

@@ -208,7 +208,7 @@ def _step(
         for other in ladder:
             tried = watch.recalibrated(other)
             counts[other] = sum(one.raised >= lead for one in tried.alarms(ahead, any_period=True))
-    alarms = tuple(_moved(one, begin - lead) for one in found)
+    alarms = tuple(moved(one, begin - lead) for one in found)
     target = watch.calibration.target
     return Step(
         begin, end, begin - first, series.stamp(begin), series.stamp(end - 1), watch.calibration.threshold,
@@ -216,7 +216,7 @@ def _step(
     )  # fmt: skip
 
 
-def _moved(alarm: Alarm, rows: int) -> Alarm:
+def moved(alarm: Alarm, rows: int) -> Alarm:
     """The alarm with its rows counted from the beginning of the whole series."""
     from dataclasses import replace
 

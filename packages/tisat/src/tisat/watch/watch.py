@@ -13,6 +13,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,6 +35,7 @@ from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
 from tisat.utils.parameters import clone
+from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import Array, Scorer
 
@@ -73,6 +75,9 @@ class Watch:
     rearm : str, float or timedelta, optional
         Time after which an alarm that is ongoing is taken for the new normal: ``"6h"``, ``"500 rows"``; 0: at once. Never by
         itself unless given: it is ongoing until its channels are back or somebody accepts them.
+    contaminated : bool
+        Training data may hold anomalies: rows that stand out by the detector's own out-of-sample scores are left out of it, and
+        the notes of the calibration say how many.
 
     Examples
     --------
@@ -94,11 +99,12 @@ class Watch:
         random_state: int = 0,
         counters: Sequence[str] | None = None,
         rearm: object = None,
+        contaminated: bool = False,
     ) -> None:
         self.rearm = rearm
+        self.contaminated = contaminated
         self.patterns: tuple[Pattern, ...] = ()  # kinds of alarms that people know
-        self.strict = strict
-        self.control = control
+        self.strict, self.control = strict, control
         self.given_counters = None if counters is None else tuple(counters)
         self.detector: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
         self.budget = budget
@@ -133,19 +139,21 @@ class Watch:
                 f"The counters of a Watch must be channels of the series: {', '.join(many[0].channels)}. Got {unknown[0]!r} instead."
             )
         if names:
-            series = [difference(one, names, period=many[0].period) for one in many]
-        self.detector.fit(series, **options)
+            many = [difference(one, names, period=many[0].period) for one in many]
+        if self.contaminated:
+            fit_without_anomalies(self.detector, many, **options)
+        else:
+            self.detector.fit(many, **options)
         return self.calibrate()
 
     def calibrate(self, budget: object = None) -> Self:
         """Find the threshold for a budget, from what the fitted detector keeps of its normal data."""
-        if budget is not None:
-            self.budget = budget
+        self.budget = self.budget if budget is None else budget
         if not hasattr(self.detector, "normal_"):
             raise NotFittedError(f"The detector of this Watch must be fitted first. Call fit. Got {self.detector!r}.")
         if self.budget is None:
             self.budget = DEFAULT_BUDGET_WITHOUT_CLOCK if self.period is None else DEFAULT_BUDGET
-        self._calibration = calibrate(
+        found = calibrate(
             self.rule,
             self.scored(self.detector.normal_),
             Budget.parse(self.budget, period=self.period),
@@ -155,6 +163,7 @@ class Watch:
             control=self.control,
             random_state=self.random_state,
         )
+        self._calibration = replace(found, notes=(*found.notes, *notes_of(self.detector)))
         return self
 
     def adopt(self, proposal: Proposal | PatternProposal) -> Self:
@@ -198,6 +207,7 @@ class Watch:
             "period": self._given_period,
             "random_state": self.random_state,
             "rearm": self.rearm,
+            "contaminated": self.contaminated,
             "counters": self.given_counters
             if self.given_counters is not None
             else getattr(self.detector, "counters", None),
@@ -327,6 +337,7 @@ class Watch:
             "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
+            **({"contaminated": True} if self.contaminated else {}),
             **({} if self.rearm is None else {"rearm": f"{self.rearm_rows} rows"}),
             **({"patterns": [one.to_json() for one in self.patterns]} if self.patterns else {}),
             "calibration": calibration.to_json(),
@@ -367,6 +378,7 @@ class Watch:
         try:
             check_watch(kept)
             settings = {name: kept[name] for name in ("budget", "method", "strict", "period", "random_state")}
+            settings["contaminated"] = kept.get("contaminated") is True
             settings["control"] = bool(kept.get("control", False))  # thresholds of files without it stay where they are
             options = RULES[kept["rule"]].earlier(kept["options"]) if kept["rule"] in RULES else kept["options"]
             watch = cls(detector, rule=make_rule(kept["rule"], **options), rearm=kept.get("rearm"), **settings)
