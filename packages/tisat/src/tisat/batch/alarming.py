@@ -7,17 +7,22 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tisat.alarms import Alarm
+from tisat.alarms import Alarm, Alarms
+from tisat.alarms.plot import contributing
 from tisat.alarms.suppression import Suppression, suppressed_by
 from tisat.batch.machines import How, Machine, RowJob, model_file
 from tisat.errors import SeriesWarning, TisatError
 from tisat.persistence.model_file import write_bytes
+from tisat.series import Series
 from tisat.watch import Watch
+
+DRAWN, STRETCHES = 2, 300  # channels of a machine on a page, and stretches of each
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,26 @@ class MachineAlarms:
     trouble: str = ""  # why it could not be judged
     quiet: tuple[Alarm, ...] = ()  # alarms that are suppressed
     notes: tuple[str, ...] = ()  # what its rows lack
+    # raise and end of each alarm: seconds since 1970, or rows without dates
+    places: tuple[tuple[float, float], ...] = ()
+    first: float = 0.0  # the place of the first row, and of the last
+    last: float = 0.0
+    step: float = 1.0  # between two rows
+    clock: bool = False  # places are seconds
+    # channel, least and greatest of each stretch
+    curves: tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...] = ()
 
     def suppress(self, rules: Sequence[Suppression]) -> MachineAlarms:
         """The same with suppressed alarms set apart."""
         marked = [replace(one, suppressed=suppressed_by(one, rules)) for one in self.alarms]
         loud, quiet = (tuple(one for one in marked if bool(one.suppressed) == which) for which in (False, True))
-        return replace(self, alarms=loud, quiet=quiet)
+        places = tuple(place for place, one in zip(self.places, marked, strict=False) if not one.suppressed)
+        return replace(self, alarms=loud, quiet=quiet, places=places)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, without what is only drawn."""
+        told = {name: getattr(self, name) for name in ("machine", "rows", "judged", "silent", "trouble")}
+        return told | {kind: [one.to_json() for one in getattr(self, kind)] for kind in ("alarms", "quiet")}
 
     @property
     def active(self) -> bool:
@@ -75,12 +94,15 @@ class AlarmEach:
         Another budget, rule, method or period than the model was made for: of :meth:`tisat.Watch.recalibrated`.
     how : mapping
         How files are read; what the model remembers where it is empty.
+    drawn : bool
+        Give places on an axis and the contributing channels, thinned, for a page.
     """
 
     model: str
     options: Mapping[str, Any] = field(default_factory=dict)
     asked: Mapping[str, Any] = field(default_factory=dict)
     how: How = field(default_factory=dict)
+    drawn: bool = False
 
     def __call__(self, machine: Machine) -> MachineAlarms:
         """Its alarms; a machine that cannot be judged is an outcome too."""
@@ -94,18 +116,43 @@ class AlarmEach:
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
         silent = tuple(one.channel for one in found.silences if one.until is None)
-        return MachineAlarms(
-            machine.name,
-            tuple(found),
-            found.tally.rows,
-            found.tally.judged,
-            silent,
-            notes=tuple(str(one.message) for one in caught),
-        )
+        judged = MachineAlarms(
+            machine.name, tuple(found), found.tally.rows, found.tally.judged, silent, notes=tuple(str(one.message) for one in caught)
+        )  # fmt: skip
+        return replace(judged, **_drawing(found, series)) if self.drawn else judged
 
     def lost(self, machine: Machine, why: str) -> MachineAlarms:
         """A machine that was not judged."""
         return MachineAlarms(machine.name, trouble=why)
+
+
+def _drawing(found: Alarms, series: Series) -> dict[str, Any]:
+    """Places of the alarms on an axis, and the channels that contribute most as bands."""
+    clock = series.timestamps is not None and series.timestamps.dtype.kind == "M"
+    axis = np.arange(len(series), dtype=np.float64) if series.seconds is None else np.asarray(series.seconds)
+    if clock and series.timestamps is not None:
+        axis = axis + float(series.timestamps[0].astype("datetime64[ns]").astype(np.int64)) / 1e9
+    end = len(series) - 1
+    places = tuple(
+        (float(axis[one.raised]), float(axis[end if one.cleared is None else min(one.cleared, end)])) for one in found
+    )
+    curves = []
+    edges = np.unique(np.linspace(0, len(series), min(STRETCHES, len(series)) + 1).astype(int))
+    for channel in contributing(found, series, DRAWN) if len(found) else ():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a stretch without values has neither
+            stretches = [series.values[low:high, channel] for low, high in pairwise(edges)]
+            lows, highs = ([float(take(one)) for one in stretches] for take in (np.nanmin, np.nanmax))
+        curves.append((series.channels[channel], tuple(lows), tuple(highs)))
+    step = 1.0 if series.period is None else series.period
+    return {
+        "places": places,
+        "first": float(axis[0]),
+        "last": float(axis[-1]),
+        "step": step,
+        "clock": clock,
+        "curves": tuple(curves),
+    }
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli.machines import FleetBudget, Where, budget_of, reading_of
+from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, reading_of
 from tisat.cli.options import Asked, How, Model, Taken, open_watch, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
@@ -73,11 +74,22 @@ def alarm(
     machines = find_machines(files, told)
     asked = replace(asked, budget=budget_of(asked.budget, fleet_budget, len(machines)))
     if len(machines) > 1:
-        for name, given in (("--picture", picture), ("--html", html)):
-            if given is not None:
-                raise ParameterError(f"{name} draws one machine. Got {len(machines)}; give one file.")
-        judged = list(where.each(AlarmEach(str(model), vars(taken), asked.given, how or {}), machines))
-        _fleet([one.suppress(rules) for one in judged] if rules else judged, out=out, json=json)
+        if picture is not None:
+            raise ParameterError(f"--picture draws one machine. Got {len(machines)}; --html draws them all.")
+        job = AlarmEach(str(model), vars(taken), asked.given, how or {}, drawn=html is not None)
+        judged = list(where.each(job, machines))
+        judged = [one.suppress(rules) for one in judged] if rules else judged
+        judged.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
+        budget = next((each.budget for one in judged for each in one.alarms), asked.budget or "")
+        words = fleet_words(budget, len(machines)) if budget else ""
+        if html is not None:
+            from tisat.plotting.fleet_page import fleet_page
+
+            command = f"tisat alarm {' '.join(shlex.quote(Path(file).name) for file in files)} --model {model.name}"
+            write_bytes(html, fleet_page(judged, budget=words, command=command).encode())
+        _fleet(judged, out=out, json=json, words=words)
+        if html is not None:
+            typer.echo(f"page written to {html}", err=True)
         return
     series = machines[0].read(told)
     with warnings.catch_warnings(record=True) as caught:
@@ -140,12 +152,11 @@ def _quiet(found: Alarms) -> str:
     return f", {count} of them suppressed" if count else ""
 
 
-def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool) -> None:
+def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: str) -> None:
     """Many machines: what needs attention first."""
     from tisat.alarms.files import write_table
     from tisat.errors import SeriesError
 
-    found.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
     for note, count in Counter(note for one in found for note in one.notes).most_common():
         typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
     every = [one for outcome in found for one in (*outcome.alarms, *outcome.quiet)]
@@ -153,10 +164,7 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool) -> None:
     if out is not None:
         write_table(out, every)
     if json:
-        kinds = ("alarms", "quiet")
-        print_json(
-            [vars(one) | {kind: [each.to_json() for each in getattr(one, kind)] for kind in kinds} for one in found]
-        )
+        print_json([one.to_json() for one in found])
     else:
         quiet = sum(not (one.alarms or one.trouble or one.silent) for one in found)
         loud = [one for one in found if one.alarms or one.trouble or one.silent]
@@ -166,7 +174,8 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool) -> None:
             ["machine", "alarms", "last raised", "x h", "judged", "why"],
             [_summary(one) for one in loud],
             note=f"{quiet} machines need no attention{_suppressed(found)}"
-            + ("" if out is None else f"; all alarms are in {out}"),
+            + ("" if out is None else f"; all alarms are in {out}")
+            + (f"\n{words}" if words else ""),
         )
     if all(one.trouble for one in found):
         raise SeriesError(f"Not one machine could be judged. The first: {found[0].machine}: {found[0].trouble}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli.machines import FleetBudget, Where, budget_of, read_machines, refuse_failed
+from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, read_machines, refuse_failed
 from tisat.cli.options import How, Period, reads_files
 from tisat.cli.output import JsonFlag, print_json
 from tisat.cli.output_files import Overwrite, check_outputs
@@ -124,6 +124,7 @@ def fit(
 ) -> None:
     """Learn what is normal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
+    from tisat.batch.likeness import likeness
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.counters import choose_counters, said_of
     from tisat.utils.near_names import meant
@@ -189,6 +190,7 @@ def fit(
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
     names = choose_counters(series, counter or (), no_counter or ())
+    alike = likeness(series) if len(series) > 1 else None
     watch = Watch(
         cls(**values), budget=budget, rule=rule, method=method, control=control, period=period, counters=names,
         contaminated=contaminated,
@@ -201,6 +203,10 @@ def fit(
     fitted, calibration = watch.detector, watch.calibration
     told = [name for name in names if name not in (counter or [])]
     notes = [note for one in series for note in one.notes] + ([said_of(told)] if told else []) + list(calibration.notes)
+    if len(series) > 1:
+        notes.append(fleet_words(calibration.budget, len(series)))
+    if alike is not None and alike.unlike:
+        notes.append(str(alike))
     summary = {
         "model": str(out),
         "detector": repr(fitted),
@@ -310,6 +316,9 @@ def _fit_each(
     if json:
         print_json(found)
         return
+    budget = next((str(one["budget"]) for one in found if one.get("budget")), "")
+    if budget and len(found) > 1:
+        typer.echo(fleet_words(budget, len(found)))
     good = sum(not one["trouble"] for one in found)
     typer.echo(f"{good} models of {len(found)} machines written to {out}")
     for note, count in Counter(note for one in found for note in one.get("notes", ())).most_common(3):

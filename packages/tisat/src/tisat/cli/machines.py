@@ -66,6 +66,34 @@ def budget_of(budget: str | None, fleet_budget: str | None, machines: int) -> st
     return f"{fleet_budget} over {machines} machines"
 
 
+def fleet_words(budget: str, machines: int) -> str:
+    """What a budget means for each of several machines, and for all of them together.
+
+    Examples
+    --------
+    >>> fleet_words("1/day over 50 machines", 50)
+    'Budget 1/day over 50 machines: each machine gets one false alarm in 50 d on average.'
+    >>> fleet_words("1/day", 50)[:83]
+    'Budget 1/day is for each machine: 50 machines together may raise one in 28.8 min on'
+    """
+    from tisat.alarms.budget import Budget
+    from tisat.errors import ParameterError
+    from tisat.io.durations import spelt
+
+    try:
+        rows = Budget.parse(budget).time_steps
+        each, together = f"{rows:,.0f} rows", f"{rows / machines:,.0f} rows"
+    except ParameterError:  # it speaks of time
+        seconds = Budget.parse(budget, period=1.0).time_steps
+        each, together = spelt(seconds), spelt(seconds / machines)
+    if " over " in budget:
+        return f"Budget {budget}: each machine gets one false alarm in {each} on average."
+    return (
+        f"Budget {budget} is for each machine: {machines} machines together may raise one in {together} on average. "
+        f"To share it among them: --fleet-budget {budget if ' ' not in budget else repr(budget)}."
+    )
+
+
 def reading_of(model: Path) -> dict[str, Any]:
     """How files are read, as the model remembers it; of a folder of models, the first."""
     from tisat.watch import Watch
