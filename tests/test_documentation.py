@@ -18,6 +18,7 @@ PAGES = [
         f"docs/{name}.md"
         for name in ("index", "start", "which-score", "1-series", "2-scores", "3-evidence", "4-alarms", "5-evaluation")
     ),
+    "docs/forecasters.md",
     "docs/migrating.md",
     "docs/gallery.md",
     *(f"docs/tutorials/{name}.md" for name in TUTORIALS),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test compares it with the 
     from tisat.detectors.deepant import DeepAnT as DeepAnT
     from tisat.detectors.ecod import Ecod as Ecod
     from tisat.detectors.ewma import Ewma as Ewma
+    from tisat.detectors.forecaster import from_forecaster as from_forecaster
     from tisat.detectors.function import from_function as from_function
     from tisat.detectors.interfusion import InterFusion as InterFusion
     from tisat.detectors.isolation_forest import IsolationForest as IsolationForest
@@ -48,7 +49,11 @@ if TYPE_CHECKING:  # for editors and type checkers; a test compares it with the 
     from tisat.detectors.tisat import TiSAT as TiSAT
     from tisat.detectors.vector_autoregression import VectorAutoregression as VectorAutoregression
 
-_HOMES: dict[str, list[str]] = {"adapter": ["from_pyod", "from_sklearn"], "function": ["from_function"]}
+_HOMES: dict[str, list[str]] = {
+    "adapter": ["from_pyod", "from_sklearn"],
+    "function": ["from_function"],
+    "forecaster": ["from_forecaster"],
+}
 for _target in registry.DETECTORS.values():
     _module, _, _class = _target.partition(":")
     if _module.startswith(f"{__name__}."):

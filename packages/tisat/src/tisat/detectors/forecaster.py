@@ -1,0 +1,204 @@
+"""ForecasterDetector: any object that forecasts, as a detector, in one line.
+
+    detector = from_forecaster(Ridge(), window=24).fit(series)          # a regressor of scikit-learn: lags in, next row out
+    detector = from_forecaster(AutoETS(), window=200).fit(series)       # a model of statsforecast, one for each channel
+    detector = from_forecaster(MyModel(), window=512).fit(series)       # fit(parts) and predict(windows) of your own
+
+The model sees the ``window`` rows before a row, never the row itself, and says what it expects. Where it gives one value the point is the
+residual, in units of its spread on training rows; where it gives two, a lower and an upper one, the point is how far the row lies beyond them.
+Channels are standardised by the training rows first. What the model computes is its own affair.
+
+A model cannot be saved: nothing is known of it but ``fit`` and ``predict``, and this package reads no pickles. Fit it again where it runs, or
+write a detector class and register it.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_regressor
+
+from tisat.detectors._forecast import ForecastDetector, StandardisedDetector, residual_spread
+from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows, training_windows
+from tisat.detectors.base import Array
+from tisat.errors import ArtefactError, InputError, ParameterError
+from tisat.utils.parameters import integer, learned, value
+
+MAY_BE = "a regressor of scikit-learn, a model of statsforecast with 'forward', or an object with fit(parts) and predict(windows)"
+LARGEST = 1e150  # a forecast beyond is as good as infinite, and its square is still a number
+
+
+class ForecasterDetector(ForecastDetector, StandardisedDetector):
+    """A detector whose scores are the errors of any forecaster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> wave = np.sin(np.arange(600) / 5)
+    >>> detector = ForecasterDetector(Ridge(), window=10).fit(wave)
+    >>> broken = wave[:100].copy()
+    >>> broken[60] += 3.0
+    >>> int(np.nanargmax(detector.decision_function(broken)[:61]))
+    60
+
+    Notes
+    -----
+    The mean of squared residuals over channels, as of every forecaster here; exceedances in their place where the model gives an interval.
+    """
+
+    contract_exemptions: ClassVar[Mapping[str, str]] = {
+        "saved_and_loaded_is_the_same": "a model of another package is not known well enough to be saved, and no pickle is read"
+    }
+
+    model: Any = value(doc=f"Not fitted: {MAY_BE}.")
+    window: int = integer(24, at_least=1, doc="Rows before a row that the model sees.")
+    level: int | None = integer(
+        None,
+        at_least=1,
+        at_most=99,
+        none="one value: the mean",
+        doc="Of a model of statsforecast: the interval in percent that rows are expected in.",
+    )
+
+    _fitted: Any = learned()  # the model, or one for each channel
+
+    def __init__(self, model: Any, *, window: int = 24, level: int | None = None) -> None:
+        self.model = model
+        self.window = window
+        self.level = level
+
+    # ------------------------------------------------------------------ the three kinds of model
+
+    def _kind(self) -> str:
+        if hasattr(self.model, "forward") and hasattr(self.model, "forecast"):
+            return "statsforecast"
+        if self.level is not None:
+            raise ParameterError(
+                "The 'level' parameter of ForecasterDetector must be None but for models of statsforecast. "
+                "A model of your own gives an interval by predicting two arrays, the lower and the upper."
+            )
+        if hasattr(self.model, "fit") and hasattr(self.model, "predict"):
+            known = hasattr(self.model, "__sklearn_tags__") and is_regressor(self.model)
+            return "regressor" if known else "own"
+        raise ParameterError(f"The model of ForecasterDetector must be {MAY_BE}. Got {self.model!r} instead.")
+
+    def _learn(self, parts: Sequence[Array]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # remarks of the model about its numbers
+            if self._kind() == "statsforecast":
+                longest = max(parts, key=len)  # such a model is fitted on one series without gaps
+                self._fitted = [copy.deepcopy(self.model).fit(y=np.ascontiguousarray(column)) for column in longest.T]
+                return
+            self._fitted = copy.deepcopy(self.model)
+            if self._kind() == "own":
+                self._fitted.fit([part.copy() for part in parts])
+                return
+            windows = training_windows(parts, window=self.window + 1)
+            wanted = windows[:, -1]
+            self._fitted.fit(
+                windows[:, :-1].reshape(len(windows), -1), wanted[:, 0] if wanted.shape[1] == 1 else wanted
+            )
+
+    def _predicted(self, windows: Array) -> tuple[Array, Array]:
+        """Lower and upper forecast ``(n, C)`` of the row after each window ``(n, window, C)``; the same where there is one value."""
+        kind = self._kind()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if kind == "statsforecast":
+                found = self._forwarded(windows)
+            elif kind == "regressor":
+                found = self._fitted.predict(windows.reshape(len(windows), -1))
+            else:
+                found = self._fitted.predict(windows.copy())
+        pair = found if isinstance(found, tuple | list) and len(found) == 2 else (found, found)
+        shape = (len(windows), windows.shape[2])
+        bounds = []
+        for one in pair:
+            rows = np.asarray(one, dtype=np.float64)
+            if rows.size != shape[0] * shape[1]:
+                raise InputError(
+                    f"The forecasts of {type(self.model).__name__} must have one row for each window and one value for each channel, shape {shape}, "
+                    f"or be a pair of such: lower and upper. Got shape {rows.shape} instead."
+                )
+            bounds.append(np.nan_to_num(rows.reshape(shape), nan=0.0, posinf=LARGEST, neginf=-LARGEST))
+        return np.minimum(*bounds), np.maximum(*bounds)
+
+    def _forwarded(self, windows: Array) -> Any:
+        """The next value of each window and channel by models of statsforecast."""
+        level = None if self.level is None else [self.level]
+        names = ("mean", "mean") if self.level is None else (f"lo-{self.level}", f"hi-{self.level}")
+        both = np.empty((2, len(windows), windows.shape[2]))
+        for c, model in enumerate(self._fitted):
+            for n, window in enumerate(windows):
+                told = model.forward(y=np.ascontiguousarray(window[:, c]), h=1, level=level)
+                both[:, n, c] = [np.ravel(told[name])[0] for name in names]
+        return both[0], both[1]
+
+    # ------------------------------------------------------------------ the contract of forecasters
+
+    def _fit(self, parts: Sequence[Array]) -> None:
+        self._learn_scale(parts)
+        long = parts_longer_than(self.window, parts, whose=type(self).__name__)
+        self._learn([self._standardise(part) for part in long])
+        residuals = np.concatenate([part - self._forecast(part) for part in long])
+        self.spread_ = residual_spread(residuals[~np.isnan(residuals).any(axis=1)], parts)
+
+    def _fit_forecaster(self, parts: Sequence[Array]) -> None:
+        self._learn(parts)
+
+    def _forecast(self, part: Array) -> Array:
+        """What was expected of each row: the forecast, or the point of the interval that is nearest to the row."""
+        forecast = np.full_like(part, np.nan)
+        windows = sliding_windows(self._standardise(part), window=self.window)[:-1]
+        for rows, block in blocks_of(windows):
+            low, high = (one * self.scale_ + self.center_ for one in self._predicted(block))
+            here = slice(rows.start + self.window, rows.stop + self.window)
+            forecast[here] = np.clip(part[here], low, high)
+        return forecast
+
+    def _context(self) -> int:
+        return self.window
+
+    def _minimum_rows(self) -> int:
+        return self.window + 2
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        raise ArtefactError(
+            f"A detector made of {type(self.model).__name__} cannot be saved: nothing is known of it but fit and predict, and no pickle is read. "
+            "Fit it again where it runs, or write a detector class and tisat.registry.register it."
+        )
+
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+        raise ArtefactError("A ForecasterDetector cannot be read from a file.")
+
+
+def from_forecaster(model: Any, *, window: int = 24, level: int | None = None) -> ForecasterDetector:
+    """Make a detector from any object that forecasts.
+
+    Parameters
+    ----------
+    model : object
+        Not fitted: a regressor of scikit-learn, a model of statsforecast, or an object with ``fit(parts)``, a list of arrays ``(T, C)``, and
+        ``predict(windows)``, from ``(n, window, C)`` to forecasts ``(n, C)`` of the rows after them, or to a pair of them: lower and upper.
+    window : int
+        Rows before a row that the model sees.
+    level : int, optional
+        Of a model of statsforecast: rows are expected in its interval of so many percent, instead of at its mean.
+
+    Returns
+    -------
+    ForecasterDetector
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from_forecaster(Ridge(alpha=0.5), window=12)
+    ForecasterDetector(model=Ridge(alpha=0.5), window=12)
+    """
+    return ForecasterDetector(model, window=window, level=level)

@@ -1,0 +1,119 @@
+"""Any forecaster as a detector: under every contract test with models of scikit-learn and statsforecast."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
+
+import tisat
+from tisat.datasets.synthetic import make_plant
+from tisat.detectors import from_forecaster
+from tisat.detectors.forecaster import ForecasterDetector
+from tisat.errors import ArtefactError, InputError, ParameterError
+from tisat.testing.contracts import CONTRACTS, contracts_for
+from tisat.testing.subject import Subject
+
+
+class Band:
+    """A model of one's own: the range of each window, a little wider, for an interval."""
+
+    def fit(self, parts):
+        self.rows = sum(map(len, parts))
+        return self
+
+    def predict(self, windows):
+        middle, half = windows[:, -1], 0.1 + 0.2 * windows.std(axis=1)
+        return middle - half, middle + half
+
+
+class OfSklearn(ForecasterDetector):
+    """A ridge regression of lags."""
+
+    @classmethod
+    def _test_params(cls):
+        return {"model": Ridge(), "window": 5}
+
+
+class OfOwn(ForecasterDetector):
+    """An interval."""
+
+    @classmethod
+    def _test_params(cls):
+        return {"model": Band(), "window": 5}
+
+
+class OfStatsforecast(ForecasterDetector):
+    """A seasonal naive model."""
+
+    rounding: ClassVar[float] = 1e-5  # it computes in float32
+
+    @classmethod
+    def _test_params(cls):
+        models = pytest.importorskip("statsforecast.models")
+        return {"model": models.SeasonalNaive(season_length=3), "window": 8}
+
+
+SUBJECTS: dict[type, Subject] = {}
+
+
+@pytest.mark.parametrize("contract", [name for name in CONTRACTS if name != "saved_and_loaded_is_the_same"])
+@pytest.mark.parametrize("cls", [OfSklearn, OfOwn, OfStatsforecast])
+def test_contract(cls, contract):
+    if contract in contracts_for(cls):
+        CONTRACTS[contract](SUBJECTS.setdefault(cls, Subject(cls)))
+
+
+def test_only_saving_is_exempt(tmp_path):
+    assert set(ForecasterDetector.contract_exemptions) == {"saved_and_loaded_is_the_same"}
+    watch = tisat.Watch(from_forecaster(Ridge(), window=5), budget="1/50 rows").fit(np.sin(np.arange(400) / 7.0))
+    with pytest.raises(ArtefactError, match="made of Ridge cannot be saved"):
+        watch.save(tmp_path / "m.tisat")
+    assert not (tmp_path / "m.tisat").exists()
+
+
+def test_a_gradient_boosting_of_one_channel_finds_a_fault_within_its_budget():
+    rng = np.random.default_rng(0)
+    wave = np.sin(np.arange(3500) / 9.0) + 0.05 * rng.normal(size=3500)
+    wave[3000:3010] += 1.5
+    watch = tisat.Watch(from_forecaster(HistGradientBoostingRegressor(max_iter=20), window=12), budget="1/500 rows")
+    found = watch.fit(wave[:2500]).alarms(wave[2500:])
+    assert any(500 <= one.raised < 512 for one in found)
+    assert len(found) <= 6
+
+
+def test_an_interval_names_the_bound_that_was_crossed():
+    detector = from_forecaster(Band(), window=5).fit(np.sin(np.arange(600) / 9.0))
+    rows = np.sin(np.arange(60) / 9.0)
+    rows[40] += 9.0
+    points = detector.points(rows)
+    assert points[40, 0] > 10 * np.nanmax(np.abs(points[:40]))
+    reason = detector.explain(rows[40:41], points[40])
+    _, upper = (
+        one * detector.scale_ + detector.center_
+        for one in Band().predict(detector._standardise(rows[:, None])[None, 35:40])
+    )
+    assert reason.expected[0] == pytest.approx(upper[0, 0])
+
+
+def test_statsforecast_gives_an_interval():
+    models = pytest.importorskip("statsforecast.models")
+    plant = make_plant(n_train=600, n_test=1200, n_channels=2, n_faults=1, kinds=("level shift",), size=30)
+    detector = from_forecaster(models.SeasonalNaive(season_length=2), window=30, level=80).fit(plant.train)
+    start = plant.faults[0].start
+    assert int(np.nanargmax(detector.decision_function(plant.test))) in range(start, plant.faults[0].stop + 3)
+
+
+def test_what_is_no_forecaster_is_refused():
+    with pytest.raises(ParameterError, match="must be a regressor of scikit-learn"):
+        from_forecaster(object()).fit(np.arange(100.0))
+    with pytest.raises(ParameterError, match="must be None but for models of statsforecast"):
+        from_forecaster(Ridge(), level=80).fit(np.arange(100.0))
+
+    class Wrong(Band):
+        def predict(self, windows):
+            return np.zeros((len(windows), 7))
+
+    with pytest.raises(InputError, match="one value for each channel"):
+        from_forecaster(Wrong(), window=4).fit(np.arange(100.0))
