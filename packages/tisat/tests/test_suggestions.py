@@ -60,3 +60,35 @@ def test_the_verb(tmp_path, capsys):
         out = capsys.readouterr().out
         assert "prism" in out
     assert json.loads(out)["detectors"][0]["command"].startswith("tisat fit --detector prism")
+
+
+def test_look_suggest_and_fit_agree_on_few_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    few = np.random.default_rng(0).normal(size=(300, 2))
+    np.savetxt("few.csv", few, delimiter=",", header="a,b", comments="")
+    sentence = "300 rows are few: they support at most one false alarm in 100 rows"
+    said = []
+    for words in (
+        ["look", "few.csv"],
+        ["suggest", "few.csv"],
+        ["fit", "few.csv", "--budget", "1/50 rows", "--out", "m.tisat"],
+    ):
+        with pytest.raises(SystemExit) as done:
+            main(words)
+        assert done.value.code == 0
+        printed = capsys.readouterr()
+        said.append(" ".join((printed.out + printed.err).split()))
+    assert all(sentence in one for one in said)
+    assert all("--detector ewma" in one for one in said)
+    assert suggest(few).detectors[0].detector == "ewma"
+
+
+def test_memory_is_said_before_it_is_used(monkeypatch):
+    from tisat.alarms import episodes
+    from tisat.datasets import sizes
+
+    assert sizes.SUPPORT == episodes.SUPPORT
+    assert sizes.size_notes(10_000, 5) == ()
+    assert "3.2 GB" in sizes.size_notes(5_000_000, 5)[0]
+    monkeypatch.setattr(sizes, "memory_free", lambda: 2e9)
+    assert "2.0 GB are free" in sizes.size_notes(5_000_000, 5)[0]

@@ -125,6 +125,7 @@ def fit(
     """Learn what is normal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
     from tisat.batch.likeness import likeness
+    from tisat.datasets.sizes import is_small, size_notes
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.counters import choose_counters, said_of
     from tisat.utils.near_names import meant
@@ -191,6 +192,11 @@ def fit(
     seen = {name: text for one in series for name, text in one.seen.items()}
     names = choose_counters(series, counter or (), no_counter or ())
     alike = likeness(series) if len(series) > 1 else None
+    size = size_notes(sum(map(len, series)), series[0].n_channels)
+    if detector is not None and is_small(sum(map(len, series))):
+        size = ()  # somebody has chosen
+    for note in () if json else size:
+        typer.echo(f"note: {note}", err=True)  # before memory and minutes are spent
     watch = Watch(
         cls(**values), budget=budget, rule=rule, method=method, control=control, period=period, counters=names,
         contaminated=contaminated,
@@ -203,6 +209,8 @@ def fit(
     fitted, calibration = watch.detector, watch.calibration
     told = [name for name in names if name not in (counter or [])]
     notes = [note for one in series for note in one.notes] + ([said_of(told)] if told else []) + list(calibration.notes)
+    if json:
+        notes = [*size, *notes]
     if len(series) > 1:
         notes.append(fleet_words(calibration.budget, len(series)))
     if alike is not None and alike.unlike:

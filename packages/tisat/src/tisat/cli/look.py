@@ -30,6 +30,7 @@ def look(
     """Look at a file: rows, clock, gaps, and of each channel its range, what it is like, and what is done with it."""
     from tisat.datasets.profile import draw_look
     from tisat.datasets.profile import look as look_at
+    from tisat.datasets.sizes import FOR_FEW, is_small
     from tisat.errors import ParameterError
 
     check_outputs({"--picture": picture}, inputs=[file], overwrite=overwrite)
@@ -53,6 +54,7 @@ def look(
         )
         return
     one = found[0]
+    few = f"--detector {FOR_FEW} " if is_small(one.rows) else ""
     print_table(
         f"{one.name}: {one.rows:,} rows of {len(one.channels)} channels{_clock(one)}",
         ["channel", "range", "median", "kind", "what is done with it"],
@@ -60,7 +62,7 @@ def look(
             [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {c.advice}" if c.missing else c.advice]
             for c in one.channels
         ],
-        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit --train {file}{typed(how)} --out model.tisat"]),
+        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit {few}--train {file}{typed(how)} --out model.tisat"]),
     )  # fmt: skip
 
 
@@ -71,7 +73,9 @@ def _clock(one: Look) -> str:
 
 
 def _remarks(one: Look) -> list[str]:
-    found = []
+    from tisat.datasets.sizes import size_notes
+
+    found = list(size_notes(one.rows, len(one.channels)))
     if one.first is None:
         found.append("There is no time column; --time says which it is. Without one, budgets count rows: 1/1000 rows.")
     if one.gaps:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from tisat.datasets.profile import Look, look
+from tisat.datasets.sizes import FEW_ROWS, FOR_FEW, size_notes
 from tisat.gap_filling import carry_forward
 from tisat.io.durations import spelt
 from tisat.series import Series, as_series
 from tisat.utils.html import table
 from tisat.utils.types import Array
 
-FEW_ROWS, MANY_ROWS = 500, 20_000
+MANY_ROWS = 20_000
 TIED = 0.7  # correlation of two channels, row by row
 SMOOTH = 0.5  # share of a channel's variance that is gone in its steps
 RHYTHM = 0.5  # autocorrelation at the best lag, of what is left without the short memory
@@ -140,7 +141,10 @@ def _rhythm(column: Array) -> tuple[float, int]:
 def _facts(one: _Traits) -> list[str]:
     found = one.look
     clock = "no clock, so budgets are in rows" if found.period is None else f"a row every {spelt(found.period)}"
-    facts = [f"{found.rows:,} rows of {len(found.channels)} channels, {clock}."]
+    facts = [
+        f"{found.rows:,} rows of {len(found.channels)} channels, {clock}.",
+        *size_notes(found.rows, len(found.channels)),
+    ]
     lacking = [channel for channel in found.channels if channel.missing > 0.01]
     if lacking:
         facts.append(
@@ -187,7 +191,7 @@ def suggest(data: object) -> Suggestions:
     gappy = any(one.missing > 0.01 for one in found.channels)
     listed: list[Suggestion] = []
     if found.rows < FEW_ROWS:
-        listed.append(Suggestion("ewma", f"{found.rows} rows are few: it has one number to learn and sees jumps and spikes", "a week of rows would let prism see more"))  # fmt: skip
+        listed.append(Suggestion(FOR_FEW, f"{found.rows} rows are few: it has one number to learn and sees jumps and spikes", f"{FEW_ROWS} rows would let prism see more"))  # fmt: skip
         listed.append(
             Suggestion("mahalanobis", "the cheapest that sees channels that no longer fit together", "", "window=1")
         )

@@ -1,0 +1,58 @@
+"""What so many rows can do and what they need, in sentences that ``look``, ``suggest`` and ``fit`` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FEW_ROWS = 500  # below it a detector with little to learn is proposed
+FOR_FEW = "ewma"
+SUPPORT = 3.0  # normal rows for each row of the longest period they support; as tisat.alarms.episodes has it
+BYTES_PER_VALUE = 130  # that fitting the default takes at its peak; measured: docs/scale.md
+WORTH_SAYING = 1e9  # bytes
+
+
+def is_small(rows: int) -> bool:
+    """Whether so many rows are few for the default detector."""
+    return rows < FEW_ROWS
+
+
+def memory_needed(rows: int, channels: int) -> float:
+    """Bytes that fitting the default detector takes at its peak, about."""
+    return float(BYTES_PER_VALUE * rows * channels)
+
+
+def memory_free() -> float | None:
+    """Bytes that are free on this machine; None where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None
+
+
+def size_notes(rows: int, channels: int) -> tuple[str, ...]:
+    """What to know of a series of this size before a detector is fitted on it.
+
+    Examples
+    --------
+    >>> size_notes(300, 4)
+    ('300 rows are few: they support at most one false alarm in 100 rows. --detector ewma has one number for each channel to learn; prism sees more kinds of faults with 500 rows or more.',)
+    >>> size_notes(5000, 4)
+    ()
+    >>> size_notes(5_000_000, 5)[0][:63]
+    '25,000,000 values: fitting takes about 3.2 GB of memory at most'
+    """
+    if is_small(rows):
+        return (
+            f"{rows} rows are few: they support at most one false alarm in {rows / SUPPORT:.0f} rows. --detector {FOR_FEW} has one number for each channel "
+            f"to learn; prism sees more kinds of faults with {FEW_ROWS} rows or more.",
+        )
+    needed, free = memory_needed(rows, channels), memory_free()
+    if needed < WORTH_SAYING and (free is None or needed < free):
+        return ()
+    words = f"{rows * channels:,} values: fitting takes about {needed / 1e9:.1f} GB of memory at most"
+    if free is not None and needed > free:
+        words += (
+            f", and {free / 1e9:.1f} GB are free. Give fewer rows or channels: every second row does for most faults"
+        )
+    return (words + ".",)
