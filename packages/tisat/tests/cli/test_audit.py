@@ -24,8 +24,9 @@ def series():
 
 
 def audit(capsys, *arguments):
+    few = () if "--resamples" in arguments or "--help" in arguments else ("--resamples", 100)
     with pytest.raises(SystemExit) as stopped:
-        main(["audit", *map(str, arguments)])
+        main(["audit", *map(str, (*arguments, *few))])
     printed = capsys.readouterr()
     return stopped.value.code, printed.out, printed.err
 
@@ -200,3 +201,21 @@ def test_help_shows_the_options(capsys):
     assert code == 0
     for option in ("--html", "--delta-max", "--latex", "--csv", "--resamples"):
         assert option in out
+
+
+def test_every_metric_has_an_interval_and_the_table_no_empty_row(series, tmp_path, capsys):
+    labels, scores = (write(tmp_path / name, "npy", series, name) for name in ("label", "score"))
+    files = ("--latex", tmp_path / "t.tex", "--csv", tmp_path / "t.csv")
+    code, out, _ = audit(capsys, labels, scores, "--delta-max", 20, "--json", *files)
+    assert code == 0
+    found = json.loads(out)
+    have = {one["score"]: one for one in found["intervals"]}
+    assert set(have) == {row["name"] for row in found["scores"]}
+    for row in found["scores"]:
+        assert have[row["name"]]["value"] == pytest.approx(row["pooled"])
+        assert have[row["name"]]["low"] <= have[row["name"]]["high"]
+    latex = (tmp_path / "t.tex").read_text()
+    body = latex[latex.index("toprule") : latex.index("bottomrule")].splitlines()
+    assert not any(line.replace("&", "").replace("\\\\", "").strip() == "" for line in body)
+    assert all("[" in line for line in body if line.startswith(("VUS-PR", "PATE", "affiliation")))
+    assert all(line.split(",")[7] for line in (tmp_path / "t.csv").read_text().splitlines()[1:])

@@ -137,8 +137,9 @@ def audit_verb(
     }
     several = {name: list(each.values()) for name, each in by_series.items()}
     comparison = compare(
-        first.labels, several, delta_max=delay, timestamps=first.timestamps, resamples=resamples, random_state=seed
-    )
+        first.labels, several, delta_max=delay, timestamps=first.timestamps, resamples=resamples, random_state=seed,
+        every=True, thresholds={name: one.threshold for name, one in audits.items()},
+    )  # fmt: skip
     command = f"tisat audit {labels.name} {' '.join(path.name for path in scores)} --delta-max {delta_max}"
     _write(audits, comparison, first, several, html=html, latex=latex, csv=csv, command=command)
     if json:

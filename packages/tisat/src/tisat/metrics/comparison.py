@@ -17,6 +17,7 @@ from tisat.errors import InputError
 from tisat.metrics import auc_pr, auc_roc, spd_score
 from tisat.metrics.auc import descending
 from tisat.metrics.entity_counts import counts_of_scores
+from tisat.metrics.event_draws import draws_of, values_of
 from tisat.metrics.statistics import LEVEL, RESAMPLES, Interval, interval_of, resampling_weights
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
 from tisat.utils.html import text
@@ -72,9 +73,10 @@ class Comparison:
 
     def __str__(self) -> str:
         wide = max(map(len, self.names)) + 2
-        lines = [f"{'score':10}{'whose':{wide}}{'value':>8}  95 % interval over {self.n_events} events"]
+        broad = max(10, *(len(score) + 2 for score in self.intervals))
+        lines = [f"{'score':{broad}}{'whose':{wide}}{'value':>8}  95 % interval over {self.n_events} events"]
         lines += [
-            f"{score:10}{name:{wide}}{value:8.3f}  {low:.3f} to {high:.3f}"
+            f"{score:{broad}}{name:{wide}}{value:8.3f}  {low:.3f} to {high:.3f}"
             for score, name, value, low, high in self.rows()
         ]
         return "\n".join([*lines, *self.verdict])
@@ -143,6 +145,8 @@ def compare(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     random_state: Seed = 0,
+    every: bool = False,
+    thresholds: Mapping[str, float] | None = None,
 ) -> Comparison:
     """SPD, AUC-ROC and AUC-PR of one or more sets of scores on the same labels, with bootstrap intervals over events and paired differences.
 
@@ -156,6 +160,10 @@ def compare(
         Draws of the events for SPD; the areas get as many, fewer on long series.
     level : float
     random_state : int or Generator
+    every : bool
+        Intervals of every other score of :func:`tisat.metrics.evaluate`, too: from a tenth of the draws, for each is computed anew.
+    thresholds : mapping of a name to a float, optional
+        With ``every``: where each raises alarms, for the scores that need a threshold.
 
     Examples
     --------
@@ -183,6 +191,7 @@ def compare(
     few = weights[: max(FEWEST, min(resamples, WORK // max(len(y), 1)))]
     draws: dict[str, dict[str, Array]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
     values: dict[str, dict[str, float]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
+    others: dict[str, dict[str, Interval]] = {}
     for name, given in scores.items():
         checked = all_scores(given, windows, whose="compare")
         pieces = [checked[i][start:stop] for i, start, stop in parts]
@@ -194,6 +203,21 @@ def compare(
             float(auc_pr(labels, checked)),
         )
         draws["AUC-ROC"][name], draws["AUC-PR"][name] = _areas(y, joined, few, owner)
+        if every:
+            threshold = None if thresholds is None else thresholds[name]
+            told, buffer = values_of(labels, checked, timestamps, windows, delta_max=delta_max, threshold=threshold)
+            redrawn = draws_of(
+                cut_labels,
+                pieces,
+                cut_stamps,
+                cut,
+                weights,
+                delta_max=delta_max,
+                max_buffer=buffer,
+                threshold=threshold,
+            )
+            for score, value in told.items():
+                others.setdefault(score, {})[name] = interval_of(value, redrawn[score], level=level)
     intervals = {
         score: {name: interval_of(values[score][name], each, level=level) for name, each in by_name.items()}
         for score, by_name in draws.items()
@@ -208,4 +232,4 @@ def compare(
                 differences.append(
                     Difference(score, first, second, interval_of(whole, apart, level=level), _p_value(apart))
                 )
-    return Comparison(names, intervals, tuple(differences), n_events)
+    return Comparison(names, {**intervals, **others}, tuple(differences), n_events)

@@ -142,7 +142,7 @@ class Evaluation(Printed):
         return "\n".join([*lines, str(self.curve.baselines)])
 
 
-def _two(result: Result) -> tuple[float, float]:
+def pooled_and_mean(result: Result) -> tuple[float, float]:
     """Pooled and per-series mean of whatever a metric returns."""
     if isinstance(result, PrecisionRecall):
         return result.f1, result.per_series_mean.f1
@@ -166,8 +166,11 @@ def baseline_scores(windows: Sequence[Windows], *, n_simulations: int, rng: np.r
 
 def _row(name: str, metric: Metric, scores: list[Array], baselines: BaselineScores) -> Row:
     """A row from a metric of the scores and of every trivial baseline; simulated trivial baselines are averaged."""
-    values = {name: np.array([_two(metric(draw)) for draw in draws]).mean(axis=0) for name, draws in baselines.items()}
-    pooled, mean = _two(metric(scores))
+    values = {
+        name: np.array([pooled_and_mean(metric(draw)) for draw in draws]).mean(axis=0)
+        for name, draws in baselines.items()
+    }
+    pooled, mean = pooled_and_mean(metric(scores))
     best = max(values, key=lambda name: -1.0 if np.isnan(values[name][0]) else values[name][0])
     return Row(name, pooled, mean, float(values[best][0]), float(max(value[1] for value in values.values())), best)
 
@@ -184,6 +187,38 @@ def _at_own_rate(baselines: BaselineScores, scores: Sequence[Array], level: floa
             draws.append([(s >= cut).astype(np.float64) for s in draw])
         chosen[f"{baseline}, as often active"] = draws
     return chosen
+
+
+def default_buffer(windows: Sequence[Windows]) -> int:
+    """The widest buffer of VUS and PATE where none is given: as many rows as ``delta_max``."""
+    return min(max(_delta_in_time_steps(one) for one in windows), max(map(len, windows), default=1))
+
+
+def free_metrics(labels: list[Any], *, delta_max: Delay, timestamps: object, max_buffer: int) -> dict[str, Metric]:
+    """The scores beside SPD that need no threshold, by the names of their rows."""
+    return {
+        "event F1 (oracle)": partial(best_event_f1, labels, delta_max=delta_max, timestamps=timestamps),
+        "VUS-PR": partial(vus_pr, labels, max_buffer=max_buffer),
+        "VUS-ROC": partial(vus_roc, labels, max_buffer=max_buffer),
+        "PATE": partial(pate, labels, max_buffer=max_buffer),
+        "AUC-ROC": partial(auc_roc, labels),
+        "AUC-PR": partial(auc_pr, labels),
+        "NAB (oracle)": partial(nab_score, labels),
+        "instance F1 (oracle)": partial(best_instance_f1, labels),
+        "PA%K area (oracle)": partial(pa_k_auc, labels),
+        "adjusted F1 (oracle)": partial(best_adjusted_f1, labels),
+    }
+
+
+def fixed_metrics(labels: list[Any], windows: Sequence[Windows]) -> dict[str, Metric]:
+    """The scores of alarms, given as 0 and 1, by the names of their rows."""
+    return {
+        "event F1": partial(count_active, windows=windows, whose="evaluate"),
+        "instance F1": partial(instance_precision_recall, labels, threshold=1.0),
+        "range-based F1": partial(range_precision_recall, labels, threshold=1.0),
+        "affiliation F1": partial(affiliation_precision_recall, labels, threshold=1.0),
+        "adjusted F1": partial(adjusted_precision_recall, labels, threshold=1.0),
+    }
 
 
 def evaluate(
@@ -234,35 +269,17 @@ def evaluate(
     scores = all_scores(y_score, windows, whose="evaluate")
     baselines = baseline_scores(windows, n_simulations=number, rng=generator(random_state, whose="evaluate"))
     if max_buffer is None:
-        max_buffer = min(max(_delta_in_time_steps(one) for one in windows), max(map(len, windows), default=1))
-    free: dict[str, Metric] = {
-        "event F1 (oracle)": partial(best_event_f1, labels, delta_max=delta_max, timestamps=timestamps),
-        "VUS-PR": partial(vus_pr, labels, max_buffer=max_buffer),
-        "VUS-ROC": partial(vus_roc, labels, max_buffer=max_buffer),
-        "PATE": partial(pate, labels, max_buffer=max_buffer),
-        "AUC-ROC": partial(auc_roc, labels),
-        "AUC-PR": partial(auc_pr, labels),
-        "NAB (oracle)": partial(nab_score, labels),
-        "instance F1 (oracle)": partial(best_instance_f1, labels),
-        "PA%K area (oracle)": partial(pa_k_auc, labels),
-        "adjusted F1 (oracle)": partial(best_adjusted_f1, labels),
-    }
+        max_buffer = default_buffer(windows)
+    free = free_metrics(labels, delta_max=delta_max, timestamps=timestamps, max_buffer=max_buffer)
     of_spd, spd = curve.baselines, curve.score
-    rows = [Row("SPD", *_two(spd), of_spd.best, of_spd.best_per_series_mean, of_spd.best_name)]
+    rows = [Row("SPD", *pooled_and_mean(spd), of_spd.best, of_spd.best_per_series_mean, of_spd.best_name)]
     rows += [_row(name, metric, scores, baselines) for name, metric in free.items()]
     counts = None
     if level is not None:
         binary = _at_own_rate(baselines, scores, level)
         masks = [(s >= level).astype(np.float64) for s in scores]
         counts = count_active(masks, windows, whose="evaluate")
-        fixed: dict[str, Metric] = {
-            "event F1": partial(count_active, windows=windows, whose="evaluate"),
-            "instance F1": partial(instance_precision_recall, labels, threshold=1.0),
-            "range-based F1": partial(range_precision_recall, labels, threshold=1.0),
-            "affiliation F1": partial(affiliation_precision_recall, labels, threshold=1.0),
-            "adjusted F1": partial(adjusted_precision_recall, labels, threshold=1.0),
-        }
-        rows += [_row(name, metric, masks, binary) for name, metric in fixed.items()]
+        rows += [_row(name, metric, masks, binary) for name, metric in fixed_metrics(labels, windows).items()]
     return Evaluation(
         rows=tuple(rows),
         curve=curve,

@@ -83,7 +83,7 @@ class Layout:
             r"\centering\small",
             f"\\begin{{tabular}}{{{'l' * self.left}{'r' * (len(self.columns) - self.left)}}}",
             r"\toprule",
-            f"{top} \\\\ {''.join(rules)}",
+            *([f"{top} \\\\ {''.join(rules)}"] if rules else []),
             " & ".join(_tex(header) for _, header in self.columns) + r" \\",
             r"\midrule",
         ]

@@ -1,0 +1,88 @@
+"""Every score of an evaluation on stretches with one event each, drawn again and again: what its intervals are made of.
+
+The areas and SPD have a quick way (:mod:`tisat.metrics.comparison`): weights in place of rows. The others are computed anew for each draw, so they get
+fewer draws. Cutting between events changes VUS and PATE a little where a buffer would reach across a cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tisat.errors import TisatError
+from tisat.metrics.evaluation import default_buffer, fixed_metrics, free_metrics, pooled_and_mean
+from tisat.metrics.windows import Delay, Windows
+from tisat.utils.progress import progress
+from tisat.utils.types import Array
+
+MOST, LEAST = 100, 40  # draws
+WORK = 4_000_000  # rows looked at in all draws, where that leaves LEAST of them
+QUICK = ("AUC-ROC", "AUC-PR")
+
+
+def draws_of(
+    labels: Sequence[Any],
+    scores: Sequence[Array],
+    stamps: Sequence[Any] | None,
+    windows: Sequence[Windows],
+    weights: Array,
+    *,
+    delta_max: Delay,
+    max_buffer: int,
+    threshold: float | None,
+) -> dict[str, Array]:
+    """The value of each score in each draw; NaN where a draw has none.
+
+    Parameters
+    ----------
+    labels, scores, stamps, windows : sequences
+        Of the stretches.
+    weights : array of shape (B, n)
+        How often each stretch is drawn.
+    delta_max, max_buffer, threshold
+        As in :func:`tisat.metrics.evaluate`.
+    """
+    rows = sum(map(len, labels))
+    count = max(1, min(len(weights) // 10, MOST, max(LEAST, WORK // max(rows, 1))))
+    found: dict[str, list[float]] = {}
+    with progress("intervals", total=count) as bar:
+        for weight in weights[:count]:
+            chosen = np.repeat(np.arange(len(labels)), weight.astype(np.int64)).tolist()
+            here = [np.asarray(labels[i]) for i in chosen]
+            said = [np.asarray(scores[i]) for i in chosen]
+            clock = None if stamps is None else [stamps[i] for i in chosen]
+            given = free_metrics(here, delta_max=delta_max, timestamps=clock, max_buffer=max_buffer)
+            jobs = [(name, metric, said) for name, metric in given.items() if name not in QUICK]
+            if threshold is not None:
+                masks = [(one >= threshold).astype(np.float64) for one in said]
+                fixed = fixed_metrics(here, [windows[i] for i in chosen])
+                jobs += [(name, metric, masks) for name, metric in fixed.items()]
+            for name, metric, of in jobs:
+                try:
+                    value = pooled_and_mean(metric(of))[0]
+                except TisatError:  # a draw without an event
+                    value = float("nan")
+                found.setdefault(name, []).append(value)
+            bar.advance()
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def values_of(
+    labels: list[Any],
+    scores: list[Array],
+    stamps: object,
+    windows: Sequence[Windows],
+    *,
+    delta_max: Delay,
+    threshold: float | None,
+) -> tuple[dict[str, float], int]:
+    """The value of each score on the whole series, as an evaluation has it, and the buffer of VUS and PATE."""
+    buffer = default_buffer(windows)
+    given = free_metrics(labels, delta_max=delta_max, timestamps=stamps, max_buffer=buffer)
+    found = {name: pooled_and_mean(metric(scores))[0] for name, metric in given.items() if name not in QUICK}
+    if threshold is not None:
+        masks = [(one >= threshold).astype(np.float64) for one in scores]
+        found |= {name: pooled_and_mean(metric(masks))[0] for name, metric in fixed_metrics(labels, windows).items()}
+    return found, buffer
