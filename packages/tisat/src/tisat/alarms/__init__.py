@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tisat.alarms.episode_log import propose as propose
     from tisat.alarms.evidence import KNNEvidence as KNNEvidence
     from tisat.alarms.neighbours import Neighbours as Neighbours
+    from tisat.alarms.recurrence import Recurrence as Recurrence
+    from tisat.alarms.recurrence import recurring as recurring
     from tisat.alarms.rules import AlarmRule as AlarmRule
     from tisat.alarms.rules import DriftRule as DriftRule
     from tisat.alarms.rules import ExcessRule as ExcessRule
@@ -42,6 +44,7 @@ __all__, __getattr__, __dir__ = lazily(
         "evidence": ("KNNEvidence",),
         "neighbours": ("Neighbours",),
         "episode_log": ("EpisodeRecord", "Proposal", "propose"),
+        "recurrence": ("Recurrence", "recurring"),
         "rules": ("AlarmRule", "DriftRule", "ExcessRule", "PaperRule", "ThresholdRule", "make_rule"),
     },
 )

@@ -55,7 +55,7 @@ class Fingerprint:
             if alarm.kind not in WITHOUT_SIGN and reason.seen is not None and reason.expected is not None:
                 sign = 1 if reason.seen > reason.expected else -1
             channels.append((reason.channel, sign, float(reason.share)))
-        moment = _moment(alarm.raised_time)
+        moment = moment_of(alarm.raised_time)
         if moment is None:
             return cls(alarm.kind, alarm.mode, tuple(channels))
         day = DAYS.get(moment.weekday(), "working day")
@@ -76,7 +76,8 @@ def likeness(first: Shares, second: Shares) -> float:
     return both / sizes if sizes else 0.0
 
 
-def _moment(stamp: str | float | None) -> datetime.datetime | None:
+def moment_of(stamp: str | float | None) -> datetime.datetime | None:
+    """Read a timestamp as alarms carry it; None where it is no date."""
     if not isinstance(stamp, str):
         return None
     try:
@@ -85,7 +86,7 @@ def _moment(stamp: str | float | None) -> datetime.datetime | None:
         return None
 
 
-def _apart(first: int, second: int) -> int:
+def time_apart(first: int, second: int) -> int:
     """Minutes between two times of the day."""
     return min((first - second) % DAY, (second - first) % DAY)
 
@@ -105,7 +106,7 @@ class Pattern:
         found = Fingerprint.of(alarm)
         if (found.kind, found.mode, found.day) != (self.kind, self.mode, self.day):
             return False
-        if self.minute is not None and (found.minute is None or _apart(found.minute, self.minute) > TOGETHER):
+        if self.minute is not None and (found.minute is None or time_apart(found.minute, self.minute) > TOGETHER):
             return False
         least = ALIKE if self.mode else ALIKE_WITHOUT_MODE
         return any(likeness(found.channels, one) >= least for one in self.examples)
@@ -203,8 +204,8 @@ def _common_minute(group: Sequence[Fingerprint]) -> int | None:
     minutes = [one.minute for one in group if one.minute is not None]
     if len(minutes) < max(FEWEST, len(group)):
         return None
-    middle = min(minutes, key=lambda here: sum(_apart(here, there) for there in minutes))
-    return middle if all(_apart(middle, there) <= TOGETHER // 2 for there in minutes) else None
+    middle = min(minutes, key=lambda here: sum(time_apart(here, there) for there in minutes))
+    return middle if all(time_apart(middle, there) <= TOGETHER // 2 for there in minutes) else None
 
 
 def known_by(alarm: Alarm, patterns: Sequence[Pattern]) -> str:

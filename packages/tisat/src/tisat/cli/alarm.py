@@ -57,6 +57,7 @@ def alarm(
 
     Of many machines (several files, a folder, --entity) the ones that need attention first.
     """
+    from tisat.alarms.recurrence import recurring
     from tisat.alarms.suppression import Suppression
     from tisat.batch import AlarmEach, find_machines
     from tisat.batch.machines import model_file
@@ -114,6 +115,7 @@ def alarm(
         print_json(document_of(found))
         return
     moved = [str(found.movement)] if found.movement is not None and found.movement.moved else []
+    repeated = [f"recurring: {one}" for one in recurring(found) if one.words]
     notes = [*moved, *series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
     show_alarms(found, series.name, notes, shown=shown)
     if html is not None:
@@ -137,7 +139,7 @@ def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -
         f"{name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
         ["raised", "since - until", "x h", "why"],
         [_row(one, shown) for one in found],
-        note="\n".join([str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
+        note="\n".join([*repeated, str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
     )
     if found.silences:
         print_table(

@@ -13,6 +13,7 @@ import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms, say_time
 from tisat.alarms.plot import contributing, series_of
+from tisat.alarms.recurrence import recurring
 from tisat.events import events_from_labels
 from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, axis_of, span, thinned
 from tisat.plotting.page import Block, Key, Section, render_page
@@ -155,7 +156,8 @@ def _reading(alarms: Alarms) -> str:
 
 
 def _small_print(alarms: Alarms, said: str) -> list[str]:
-    lines = [f"{alarms.tally}. {alarms.calibration}".replace("\n", " "), *alarms.calibration.notes]
+    lines = [str(one) for one in recurring(alarms) if one.words]
+    lines += [f"{alarms.tally}. {alarms.calibration}".replace("\n", " "), *alarms.calibration.notes]
     return [*lines, said] if said else lines
 
 
