@@ -13,9 +13,23 @@ import msgspec
 
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
+from tisat.alarms.patterns import Pattern, known_by
 from tisat.alarms.suppression import Suppression, covered
 from tisat.gap_filling import Silence
 from tisat.io.timestamps import read_time
+
+SEVERITIES = ((5.0, "critical"), (2.0, "major"), (0.0, "minor"))  # from so many times the threshold on
+
+
+def severity_of(ratio: float) -> str:
+    """Name how far beyond its threshold a statistic went; an alarm about the data has no statistic and is minor.
+
+    Examples
+    --------
+    >>> severity_of(1.2), severity_of(2.0), severity_of(7.5)
+    ('minor', 'major', 'critical')
+    """
+    return next(word for least, word in SEVERITIES if ratio >= least)
 
 
 def alarm_id(entity: str, model: str, *what: object) -> str:
@@ -42,7 +56,7 @@ class Event:
     """Something that goes into the book: an alarm raised, joined by further channels, or cleared."""
 
     seq: int
-    what: str  # raised, joined or cleared
+    what: str  # raised, joined, ongoing or cleared
     id: str
     entity: str
     group: str
@@ -54,10 +68,11 @@ class Event:
 
 
 def statistical(alarm: Alarm, model: str, group: str, seq: int, at: int) -> Event:
-    """An alarm of a monitor, raised, joined by further channels, or cleared."""
+    """An alarm of a monitor: raised, joined by further channels, ongoing, or cleared."""
     number = alarm_id(alarm.series, model, alarm.raised, alarm.raised_time)
     ratio = alarm.peak / alarm.threshold if alarm.threshold > 0 else 0.0
     what = "cleared" if alarm.cleared is not None else "joined" if alarm.further else "raised"
+    what = "ongoing" if alarm.state == "ongoing" else what
     document = alarm.to_json()
     document["why"] = "; ".join(word for word in (alarm.why, alarm.joined) if word)
     document["model"] = model[:16]
@@ -98,9 +113,14 @@ class Policy:
     def __init__(self) -> None:
         self.pauses: list[dict[str, Any]] = []
         self.rules: list[dict[str, Any]] = []
+        self.patterns: dict[str, list[Pattern]] = {}  # by group
 
-    def load(self, pauses: list[dict[str, Any]], rules: list[dict[str, Any]]) -> None:
+    def load(self, pauses: list[dict[str, Any]], rules: list[dict[str, Any]], patterns: list[dict[str, Any]]) -> None:
         """What is in force."""
+        self.patterns = {}
+        for one in patterns:
+            if one["ended"] is None:
+                self.patterns.setdefault(one["grp"], []).append(Pattern.from_json(json.loads(one["document"])))
         self.pauses = [one for one in pauses if one["ended"] is None]
         self.rules = [one for one in rules if one["ended"] is None]
 
@@ -120,6 +140,13 @@ class Policy:
         return not any(
             one["unlearned"] and within(one, at) and fnmatch.fnmatchcase(entity, one["pattern"]) for one in self.pauses
         )
+
+    def known(self, event: Event) -> str:
+        """The accepted pattern that an alarm is of, in words: one of the model, or one that people took here."""
+        patterns = self.patterns.get(event.group, ())
+        if event.sort != "statistic" or event.document["known"] or not patterns:
+            return str(event.document.get("known", ""))
+        return known_by(Alarm.from_json(event.document), patterns)
 
     def decide(self, event: Event) -> tuple[str, int | None]:
         """Why nobody is told of an alarm (empty: they are), and the maintenance window it is in."""
@@ -150,37 +177,61 @@ def suppression_of(rule: dict[str, Any]) -> Suppression:
     return Suppression(rule["channel"], direction, rule["least"], rule["least_relative"])
 
 
-def _suppressed(write: sqlite3.Connection, event: Event) -> str:
-    found = write.execute("SELECT suppressed FROM alarms WHERE id = ?", (event.id,)).fetchone()
-    return str(found[0]) if found else "unknown"
+def write_event(
+    write: sqlite3.Connection, event: Event, policy: Policy, routes: tuple[str, ...], now: float, *, reach: int
+) -> bool:
+    """Put an event into the book and what is to be sent into the outbox; False where it was there already.
 
-
-def write_event(write: sqlite3.Connection, event: Event, policy: Policy, routes: tuple[str, ...], now: float) -> bool:
-    """Put an event into the book and what is to be sent into the outbox; False where it was there already."""
-    document = json.dumps(event.document, allow_nan=False)
+    An alarm that begins within ``reach`` nanoseconds of an earlier one, of any entity, belongs to the same incident.
+    """
+    before = write.execute(
+        "SELECT suppressed, coalesce(json_extract(document, '$.known'), '') FROM alarms WHERE id = ?", (event.id,)
+    ).fetchone()
+    told = event.what
     if event.what == "raised":
+        known = policy.known(event)
+        document = json.dumps({**event.document, "known": known}, allow_nan=False)
         suppressed, pause = policy.decide(event)
+        suppressed = suppressed or _known(known)
+        opened = write.execute(
+            "SELECT id FROM alarms WHERE raised >= ? AND onset <= ? AND incident = id ORDER BY raised LIMIT 1",
+            (event.onset - reach, event.onset + reach),
+        ).fetchone()
+        incident = event.id if opened is None else opened[0]
         done = write.execute(
-            "INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?)",
-            (event.id, event.entity, event.group, event.sort, event.at, event.onset, event.ratio, now, document, suppressed, pause),
+            "INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?)",
+            (event.id, event.entity, event.group, event.sort, event.at, event.onset, event.ratio, now, document, suppressed, pause, incident),
         ).rowcount  # fmt: skip
-    elif event.what == "joined":
-        done = write.execute(
-            "UPDATE alarms SET ratio = max(ratio, ?), document = ? "
-            "WHERE id = ? AND cleared IS NULL AND json_array_length(document, '$.further') < ?",
-            (event.ratio, document, event.id, len(event.document["further"])),
-        ).rowcount
-        suppressed = _suppressed(write, event)
+    elif before is None:
+        return False
     else:
-        done = write.execute(
-            "UPDATE alarms SET cleared = ?, ratio = max(ratio, ?), document = CASE WHEN sort = 'silence' THEN document ELSE ? END "
-            "WHERE id = ? AND cleared IS NULL",
-            (event.at, event.ratio, document, event.id),
-        ).rowcount
-        suppressed = _suppressed(write, event)
-    if done and not suppressed:
+        suppressed, known = before
+        more = event.document.get("further") or event.document.get("ongoing_since") is not None
+        document = json.dumps({**event.document, "known": "" if more else known}, allow_nan=False)
+        if known and more and suppressed == _known(known):  # more became of it than people know: somebody is called
+            suppressed, told = "", "raised"
+        change = "UPDATE alarms SET suppressed = ?, ratio = max(ratio, ?), "
+        where = "WHERE id = ? AND cleared IS NULL"
+        values: tuple[Any, ...] = (suppressed, event.ratio)
+        if event.what == "joined":
+            query = f"{change} document = ? {where} AND json_array_length(document, '$.further') < ?"
+            values += (document, event.id, len(event.document["further"]))
+        elif event.what == "ongoing":
+            query = f"{change} document = ? {where} AND coalesce(json_extract(document, '$.state'), '') != 'ongoing'"
+            values += (document, event.id)
+            told = told if told == "raised" else ""  # who was told that it is on need not be told again
+        else:
+            query = f"{change} cleared = ?, document = CASE WHEN sort = 'silence' THEN document ELSE ? END {where}"
+            values += (event.at, document, event.id)
+        done = write.execute(query, values).rowcount
+    if done and told and not suppressed:
         write.executemany(
             "INSERT INTO outbox VALUES (NULL, ?, ?, ?, ?, ?, 0, '', ?)",
-            [(route, event.id, event.what, document, now, now) for route in routes],
+            [(route, event.id, told, document, now, now) for route in routes],
         )
     return bool(done)
+
+
+def _known(pattern: str) -> str:
+    """Why nobody is told of an alarm of a pattern."""
+    return f"known: {pattern}" if pattern else ""

@@ -32,7 +32,7 @@ from tisat_serve.persistence import Keeper
 from tisat_serve.store import Mark
 from tisat_serve.structs import Outcome, Row
 
-ROW, RELEASE, LABEL, ADOPT = range(4)  # kinds of entries of the log
+ROW, RELEASE, LABEL, ADOPT, ACCEPT = range(5)  # kinds of entries of the log
 LONGEST_NAME = 200
 TOGETHER = 256  # rows judged at once: windows of more do not fit into a processor's cache
 REPLAYED = 4096  # entries judged at once after a restart
@@ -222,14 +222,15 @@ class Engine(Keeper):
         if entry[0] == LABEL:
             try:
                 if len(entry) < 5 or group.print_of(cell.calibration).startswith(entry[4]):  # rows are its model's own
-                    before = monitor.ongoing
+                    if entry[3] == "new normal":
+                        self._accept(cell, group, entry[2])
                     monitor.label(entry[2], entry[3])
-                    print_of, at = group.print_of(cell.calibration), cell.at or cell.newest
-                    over = [one for one in before if one not in monitor.ongoing]  # accepted as the new normal
-                    self._events += [statistical(one, print_of, cell.group, cell.seq, at) for one in over]
             except InputError:
                 # So old that the record has let it go: the book still has it.
                 self.counts["labels beyond the record"] += 1
+        elif entry[0] == ACCEPT:
+            if group.print_of(cell.calibration).startswith(entry[3]):
+                self._accept(cell, group, entry[2])
         else:
             place, cell.seq = cell.seq, cell.seq - 1
             self._save([cell])  # a piece of history has one threshold; what follows is not in this state
@@ -243,6 +244,14 @@ class Engine(Keeper):
             cell.calibration = entry[2]
             cell.threshold = group.watches[entry[2]].calibration.threshold
         self._mark(cell)
+
+    def _accept(self, cell: Cell, group: Group, row: int) -> None:
+        """Take the level of an alarm's channels for the new normal; the alarm is over."""
+        over = group.fleet_of(cell.calibration)[cell.name].accept(row)
+        at = cell.at or cell.newest
+        self._events += [statistical(one, group.print_of(cell.calibration), cell.group, cell.seq, at) for one in over]
+        if over and group.fleet_of(cell.calibration)[cell.name].condition == "calm":
+            cell.status = "ok"
 
     def _judge(self, group: Group, rows: list[Waiting], outcomes: dict[int, Outcome]) -> None:
         if len(group.models) > 1:  # entities follow a refit one by one: those on the same model are judged together
@@ -293,8 +302,7 @@ class Engine(Keeper):
         if verdict.alarm is not None:
             event = statistical(verdict.alarm, model.print, cell.group, seq, at)
             outcome.alarm = event.id
-            if verdict.alarm.state != "ongoing":  # it stays open until it is back or accepted
-                self._events.append(event)
+            self._events.append(event)
         self._events += [statistical(one, model.print, cell.group, seq, at) for one in verdict.ended]
         for silence in verdict.silences:
             self._events.append(about_channel(silence, model.print, cell.group, seq, at))

@@ -105,7 +105,8 @@ def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
                 # The alarms that were on here are as the parcel has them from now on.
                 write.execute("DELETE FROM alarms WHERE entity = ? AND cleared IS NULL", (one.name,))
                 write.executemany(
-                    "INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", one.alarms
+                    "INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    [[*row, row[0]][:13] for row in one.alarms],  # a parcel of before knows no incident
                 )
             cell = engine._enrol(
                 Cell(place, one.name, one.group, one.dates, number, engine.clock(), engine.steady()), one.state

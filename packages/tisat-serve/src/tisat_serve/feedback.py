@@ -20,11 +20,12 @@ from tisat.alarms.suppression import Suppression
 from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
 from tisat_serve.alarm_log import within
 from tisat_serve.archive import briefs_of
-from tisat_serve.engine import ADOPT, LABEL, Engine
+from tisat_serve.engine import ACCEPT, ADOPT, LABEL, Engine
 from tisat_serve.forgetting import forget
+from tisat_serve.known_patterns import KIND, KnownPatterns
 from tisat_serve.refits import Refits
 from tisat_serve.row_encoding import ACCEPTED
-from tisat_serve.structs import Acknowledgement, Label, Pause, ProposalInfo, RuleInfo
+from tisat_serve.structs import Acknowledgement, AlarmInfo, Label, Pause, ProposalInfo, RuleInfo
 from tisat_serve.views import View
 
 WORDS = ("true", "false", "expected", "new normal", "unmarked")
@@ -64,6 +65,7 @@ class People:
     def __init__(self, engine: Engine, view: View) -> None:
         self.engine, self.view, self.store = engine, view, engine.store
         self.refits = Refits(engine, view)
+        self.patterns = KnownPatterns(self)
 
     def _note(self, write: Any, author: str, what: str, reason: str) -> None:
         write.execute("INSERT INTO journal VALUES (NULL, ?, ?, ?, ?)", (self.engine.clock(), author, what, reason))
@@ -74,10 +76,7 @@ class People:
         """Say what an alarm was: true, false, expected, new normal; or unmarked, to take it back."""
         _check(word, "label", WORDS)
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
-        found = self.store.read("SELECT entity, sort, document FROM alarms WHERE id = ?", (alarm,))
-        if not found:
-            raise NotFoundError(f"The alarm of a label must be in the book. Got the id {alarm[:64]!r}, which is not.")
-        entity, sort, document = found[0]
+        entity, group, sort, document = self._alarm(alarm)
         with self.engine.lock:
             with self.store.writing() as write:
                 at = self.engine.clock()
@@ -91,15 +90,51 @@ class People:
                 self.engine.command(entity, LABEL, int(alarm_of["raised"]), said, alarm_of.get("model", ""))
         self.engine.tell({"what": "label", "alarm": alarm, "entity": entity, "label": word})
         self._offer(entity)
+        if sort == "statistic":
+            self.patterns.offer(group)
         return Label(int(number or 0), alarm, word, author, reason, at)
+
+    def label_incident(self, incident: str, word: str, *, author: str, reason: str = "") -> list[Label]:
+        """Say what all alarms of an incident were."""
+        alarms = self.view.incident(incident).alarms
+        return [self.label(one.id, word, author=author, reason=reason) for one in alarms]
+
+    def acknowledge_incident(
+        self, incident: str, *, author: str, reason: str = "", minutes: float | None = None
+    ) -> list[Acknowledgement]:
+        """Say that somebody is on all alarms of an incident."""
+        alarms = self.view.incident(incident).alarms
+        return [self.acknowledge(one.id, author=author, reason=reason, minutes=minutes) for one in alarms]
+
+    def _alarm(self, alarm: str) -> tuple[str, str, str, str]:
+        """The entity, group, sort and document of an alarm."""
+        found = self.store.read("SELECT entity, grp, sort, document FROM alarms WHERE id = ?", (alarm,))
+        if not found:
+            raise NotFoundError(f"The alarm must be in the book. Got the id {alarm[:64]!r}, which is not.")
+        entity, group, sort, document = found[0]
+        return entity, group, sort, document
+
+    def accept(self, alarm: str, *, author: str, reason: str = "") -> AlarmInfo:
+        """Take the present level of an alarm's channels for the new normal: an ongoing alarm is over; no label is given."""
+        author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
+        entity, _, sort, document = self._alarm(alarm)
+        info = self.view.alarm(alarm).alarm
+        if sort != "statistic" or info.cleared is not None or entity not in self.engine.cells:
+            raise ConflictError(f"The alarm must be on or ongoing to be accepted. {alarm[:64]!r} is not.")
+        told = json.loads(document)
+        with self.engine.lock:
+            with self.store.writing() as write:
+                self._note(write, author, f"accept {alarm}", reason)
+            self.engine.command(entity, ACCEPT, int(told["raised"]), told.get("model", ""))
+        self.engine.tell({"what": "accepted", "alarm": alarm, "entity": entity})
+        return self.view.alarm(alarm).alarm
 
     def acknowledge(
         self, alarm: str, *, author: str, reason: str = "", minutes: float | None = None
     ) -> Acknowledgement:
         """Say that somebody is on an alarm; with ``minutes`` it is snoozed: Alertmanager is told of it again only after so long."""
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
-        if not self.store.read("SELECT 1 FROM alarms WHERE id = ?", (alarm,)):
-            raise NotFoundError(f"The alarm must be in the book. Got the id {alarm[:64]!r}, which is not.")
+        self._alarm(alarm)
         at = self.engine.clock()
         until = None if minutes is None else at + 60.0 * minutes
         with self.store.writing() as write:
@@ -121,11 +156,12 @@ class People:
         if waits or not (line.false >= ENOUGH_FALSE or (line.false and line.over)):
             return
         try:
-            self.propose(
-                entity=entity, author="tisat", reason=f"{line.false} alarms marked false, {line.allowed:.2g} allowed"
-            )
+            made, group, number = self._made(entity, "", None)
         except ParameterError:
             return  # this calibration keeps no levels to start from
+        if made.avoided and made.after.threshold > made.before.threshold:  # else it would help nobody
+            reason = f"{line.false} alarms marked false, {line.allowed:.2g} allowed"
+            self.lay(group, entity, self._consequences(made, entity, group), number, "tisat", reason)
 
     # ------------------------------------------------------------------ proposals
 
@@ -133,6 +169,11 @@ class People:
         self, *, entity: str = "", group: str = "", budget: str | None = None, author: str, reason: str = ""
     ) -> ProposalInfo:
         """Another threshold for one entity or a group, from what was seen and labelled, with its consequences."""
+        made, home, number = self._made(entity, group, budget)
+        return self.lay(home, entity, self._consequences(made, entity, home), number, author, reason)
+
+    def _made(self, entity: str, group: str, budget: str | None) -> tuple[Proposal, str, int]:
+        """Another threshold, the group it is for and the number of the calibration before."""
         engine = self.engine
         with engine.lock:
             home = engine.group_of(engine.cell_of(entity).group if entity else group)
@@ -140,19 +181,19 @@ class People:
             number = engine.cells[entity].calibration if entity else home.calibration
             records = [self._record(name, home.watches[number].calibration) for name in names]
             record: Any = records[0] if len(records) == 1 else Pooled.of(records)
-            made = propose(home.watches[number].calibration, record, budget=budget)
-        return self._lay(home.name, entity, self._consequences(made, entity, home.name), number, author, reason)
+            return propose(home.watches[number].calibration, record, budget=budget), home.name, number
 
     def refit(self, *, group: str = "", budget: str | None = None, author: str, reason: str = "") -> ProposalInfo:
         """Another model for a group, fitted on what was kept and labelled, with its consequences. Nothing changes by it."""
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
         home = self.engine.group_of(group)
         document = self.refits.make(home, budget=budget, author=author, reason=reason)
-        return self._lay(home.name, "", document, home.calibration, author, reason)
+        return self.lay(home.name, "", document, home.calibration, author, reason)
 
-    def _lay(
+    def lay(
         self, group: str, entity: str, document: dict[str, Any], before: int, author: str, reason: str
     ) -> ProposalInfo:
+        """Keep a proposal until somebody decides."""
         with self.store.writing() as write:
             proposal = write.execute(
                 "INSERT INTO proposals VALUES (NULL, ?, ?, ?, 'open', ?, ?, ?, NULL, NULL, ?)",
@@ -185,11 +226,13 @@ class People:
     def _consequences(self, made: Proposal, entity: str, group: str) -> dict[str, Any]:
         """What would have been, on the stored history."""
         found = self.view.what_if(entity=entity, group=group, threshold=made.after.threshold)
+        lower = made.after.threshold < made.before.threshold
+        sensitive = ["A lower threshold is more sensitive: there would be more alarms, not fewer."] if lower else []
         return {
             "threshold_before": made.before.threshold,
             "threshold_after": made.after.threshold,
             "budget": made.after.budget,
-            "sentences": [*made.words, *(f"On stored history: {line}" for line in found.sentences)],
+            "sentences": [*sensitive, *made.words, *(f"On stored history: {line}" for line in found.sentences)],
             "false_alarms": made.false_alarms,
             "avoided": made.avoided,
             "true_alarms": made.true_alarms,
@@ -207,6 +250,10 @@ class People:
         if proposal.state != "open":
             raise ConflictError(f"The proposal must be open. Number {number} is {proposal.state}.")
         document = json.loads(self.store.read("SELECT document FROM proposals WHERE id = ?", (number,))[0][0])
+        if take and proposal.kind == KIND:
+            self.patterns.take(proposal, document, author, reason)
+            self._state(number, "taken", author, reason)
+            return self.view.proposal(number)
         if take:
             model = document.get("model", self._model_of(proposal))
             return self._adopt(proposal, "taken", Calibration.from_json(document["calibration"]), model, author, reason)
@@ -219,6 +266,11 @@ class People:
         proposal = self.view.proposal(number)
         if proposal.state != "taken":
             raise ConflictError(f"The proposal must have been taken. Number {number} is {proposal.state}.")
+        if proposal.kind == KIND:
+            (text,) = self.store.read("SELECT document FROM proposals WHERE id = ?", (number,))[0]
+            self.end("patterns", json.loads(text)["number"], author=author, reason=reason)
+            self._state(number, "reverted", _text(author, "author"), reason)
+            return self.view.proposal(number)
         (before,) = self.store.read("SELECT before FROM proposals WHERE id = ?", (number,))[0]
         text, model = self.store.read("SELECT document, model FROM calibrations WHERE id = ?", (before,))[0]
         calibration = Calibration.from_json(json.loads(text))
@@ -283,18 +335,18 @@ class People:
                 f"Got {start:.15g} to {stop:.15g}{'' if every is None else f', every {every:g} seconds'}."
             )
         values = (_text(pattern, "pattern"), int(start * 1e9), int(stop * 1e9), every, silent, unlearned)
-        number = self._add("pauses", values, "maintenance window", author, reason)
+        number = self.add("pauses", values, "maintenance window", author, reason)
         return next(one for one in self.view.pauses() if one.id == number)
 
     def rule(self, pattern: str, suppress: str, *, author: str, reason: str = "") -> RuleInfo:
         """Hold messages back of alarms about something (:mod:`tisat.alarms.suppression`); the alarms stay visible."""
         rule = Suppression.parse(_text(suppress, "suppress"))
         values = (_text(pattern, "pattern"), rule.channel, rule.direction or "both", rule.least, rule.relative)
-        number = self._add("rules", values, "rule", author, reason)
+        number = self.add("rules", values, "rule", author, reason)
         return next(one for one in self.view.rules() if one.id == number)
 
-    def _add(self, table: str, values: tuple[Any, ...], what: str, author: str, reason: str) -> int:
-        """Put a maintenance window or a suppression rule in force; its number."""
+    def add(self, table: str, values: tuple[Any, ...], what: str, author: str, reason: str) -> int:
+        """Put a maintenance window, a suppression rule or a pattern in force; its number."""
         row = (*values, _text(author, "author"), _text(reason, "reason", empty=True), self.engine.clock())
         with self.store.writing() as write:
             query = f"INSERT INTO {table} VALUES (NULL, {', '.join('?' * len(row))}, NULL)"
@@ -308,8 +360,8 @@ class People:
         return forget(self.engine, entity, author=_text(author, "author"), reason=_text(reason, "reason", empty=True))
 
     def end(self, what: str, number: int, *, author: str, reason: str = "") -> bool:
-        """End a maintenance window (``pauses``) or a suppression rule (``rules``)."""
-        _check(what, "what", ("pauses", "rules"))
+        """End a maintenance window (``pauses``), a suppression rule (``rules``) or a known pattern (``patterns``)."""
+        _check(what, "what", ("pauses", "rules", "patterns"))
         with self.store.writing() as write:
             done = write.execute(
                 f"UPDATE {what} SET ended = ? WHERE id = ? AND ended IS NULL", (self.engine.clock(), number)

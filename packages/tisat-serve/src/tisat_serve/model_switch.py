@@ -47,7 +47,7 @@ def succeed(engine: Engine, cell: Cell, group: Group, calibration: int) -> list[
     events = []
     at = times[-1] if times else 0
     for alarm in (*old.ongoing, *filter(None, [old.alarm])):  # whoever was told that it is on is told that it is over
-        over = replace(alarm, cleared=old.rows, cleared_time=old.stamp)
+        over = replace(alarm, cleared=old.rows, cleared_time=old.stamp, state="cleared")
         events.append(statistical(over, group.print_of(cell.calibration), group.name, cell.seq, at))
     for alarm in (*new.ongoing, *filter(None, [new.alarm])):
         event = statistical(alarm, group.print_of(calibration), group.name, cell.seq, at)

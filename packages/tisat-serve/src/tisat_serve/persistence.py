@@ -21,6 +21,7 @@ from tisat_serve.group import FIRST, Group
 from tisat_serve.row_encoding import squeeze, unpack_brief, unsqueeze
 from tisat_serve.store import Mark, Store, StoreFullError
 
+TOGETHER = 10  # sampling periods between the beginnings of alarms that are one incident
 ROOM = 1 << 18  # characters that must find room before a full disk is believed to be one no more
 _ENTITIES = "SELECT id, name, grp, dates, enrolled, received, saved, calibration, state, held FROM entities WHERE retired IS NULL"
 _encode = msgspec.msgpack.Encoder().encode
@@ -34,6 +35,21 @@ class Limits:
     save_rows: int = 64  # after so many rows an entity's state is saved
     keep_alarms: float = 730 * 86400.0  # seconds for which alarms that are over are kept, with their labels
     keep_journal: float = 730 * 86400.0
+
+
+def add_calibration(
+    write: Any,
+    group: str,
+    entity: str | None,
+    calibration: Calibration,
+    author: str,
+    reason: str,
+    model: int,
+    at: float,
+) -> int:
+    """Keep a threshold with its budget; its number."""
+    values = (group, entity, json.dumps(calibration.to_json()), at, author, reason, model)
+    return int(write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid)
 
 
 class Keeper:
@@ -91,12 +107,13 @@ class Keeper:
         if known and known != group.models[FIRST].print:
             raise InputError(
                 f"The folder {str(store.folder)!r} must be used with the model it began with. Group {group.name!r} has another model now; "
-                "give the old one, or another --data folder (tisat serve export takes the history along)."
+                "give the old one, or move on to the new one with tisat serve upgrade."
             )
         if not store.read("SELECT 1 FROM calibrations WHERE grp = ? AND entity IS NULL", (group.name,)):
             self._first_calibration(group)
         for number, entity, document, model in store.read(
-            "SELECT id, entity, document, model FROM calibrations WHERE grp = ? ORDER BY id", (group.name,)
+            "SELECT id, entity, document, model FROM calibrations WHERE grp = ? AND model >= 0 ORDER BY id",
+            (group.name,),
         ):
             self._model(group, model)
             group.watch_at(number, Calibration.from_json(json.loads(document)), model)
@@ -126,13 +143,11 @@ class Keeper:
         model: int = FIRST,
     ) -> int:
         """Keep a threshold with its budget; its number."""
-        document = json.dumps(calibration.to_json())
-        values = (group, entity, document, self.clock(), author, reason, model)
-        return int(write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid)
+        return add_calibration(write, group, entity, calibration, author, reason, model, self.clock())
 
     def reload_policy(self) -> None:
-        """Read maintenance windows and suppression rules again."""
-        self.policy.load(self.store.records("SELECT * FROM pauses"), self.store.records("SELECT * FROM rules"))
+        """Read maintenance windows, suppression rules and patterns again."""
+        self.policy.load(*(self.store.records(f"SELECT * FROM {table}") for table in ("pauses", "rules", "patterns")))
 
     def _restore(self) -> None:
         now = self.clock()
@@ -155,6 +170,9 @@ class Keeper:
         for number, rows, threshold, content in self.store.read(latest):
             if number in self._by_id:
                 self._by_id[number].recall(unpack_brief(content, rows, threshold))
+        for cell in self.cells.values():
+            calm = self.groups[cell.group].fleet_of(cell.calibration)[cell.name].condition == "calm"
+            cell.status = "alarm" if not calm else "ok" if cell.status == "alarm" else cell.status
 
     def _begin(self, record: tuple[Any, ...], now: float) -> Cell:
         """Go on with an entity as the store has it."""
@@ -249,7 +267,8 @@ class Keeper:
 
     def _write_events(self, write: Any, now: float) -> None:
         for event in self._events:
-            write_event(write, event, self.policy, self.routes, now)
+            period = self.groups[event.group].watch.period or 60.0
+            write_event(write, event, self.policy, self.routes, now, reach=round(TOGETHER * period * 1e9))
 
     def settle(self, *, most: int = 32) -> None:
         """Write what follows from the results, save the states that are due, tell those who listen."""

@@ -23,10 +23,12 @@ CREATE TABLE IF NOT EXISTS history (
 CREATE INDEX IF NOT EXISTS history_when ON history (entity, last, first);
 CREATE TABLE IF NOT EXISTS alarms (
   id TEXT PRIMARY KEY, entity TEXT NOT NULL, grp TEXT NOT NULL, sort TEXT NOT NULL, raised INTEGER NOT NULL, onset INTEGER NOT NULL,
-  cleared INTEGER, ratio REAL NOT NULL, at REAL NOT NULL, document TEXT NOT NULL, suppressed TEXT NOT NULL, pause INTEGER
+  cleared INTEGER, ratio REAL NOT NULL, at REAL NOT NULL, document TEXT NOT NULL, suppressed TEXT NOT NULL, pause INTEGER,
+  incident TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS alarms_when ON alarms (raised);
 CREATE INDEX IF NOT EXISTS alarms_whose ON alarms (entity, raised);
+CREATE INDEX IF NOT EXISTS alarms_incident ON alarms (incident);
 CREATE INDEX IF NOT EXISTS alarms_open ON alarms (cleared) WHERE cleared IS NULL;
 CREATE TABLE IF NOT EXISTS labels (
   id INTEGER PRIMARY KEY, alarm TEXT NOT NULL, word TEXT NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL
@@ -42,6 +44,10 @@ CREATE TABLE IF NOT EXISTS pauses (
 );
 CREATE TABLE IF NOT EXISTS rules (
   id INTEGER PRIMARY KEY, pattern TEXT NOT NULL, channel TEXT NOT NULL, direction TEXT NOT NULL, least REAL, least_relative REAL,
+  author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, ended REAL
+);
+CREATE TABLE IF NOT EXISTS patterns (
+  id INTEGER PRIMARY KEY, grp TEXT NOT NULL, document TEXT NOT NULL, words TEXT NOT NULL,
   author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, ended REAL
 );
 CREATE TABLE IF NOT EXISTS proposals (

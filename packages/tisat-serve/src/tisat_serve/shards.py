@@ -123,7 +123,7 @@ def _move(name: str, here: Store, there: Store) -> int:
             model = _model(here, there, write, {"model": piece["model"], "grp": one["grp"]})
             told = {**piece, "id": None, "entity": place, "model": model}
             write.execute(f"INSERT INTO history VALUES ({', '.join('?' * len(told))})", tuple(told.values()))
-        write.executemany("INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", alarms)
+        write.executemany("INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", alarms)
         write.executemany("INSERT INTO labels VALUES (NULL, ?, ?, ?, ?, ?)", labels)
         write.execute("DELETE FROM meta WHERE key = ?", (f"moved:{name}",))
     with here.writing() as write:

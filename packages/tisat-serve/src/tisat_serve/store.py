@@ -23,7 +23,7 @@ from tisat.persistence.old_names import rename_keys
 from tisat.utils.locking import locked
 
 FILE = "tisat-serve.db"
-VERSION = 4  # of the tables
+VERSION = 5  # of the tables
 READERS = 8  # connections that read, at most; each has up to three descriptors
 STEPS = {  # from a version to the next one
     1: """
@@ -50,6 +50,15 @@ STEPS = {  # from a version to the next one
       id INTEGER PRIMARY KEY, alarm TEXT NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, until REAL
     );
     CREATE INDEX acknowledgements_of ON acknowledgements (alarm, id);
+    """,
+    4: """
+    ALTER TABLE alarms ADD COLUMN incident TEXT NOT NULL DEFAULT '';
+    UPDATE alarms SET incident = id;
+    CREATE INDEX alarms_incident ON alarms (incident);
+    CREATE TABLE patterns (
+      id INTEGER PRIMARY KEY, grp TEXT NOT NULL, document TEXT NOT NULL, words TEXT NOT NULL,
+      author TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, ended REAL
+    );
     """,
 }
 

@@ -145,8 +145,58 @@ class AlarmInfo(msgspec.Struct):
     label: str  # the last one given, or "unmarked"
     suppressed: str  # why nobody was told; empty: it was sent
     pause: int | None  # the maintenance window it fell into
+    severity: str  # minor, major or critical: by the largest statistic / threshold so far
+    state: str  # raised, ongoing (still different), back, new normal, merged or cleared
+    incident: str  # the id of the first alarm of those that began together
+    known: str = ""  # the accepted pattern it is of: nobody is called
+    ongoing_since: float | None = None  # when the statistic fell while its channels were still different
     acknowledged: str = ""  # who is on it
     snoozed: float | None = None  # nobody is told again until then, seconds since 1970
+
+
+class IncidentInfo(msgspec.Struct):
+    """Alarms that began together over entities."""
+
+    id: str  # of the alarm that was raised first
+    onset: float
+    raised: float
+    cleared: float | None  # None: one of them is on or ongoing
+    entity: str  # that moved first: its alarm was raised first
+    channel: str  # of it, that moved first
+    entities: list[str]  # in the order in which they moved
+    channels: list[str]
+    severity: str  # the highest
+    state: str
+    label: str  # of all its alarms, or "mixed"
+    words: str
+    alarms: list[AlarmInfo]
+
+
+class RecurrenceInfo(msgspec.Struct):
+    """Alarms of an entity that are alike, as one."""
+
+    entity: str
+    kind: str
+    channel: str
+    count: int
+    first: float  # when the first of them was raised
+    rhythm: str  # "nightly at 02:00"; empty where there is none
+    words: str  # "12th time, nightly at 02:00 since 3 March"; empty for fewer than three
+    last: AlarmInfo
+    alarms: list[str]  # ids, the latest first
+
+
+class PatternInfo(msgspec.Struct):
+    """A pattern of alarms that people know; alarms of it are raised and counted, and nobody is called."""
+
+    id: int
+    group: str
+    words: str
+    known: int  # alarms that were known by it
+    author: str
+    reason: str
+    at: float
+    ended: float | None = None
 
 
 class FurtherInfo(msgspec.Struct):
@@ -170,7 +220,8 @@ class AlarmPage(msgspec.Struct):
     rule: str
     labels: list[Label]
     similar: list[AlarmInfo]  # earlier ones of the same entity with the same first channel
-    together: list[AlarmInfo]  # of other entities, within ten sampling periods
+    together: list[AlarmInfo]  # the other alarms of its incident
+    recurrence: str  # "12th time, nightly at 02:00 since 3 March"; empty where it does not recur
     sentences: list[str]
 
 
@@ -310,7 +361,7 @@ class Shadow(msgspec.Struct):
 
 
 class ProposalInfo(msgspec.Struct):
-    """Another threshold, or another model (``kind`` refit), with its consequences; in force only once somebody takes it."""
+    """Another threshold, another model (``kind`` refit) or a known pattern (``kind`` pattern), with its consequences; in force only once somebody takes it."""
 
     id: int
     group: str

@@ -13,10 +13,10 @@ import msgspec
 
 from tisat.alarms.alarms import say_time
 from tisat.errors import NotFoundError
+from tisat_serve import alarm_groups, ledger, structs, whatif
 from tisat_serve import heatmap as heat
 from tisat_serve import history_chart as stretch
-from tisat_serve import ledger, structs, whatif
-from tisat_serve.alarm_log import suppression_of
+from tisat_serve.alarm_log import moment_of, severity_of, suppression_of
 from tisat_serve.archive import nanoseconds
 from tisat_serve.engine import Engine
 from tisat_serve.entity_state import Cell
@@ -113,7 +113,11 @@ class View:
 
     # ------------------------------------------------------------------ alarms
 
-    def alarms(
+    def alarms(self, **chosen: Any) -> list[structs.AlarmInfo]:
+        """Alarms, the latest first; ``chosen`` as in :meth:`records`."""
+        return [self.info(record) for record in self.records(**chosen)]
+
+    def records(
         self,
         *,
         entity: str = "",
@@ -125,8 +129,8 @@ class View:
         suppressed: bool | None = None,
         limit: int = 200,
         before: str = "",
-    ) -> list[structs.AlarmInfo]:
-        """Alarms, the latest first. ``before`` is the id of the last one of the page before."""
+    ) -> list[dict[str, Any]]:
+        """Alarms as the store has them, the latest first. ``before`` is the id of the last one of the page before."""
         where = ["coalesce(cleared, raised) >= ?", "raised < ?"]
         values: list[Any] = [*nanoseconds(start, stop)]
         earlier = "(raised, id) < (SELECT raised, id FROM alarms WHERE id = ?)"
@@ -141,9 +145,18 @@ class View:
         if suppressed is not None:
             where.append("suppressed != ''" if suppressed else "suppressed = ''")
         query = f"SELECT * FROM ({_ALARMS}) WHERE {' AND '.join(where)} ORDER BY raised DESC, id DESC LIMIT ?"
-        return [self._alarm(record) for record in self.store.records(query, (*values, max(1, min(limit, 10_000))))]
+        return self.store.records(query, (*values, max(1, min(limit, 10_000))))
 
-    def _alarm(self, record: dict[str, Any]) -> structs.AlarmInfo:
+    def alarms_of(self, incidents: list[str]) -> list[structs.AlarmInfo]:
+        """The alarms of incidents, by their ids."""
+        query = f"SELECT * FROM ({_ALARMS}) WHERE incident IN ({', '.join('?' * len(incidents))})"
+        return [self.info(record) for record in self.store.records(query, incidents)]
+
+    incidents, incident = alarm_groups.incidents, alarm_groups.incident
+    recurrences = alarm_groups.recurrences
+
+    def info(self, record: dict[str, Any]) -> structs.AlarmInfo:
+        """An alarm as the store has it, for people."""
         document = json.loads(record["document"])
         ratio = record["ratio"]
         cell = self.engine.cells.get(record["entity"])
@@ -159,6 +172,9 @@ class View:
             **record,
             "group": record["grp"],
             "ratio": ratio,
+            "severity": severity_of(ratio),
+            "state": _state(record, document),
+            "ongoing_since": self._ongoing_since(document, record),
             "channels": list(document.get("channels", {}))[:5],
             **{at: record[at] and record[at] * NS for at in ("raised", "onset", "cleared")},
         }
@@ -170,12 +186,11 @@ class View:
         if not found:
             raise NotFoundError(f"The alarm must be in the book. Got the id {number[:64]!r}, which is not.")
         record = found[0]
-        alarm, document = self._alarm(record), json.loads(record["document"])
+        alarm, document = self.info(record), json.loads(record["document"])
         first = alarm.channels[0] if alarm.channels else None
         earlier = self.alarms(entity=alarm.entity, stop=alarm.raised, sort=alarm.sort, limit=50)
-        group = self.engine.groups.get(alarm.group)
-        reach = 10.0 * ((group.watch.period if group else None) or 60.0)
-        around = self.alarms(start=alarm.onset - reach, stop=alarm.raised + reach, limit=50)
+        like = self.recurrences(entity=alarm.entity, sort=alarm.sort, stop=alarm.raised + 1e-3)
+        again = next((one.words for one in like if number in one.alarms), "")
         threshold = float(document.get("threshold") or 0.0)
         return structs.AlarmPage(
             alarm=alarm,
@@ -189,9 +204,16 @@ class View:
             similar=[one for one in earlier if first is not None and one.channels[:1] == [first] and one.id != number][
                 :10
             ],
-            together=[one for one in around if one.entity != alarm.entity][:20],
-            sentences=_sentences(alarm, document),
+            together=[one for one in self.alarms_of([alarm.incident]) if one.id != number][:20],
+            recurrence=again,
+            sentences=_sentences(alarm, document, again),
         )
+
+    @staticmethod
+    def _ongoing_since(document: dict[str, Any], record: dict[str, Any]) -> float | None:
+        if document.get("ongoing_since") is None:
+            return None
+        return moment_of(document.get("cleared_time"), record["raised"]) * NS
 
     def labels(self, alarm: str = "") -> list[structs.Label]:
         """Labels, the latest first; those of one alarm or all."""
@@ -232,6 +254,14 @@ class View:
             for one in self.store.records(query)
         ]  # fmt: skip
 
+    def patterns(self, *, ended: bool = False) -> list[structs.PatternInfo]:
+        """Patterns of alarms that people know, in force; those that were ended too where asked."""
+        query = (
+            "SELECT *, grp AS 'group', (SELECT count(*) FROM alarms WHERE grp = patterns.grp AND "
+            "json_extract(alarms.document, '$.known') = words) AS known FROM patterns"
+        ) + ("" if ended else " WHERE ended IS NULL")
+        return msgspec.convert(self.store.records(query + " ORDER BY id"), list[structs.PatternInfo])
+
     def journal(self, *, limit: int = 200) -> list[dict[str, Any]]:
         """Who changed what, the latest first."""
         return self.store.records("SELECT * FROM journal ORDER BY id DESC LIMIT ?", (limit,))
@@ -250,7 +280,15 @@ def _proposal(record: dict[str, Any]) -> structs.ProposalInfo:
     return msgspec.convert({**document, **record, **more}, structs.ProposalInfo)
 
 
-def _sentences(alarm: structs.AlarmInfo, document: dict[str, Any]) -> list[str]:
+def _state(record: dict[str, Any], document: dict[str, Any]) -> str:
+    """The state of an alarm: as the library says, unless the store knows better."""
+    said = str(document.get("state", "raised"))
+    if record["cleared"] is None:
+        return said if said == "ongoing" else "raised"
+    return "cleared" if said in ("raised", "ongoing") else said
+
+
+def _sentences(alarm: structs.AlarmInfo, document: dict[str, Any], again: str) -> list[str]:
     """The alarm in words."""
     if alarm.sort != "statistic":
         return [f"{alarm.entity}: {alarm.why}."]
@@ -258,13 +296,19 @@ def _sentences(alarm: structs.AlarmInfo, document: dict[str, Any]) -> list[str]:
     lines = [
         f"Raised at {say_time(raised) if raised is not None else alarm.raised}; it began at about {say_time(onset) if onset is not None else alarm.onset}."
     ]
-    lines.append(
-        "It is still on." if alarm.cleared is None else f"It lasted {alarm.cleared - alarm.raised:.0f} seconds."
-    )
+    if alarm.state == "ongoing":
+        lines.append("The change is over and its channels are still different: it is ongoing until back or accepted.")
+    elif alarm.cleared is None:
+        lines.append("It is still on.")
+    else:
+        how = {"back": "; its channels are back", "new normal": "; accepted as the new normal"}.get(alarm.state, "")
+        lines.append(f"It lasted {alarm.cleared - alarm.raised:.0f} seconds{how}.")
+    if again:
+        lines.append(f"{again[0].upper()}{again[1:]}.")
     if alarm.why:
         lines.append(f"Contributing: {alarm.why}.")
     lines.append(
-        f"The statistic reached {alarm.ratio:.2f} times its threshold, which is made for {alarm.budget} per entity."
+        f"How unusual: {alarm.ratio:.2f} times the threshold ({alarm.severity}), which is made for {alarm.budget} per entity."
     )
     if alarm.suppressed:
         lines.append(f"Nobody was told: {alarm.suppressed}.")

@@ -184,7 +184,7 @@ def test_a_store_of_the_first_version_is_taken_along(engine, engine_in, tmp_path
     path = tmp_path / "watch" / "tisat-serve.db"
     with sqlite3.connect(path) as old:
         old.executescript(
-            "DROP TABLE acknowledgements; DROP TABLE models; DROP TABLE marks; DROP TABLE owners; ALTER TABLE calibrations DROP COLUMN model; ALTER TABLE history DROP COLUMN model; PRAGMA user_version=1;"
+            "DROP TABLE acknowledgements; DROP TABLE patterns; DROP INDEX alarms_incident; ALTER TABLE alarms DROP COLUMN incident; DROP TABLE models; DROP TABLE marks; DROP TABLE owners; ALTER TABLE calibrations DROP COLUMN model; ALTER TABLE history DROP COLUMN model; PRAGMA user_version=1;"
         )
     old.close()
     again = engine_in(tmp_path / "watch")

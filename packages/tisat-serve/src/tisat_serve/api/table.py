@@ -63,6 +63,15 @@ class AlarmsQuery(Span):
     before: Name = ""
 
 
+class RecurrencesQuery(Span):
+    """Which alarms are looked at."""
+
+    entity: Name = ""
+    label: Name = ""
+    sort: Name = ""
+    active: bool | None = None
+
+
 class WhatIfQuery(Span):
     """Another threshold or another budget, for one entity or a group."""
 
@@ -232,6 +241,21 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              lambda s, p, q, b, a: s.people.label(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
     Endpoint("POST", f"{A}/alarms/{{id}}/acknowledge", "Say that somebody is on an alarm, or snooze it for some minutes.", "label", structs.Acknowledgement,
              lambda s, p, q, b, a: s.people.acknowledge(p["id"], author=_author(b, a), reason=b.reason, minutes=b.minutes), body=AcknowledgeBody),
+    Endpoint("POST", f"{A}/alarms/{{id}}/accept", "Take the level of an alarm's channels for the new normal: an ongoing alarm is over.", "label", structs.AlarmInfo,
+             lambda s, p, q, b, a: s.people.accept(p["id"], author=_author(b, a), reason=b.reason), body=Said),
+    Endpoint("GET", f"{A}/incidents", "Alarms that began together over entities, the latest first, with what moved first.", "read", list[structs.IncidentInfo],
+             lambda s, p, q, b, a: s.view.incidents(**_fields(q)), AlarmsQuery),
+    Endpoint("GET", f"{A}/incidents/{{id}}", "One incident.", "read", structs.IncidentInfo, lambda s, p, q, b, a: s.view.incident(p["id"])),
+    Endpoint("POST", f"{A}/incidents/{{id}}/label", "Say what all alarms of an incident were.", "label", list[structs.Label],
+             lambda s, p, q, b, a: s.people.label_incident(p["id"], b.word, author=_author(b, a), reason=b.reason), body=LabelBody),
+    Endpoint("POST", f"{A}/incidents/{{id}}/acknowledge", "Say that somebody is on all alarms of an incident.", "label", list[structs.Acknowledgement],
+             lambda s, p, q, b, a: s.people.acknowledge_incident(p["id"], author=_author(b, a), reason=b.reason, minutes=b.minutes), body=AcknowledgeBody),
+    Endpoint("GET", f"{A}/recurrences", "Alarms that are alike as one line each: how often, and at which times.", "read", list[structs.RecurrenceInfo],
+             lambda s, p, q, b, a: s.view.recurrences(**_fields(q)), RecurrencesQuery),
+    Endpoint("GET", f"{A}/patterns", "Patterns of alarms that people know: raised and counted, nobody is called.", "read", list[structs.PatternInfo],
+             lambda s, p, q, b, a: s.view.patterns(ended=q.ended), EndedQuery),
+    Endpoint("POST", f"{A}/patterns/{{number}}/end", "End a known pattern.", "admin", Done,
+             lambda s, p, q, b, a: Done(s.people.end("patterns", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/labels", "Labels, the latest first.", "read", list[structs.Label], lambda s, p, q, b, a: s.view.labels()),
     Endpoint("GET", f"{A}/ledger", "The budget: allowed, raised, true, false, unmarked, with 95 % intervals.", "read", structs.Ledger,
              lambda s, p, q, b, a: s.view.ledger(**_fields(q)), Span),

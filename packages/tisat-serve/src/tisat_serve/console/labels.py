@@ -64,6 +64,17 @@ def moment(seconds: float | None, fine: bool = False) -> Markup:  # noqa: FBT001
     )
 
 
+def clock(seconds: float) -> str:
+    """A moment as a field of a form takes it, in UTC.
+
+    Examples
+    --------
+    >>> clock(1770000000.0)
+    '2026-02-02T02:40'
+    """
+    return datetime.fromtimestamp(min(max(seconds, -6e10), 2.5e11), tz=UTC).strftime("%Y-%m-%dT%H:%M")
+
+
 def stretch(seconds: float | None) -> str:
     """How long something took.
 

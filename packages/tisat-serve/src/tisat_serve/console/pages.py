@@ -24,13 +24,15 @@ from starlette.routing import BaseRoute, Route
 
 from tisat import __version__
 from tisat.errors import InputError, NotFoundError
+from tisat.io.timestamps import read_time
 from tisat_serve.console import labels as words
+from tisat_serve.console.heat_rows import STEPS, joined, rows_in
 from tisat_serve.service import Service
-from tisat_serve.structs import EntityInfo, HeatMap
+from tisat_serve.structs import EntityInfo
 
 ALL_ROWS = 120  # entities on the page of all shards
+LINES = 200  # of the list of alarms, one for each that recurs
 ROWS = 60  # entities on one page of the heat map
-STEPS = 96  # of the heat map
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 UPLOT = {"uplot.js": "uPlot.iife.min.js", "uplot.css": "uPlot.min.css"}
 DAY = 86400.0
@@ -66,6 +68,7 @@ class Console:
         self.environment.filters |= {
             "number": words.number,
             "moment": words.moment,
+            "clock": words.clock,
             "stretch": words.stretch,
             "level": words.level,
             "plain": msgspec.to_builtins,
@@ -139,7 +142,7 @@ class Console:
 
     def _span(self, request: Request, newest: float | None, default: str) -> tuple[str, float | None, float | None]:
         """The stretch of time an address speaks of: its name, its start and its stop."""
-        start, stop = (_real(request, name) for name in ("start", "stop"))
+        start, stop = self._free(request)
         if start is not None and stop is not None and start < stop:
             return "", start, stop
         name = request.query_params.get("range", default)
@@ -148,6 +151,18 @@ class Console:
         if name not in words.RANGES:
             raise InputError(f"The range must be one of {', '.join(words.RANGES)} or all. Got {name!r} instead.")
         return name, newest - words.RANGES[name], newest + 1.0
+
+    @staticmethod
+    def _free(request: Request) -> tuple[float | None, float | None]:
+        """The stretch an address says itself: ``start`` and ``stop`` in seconds, or ``from`` and ``to`` by a reader's clock."""
+        if not (request.query_params.get("from") and request.query_params.get("to")):
+            start, stop = (_real(request, name) for name in ("start", "stop"))
+            return start, stop
+        shift = 60.0 * (_real(request, "zone") or 0.0)
+        start, stop = (read_time(request.query_params[name]).value * 1e-9 - shift for name in ("from", "to"))
+        if start >= stop:
+            raise InputError("A range must begin before it ends. It does not.")
+        return start, stop
 
     # ------------------------------------------------------------------ the pages
 
@@ -167,7 +182,7 @@ class Console:
         span, start, stop = self._span(request, self._newest(every), self._usual(group))
         heat = self.view.heat_map(start=start, stop=stop, steps=STEPS, only={one.name for one in visible})
         return self.page(
-            "fleet", request, entities=visible, heat=_only(heat, [one.name for one in visible]), span=span,
+            "fleet", request, entities=visible, heat=rows_in(heat, [one.name for one in visible]), span=span,
             counts=self.view.counts(), total=len(every), found=len(shown), number=number, pages=pages, search=search,
             status=status, group=group, groups=sorted({one.group for one in every}), week=self._week(every),
             alarms=self.view.alarms(active=True, limit=9), example="" if every else self._example(request),
@@ -210,12 +225,28 @@ class Console:
         asked = request.query_params
         label, entity, sort = asked.get("label", ""), asked.get("entity", ""), asked.get("sort", "")
         active = {"on": True, "over": False}.get(asked.get("active", ""))
-        found = self.view.alarms(
-            entity=entity, label=label, sort=sort, active=active, limit=101, before=asked.get("before", "")
+        show = asked.get("show", "lines")
+        start, stop = self._free(request)
+        chosen: dict[str, Any] = {"entity": entity, "label": label, "sort": sort, "start": start, "stop": stop}
+        if active is not None:
+            chosen["active"] = active
+        table = {"lines": "recurrences", "incidents": "incidents"}.get(show, "alarms")
+        told = {key: str(value).lower() if value is True or value is False else value for key, value in chosen.items()}
+        csv = f"/api/v1/{table}?" + urlencode(
+            {"format": "csv", **{k: v for k, v in told.items() if v not in ("", None)}}
         )
+        alarms, again, more, found = [], {}, "", []
+        if show == "incidents":
+            found = self.view.incidents(**chosen)
+        elif show == "lines":
+            lines = self.view.recurrences(**chosen)[:LINES]
+            alarms, again = [one.last for one in lines], {one.last.id: one.words for one in lines if one.words}
+        else:
+            alarms = self.view.alarms(**chosen, limit=101, before=asked.get("before", ""))
+            alarms, more = alarms[:100], alarms[99].id if len(alarms) > 100 else ""
         return self.page(
-            "alarms", request, alarms=found[:100], more=found[99].id if len(found) > 100 else "", label=label,
-            entity=entity, sort=sort, active=asked.get("active", ""),
+            "alarms", request, alarms=alarms, again=again, incidents=found, more=more, label=label, entity=entity,
+            sort=sort, active=asked.get("active", ""), show=show, start=start, stop=stop, csv=csv,
         )  # fmt: skip
 
     def alarm(self, request: Request) -> Response:
@@ -277,7 +308,13 @@ class Console:
 
     def care(self, request: Request) -> Response:
         """Maintenance windows and rules that hold messages back."""
-        return self.page("care", request, pauses=self.view.pauses(ended=True), rules=self.view.rules(ended=True))
+        return self.page(
+            "care",
+            request,
+            pauses=self.view.pauses(ended=True),
+            rules=self.view.rules(ended=True),
+            patterns=self.view.patterns(ended=True),
+        )
 
     def shards(self, request: Request) -> Response:
         """The fleets of all shards on one page, read from the others; one that is down is said to be."""
@@ -297,7 +334,7 @@ class Console:
             stop = newest or self.service.engine.clock()
             start = stop - DAY
         maps = peers.heat_maps(shards, start, stop, STEPS)
-        heat = _joined(maps, [row[:2] for row in shown if row[3]], start, stop)
+        heat = joined(maps, [row[:2] for row in shown if row[3]], start, stop)
         return self.page(
             "shards", request, shards=shards, rows=shown, hidden=len(rows) - len(shown), span=span, heat=heat,
             down=sum(not shard.up for shard in shards), total=len([row for row in rows if row[3]]),
@@ -312,35 +349,6 @@ class Console:
         """Where a token is given."""
         wanted = request.query_params.get("next", "/")
         return self.page("login", request, next=wanted if LOCAL_PATH.fullmatch(wanted) else "/")
-
-
-def _joined(maps: dict[str, HeatMap], wanted: list[tuple[str, str]], start: float, stop: float) -> HeatMap:
-    """Rows of several heat maps over the same stretch as one; ``wanted`` are keys ``name @address`` and addresses."""
-    one = next(iter(maps.values()), None)
-    width = (stop - start) / STEPS
-    times = one.times if one is not None else [start + width * k for k in range(STEPS)]
-    found = HeatMap(start, stop, one.step if one is not None else width, times, [], [], [], [], [])
-    places = {address: {name: k for k, name in enumerate(heat.entities)} for address, heat in maps.items()}
-    for key, address in wanted:
-        k = places.get(address, {}).get(key.rpartition(" @")[0])
-        if k is not None:
-            heat = maps[address]
-            found.entities.append(key)
-            found.groups.append(heat.groups[k])
-            found.status.append(heat.status[k])
-            found.ratio.append(heat.ratio[k])
-            found.state.append(heat.state[k])
-    return found
-
-
-def _only(heat: HeatMap, names: list[str]) -> HeatMap:
-    """The rows of a heat map that are shown, in that order."""
-    place = {name: k for k, name in enumerate(heat.entities)}
-    rows = [place[name] for name in names if name in place]
-    return msgspec.structs.replace(
-        heat, entities=[heat.entities[k] for k in rows], groups=[heat.groups[k] for k in rows],
-        status=[heat.status[k] for k in rows], ratio=[heat.ratio[k] for k in rows], state=[heat.state[k] for k in rows],
-    )  # fmt: skip
 
 
 def _whole(request: Request, name: str, default: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from tisat_serve.http_client import ask, check_address, check_authority, without_credentials
-from tisat_serve.sinks.message import say_moment
+from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmInfo
 from tisat_serve.worker import ListeningPart
 
@@ -57,7 +57,7 @@ class Alertmanager(ListeningPart):
         self.url = check_address(url, "The url of Alertmanager")
         self.name, self.every, self.labels = name, every, dict(labels or {})
         self.sent = self.failed = 0
-        self._told: dict[str, float] = {}  # alarms told as on, and resolved ones with when they were
+        self._told: dict[str, str] = {}  # severity of the alarms told as on
 
     def report(self) -> dict[str, float]:
         """Tellings that went well and that did not."""
@@ -88,11 +88,15 @@ class Alertmanager(ListeningPart):
             if one.id in self._told or now - (one.cleared or 0.0) < RESOLVED
         ]
         alerts = [self._alert(one, now) for one in on + off]
+        for one in on:  # a label that changes is another alert: the milder one is over
+            mild = self._told.get(one.id, one.severity)
+            if mild != one.severity:
+                alerts.append(self._alert(msgspec.structs.replace(one, severity=mild, cleared=now), now))
         if alerts:
             body = msgspec.json.encode(alerts)
             ask(f"{self.url}/api/v2/alerts", self._headers, body, timeout=TIMEOUT, ca=self._ca)
             self.sent += 1
-        self._told = {one.id: now for one in on}
+        self._told = {one.id: one.severity for one in on}
 
     def _alert(self, one: AlarmInfo, now: float) -> dict[str, Any]:
         cell = self._service.engine.cells.get(one.entity)
@@ -110,6 +114,8 @@ class Alertmanager(ListeningPart):
             "kind": one.kind,
             "channel": one.channels[0] if one.channels else "",  # to group by: what began together has it in common
             "alarm": one.id,
+            "severity": one.severity,
+            "incident": one.incident,
             **self.labels,
         }
         annotations = {
@@ -120,6 +126,8 @@ class Alertmanager(ListeningPart):
             "ratio": f"{one.ratio:.2f}",
             "budget": one.budget,
             "acknowledged": one.acknowledged,
+            "state": one.state,
+            "ongoing_since": say_moment(one.ongoing_since) if dated and one.ongoing_since is not None else "",
         }
         return {
             "labels": {key: value for key, value in labels.items() if value},

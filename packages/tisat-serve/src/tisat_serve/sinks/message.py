@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import msgspec
 
+from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmPage
 from tisat_serve.views import View
 
@@ -33,36 +33,30 @@ class Message(msgspec.Struct):
     url: str
     title: str
     text: str
+    severity: str = ""  # minor, major or critical: how far beyond the threshold it went so far
+    state: str = ""  # raised, ongoing, back, new normal or cleared
+    incident: str = ""  # the same for alarms that began together
+    recurrence: str = ""  # "12th time, nightly at 02:00 since 3 March", where it is
     alarms: list[dict[str, str]] = []  # where several began together: each with its id, entity, kind, why and url
-
-
-def say_moment(seconds: float) -> str:
-    """A time as others read it: ISO 8601 in UTC.
-
-    Examples
-    --------
-    >>> say_moment(1770000000.0)
-    '2026-02-02T02:40:00.000Z'
-    """
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def message_of(view: View, alarm: str, event: str, base: str) -> Message:
     """The message about an alarm as the book has it."""
     page: AlarmPage = view.alarm(alarm)
     one = page.alarm
-    ending = {"cleared": "is over", "joined": "alarm, joined by further channels"}.get(event, "alarm")
+    over = "was accepted as the new normal" if one.state == "new normal" else "is over"
+    ending = {"cleared": over, "joined": "alarm, joined by further channels"}.get(event, "alarm")
     moments = {at: getattr(one, at) for at in ("raised", "onset", "cleared")}
     told = {
         **{at: None if moment is None else say_moment(moment) for at, moment in moments.items()},
         "event": event,
         "key": f"{alarm}:{event}" + (f":{len(page.further)}" if event == "joined" else ""),
         "threshold": page.threshold,
+        "recurrence": page.recurrence,
         "reasons": msgspec.to_builtins(page.reasons),
         "shares": dict(list(page.shares.items())[:10]),
         "url": f"{base}/alarm/{alarm}",
-        "title": f"{one.entity}: {one.kind or one.sort} {ending}",
+        "title": f"{one.entity}: {'' if event == 'cleared' else one.severity + ' '}{one.kind or one.sort} {ending}",
         "text": " ".join(page.sentences),
     }
     return msgspec.convert({**msgspec.structs.asdict(one), **told}, Message)

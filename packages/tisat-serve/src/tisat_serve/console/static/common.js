@@ -83,6 +83,15 @@ function value(field) {
   return field.value;
 }
 
+// Free ranges: the clock of a field is the reader's, and the server is told how far that is from UTC.
+function ranged(where = document) {
+  for (const one of all("input[data-clock]", where)) {
+    const t = new Date(1000 * Number(one.dataset.clock));
+    one.value = `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())}T${two(t.getHours())}:${two(t.getMinutes())}`;
+  }
+  for (const one of all("input[data-zone]", where)) one.value = -new Date().getTimezoneOffset();
+}
+
 function remembered(where = document) {
   for (const one of all("[data-remember]", where)) {
     if (!one.value) one.value = localStorage.getItem(`tisat.${one.dataset.remember}`) || "";
@@ -148,6 +157,7 @@ export async function refresh() {
   document.title = fresh.title;
   localise();
   remembered();
+  ranged();
   document.dispatchEvent(new CustomEvent("tisat:fresh"));
 }
 
@@ -174,7 +184,7 @@ function listen() {
     toast(`${one.entity}: over`, `/alarm/${one.alarm}`, true);
     soon();
   });
-  for (const what of ["label", "acknowledged", "forgotten", "proposal", "threshold"]) stream.addEventListener(what, soon);
+  for (const what of ["ongoing", "accepted", "label", "acknowledged", "forgotten", "proposal", "threshold"]) stream.addEventListener(what, soon);
   addEventListener("pagehide", () => stream.close());
   setInterval(() => { if (!document.hidden) refresh(); }, 30000);
 }
@@ -201,4 +211,5 @@ document.addEventListener("keydown", (event) => {
 
 localise();
 remembered();
+ranged();
 listen();

@@ -74,9 +74,9 @@ function show() {
   box.replaceChildren();
   if (!history.times.length) { box.textContent = "No rows in this time."; return; }
   const threshold = history.times.map((_, k) => (history.ratio[k] === null ? null : 1));
-  chart("Statistic / threshold", "at 1 and above the alarm is on", [history.ratio, threshold],
+  chart("How unusual", "at 1 the alarm begins: statistic / threshold", [history.ratio, threshold],
     [line("ratio", colour("--curve"), { fill: colour("--band") }), line("threshold", colour("--alarm"), { dash: [6, 4], width: 1.5 })],
-    { height: 120, read: (k) => `${local(history.times[k])}: ${number(history.ratio[k])} of the threshold`, scale: { range: (_, low, high) => [0, Math.max(1.25, 1.05 * (high || 1))] } });
+    { height: 120, read: (k) => `${local(history.times[k])}: ${number(history.ratio[k])} × the threshold`, scale: { range: (_, low, high) => [0, Math.max(1.25, 1.05 * (high || 1))] } });
   for (const one of history.channels) {
     const upper = one.expected.map((e, k) => (e === null || one.spread[k] === null ? null : e + one.spread[k]));
     const lower = one.expected.map((e, k) => (e === null || one.spread[k] === null ? null : e - one.spread[k]));

@@ -1,0 +1,329 @@
+"""Alarms that belong together: one incident with what moved first, one line for what recurs, and patterns that people know."""
+
+import csv
+import io
+import json
+
+import msgspec
+import pytest
+
+from serve.conftest import START, local_client, plant_rows
+from serve.receivers import Receiver
+from serve.test_ongoing_alarm import plant
+from serve.test_ongoing_alarm import watch as steps_watch  # noqa: F401 - a fixture
+from tisat.errors import ConflictError, NotFoundError
+from tisat_serve.alarm_log import severity_of
+from tisat_serve.api.app import make_app
+from tisat_serve.console import routes
+from tisat_serve.engine import Engine
+from tisat_serve.feedback import People
+from tisat_serve.group import Group
+from tisat_serve.security import Tokens
+from tisat_serve.service import Service
+from tisat_serve.sinks.alertmanager import Alertmanager
+from tisat_serve.sinks.message import message_of
+from tisat_serve.store import Store
+from tisat_serve.structs import Row
+from tisat_serve.views import View
+
+FAULTS = {"a": 300, "b": 304, "c": 600}  # the first two begin together, four minutes apart
+
+
+def rows_of(faults, count=700, channel=0):
+    made = {name: plant_rows(count, seed=k) for k, name in enumerate(faults)}
+    for name, at in faults.items():
+        made[name][at : at + 30, channel] += 8.0
+    return [Row(name, made[name][k].tolist(), START + 60 * k) for k in range(count) for name in made]
+
+
+@pytest.fixture
+def filled(service):
+    service.ingest(rows_of(FAULTS))
+    return service
+
+
+@pytest.fixture
+def client(filled):
+    return local_client(make_app(filled, Tokens(filled.engine.store), more=routes(filled)))
+
+
+def of_faults(view):
+    """The incidents of the faults; linear-last may raise a false alarm elsewhere."""
+    wanted = {START + 60 * at for at in FAULTS.values()}
+    return [one for one in view.incidents() if any(abs(one.raised - at) < 600 for at in wanted)]
+
+
+def test_alarms_that_begin_together_are_one_incident_with_what_moved_first(filled, client):
+    late, early = of_faults(filled.view)
+    assert (early.entity, early.channel, early.entities) == ("a", "temp", ["a", "b"])
+    assert late.entities == ["c"]
+    assert early.words == "a (temp) moved first, then b"
+    assert early.raised == min(one.raised for one in early.alarms)
+    assert early.cleared == max(one.cleared for one in early.alarms)
+    told = client.get("/api/v1/incidents").json()
+    assert {one["id"] for one in told} >= {early.id, late.id}
+    assert client.get(f"/api/v1/incidents/{early.id}").json()["entity"] == "a"
+    assert client.get("/api/v1/incidents/none").status_code == 404
+    table = list(csv.DictReader(io.StringIO(client.get("/api/v1/incidents?format=csv").text)))
+    assert next(row for row in table if row["id"] == early.id)["entities"] == "a; b"
+    page = client.get("/alarms?show=incidents").text
+    assert "a (temp) moved first, then b" in page
+    assert "Began together" in client.get(f"/alarm/{early.alarms[0].id}").text
+    assert [one.entity for one in filled.view.alarm(early.alarms[0].id).together] == ["b"]
+
+
+def test_all_alarms_of_an_incident_are_labelled_and_taken_on_at_once(filled, client):
+    early = of_faults(filled.view)[1]
+    done = client.post(f"/api/v1/incidents/{early.id}/label", json={"label": "true", "author": "eva"})
+    assert len(done.json()) == 2
+    client.post(f"/api/v1/incidents/{early.id}/acknowledge", json={"author": "eva"})
+    again = filled.view.incident(early.id)
+    assert again.label == "true"
+    assert {one.acknowledged for one in again.alarms} == {"eva"}
+    with pytest.raises(NotFoundError):
+        filled.people.label_incident("none", "true", author="eva")
+
+
+def test_an_incident_is_the_same_after_a_restart(engine_in, tmp_path):
+    engine = engine_in(tmp_path)
+    rows = rows_of(FAULTS)
+    engine.ingest(rows[:1000])
+    engine.store.close()  # killed
+    again = engine_in(tmp_path)
+    again.ingest(rows[1000:])
+    whole = engine_in(tmp_path / "whole")
+    whole.ingest(rows)
+    query = "SELECT id, incident FROM alarms ORDER BY id"
+    assert again.store.read(query) == whole.store.read(query)
+
+
+def test_severity_is_how_far_beyond_the_threshold_and_is_sent(filled):
+    assert [severity_of(ratio) for ratio in (0.0, 1.0, 1.99, 2.0, 4.99, 5.0, 100.0)] == ["minor"] * 3 + ["major"] * 2 + ["critical"] * 2  # fmt: skip
+    for alarm in filled.view.alarms():
+        assert alarm.severity == severity_of(alarm.ratio)
+        assert message_of(filled.view, alarm.id, "raised", "").severity == alarm.severity
+
+
+def test_an_alert_that_grows_worse_is_another_alert_and_the_milder_one_is_over(engine_in, tmp_path, monkeypatch):
+    with Receiver() as receiver:
+        sink = Alertmanager("am", receiver.url)
+        service = Service(engine_in(tmp_path))
+        sink._service = service
+        service.engine.ingest(rows_of({"p": 300}, count=305))
+        (alarm,) = service.view.alarms(active=True)
+        told = []
+        for severity in ("minor", "minor", "major"):
+            now = [msgspec.structs.replace(alarm, severity=severity)]
+            monkeypatch.setattr(service.view, "alarms", lambda *, active, now=now, **_: now if active else [])
+            sink.tell()
+            alerts = json.loads(receiver.requests[-1][2])
+            told.append([(one["labels"]["severity"], one["labels"]["incident"]) for one in alerts])
+        assert told == [
+            [("minor", alarm.id)],
+            [("minor", alarm.id)],
+            [("major", alarm.id), ("minor", alarm.id)],
+        ]
+        worse, milder = (one["endsAt"] for one in alerts)
+        assert milder < worse, "the milder one is told resolved"
+
+
+# ---------------------------------------------------------------------- life cycle
+
+
+@pytest.fixture
+def broken(steps_watch, tmp_path):  # noqa: F811
+    """A step that stays: the alarm is ongoing."""
+    values = plant(800, 2)
+    values[300:, 1] += 2.0
+    with Store(tmp_path) as store:
+        engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START), routes=("hook",))
+        engine.ingest([Row("pump", one.tolist(), START + 60 * k) for k, one in enumerate(values)])
+        yield Service(engine)
+
+
+def test_an_alarm_is_ongoing_until_somebody_accepts_it(broken):
+    view, people = broken.view, broken.people
+    (alarm,) = [one for one in view.alarms(active=True) if one.state == "ongoing"]
+    assert alarm.ongoing_since > alarm.raised
+    assert view.entity("pump").status == "alarm"
+    client = local_client(make_app(broken, Tokens(broken.engine.store), more=routes(broken)))
+    for page in ("/", "/alarms", f"/alarm/{alarm.id}", "/entity/pump"):
+        assert "ongoing since" in client.get(page).text
+    assert "calm" not in client.get("/").text.partition("<h1")[2].partition("</h1>")[0]
+    answer = client.post(f"/api/v1/alarms/{alarm.id}/accept", json={"author": "eva", "reason": "new bearing"})
+    assert (answer.status_code, answer.json()["state"]) == (200, "new normal")
+    assert answer.json()["cleared"] is not None
+    assert view.alarm(alarm.id).alarm.label == "unmarked", "it says nothing of whether the alarm was true"
+    assert view.entity("pump").status == "ok"
+    assert view.journal()[0]["what"] == f"accept {alarm.id}"
+    events = broken.engine.store.read("SELECT event FROM outbox WHERE alarm = ? ORDER BY id", (alarm.id,))
+    assert events[0] == ("raised",)
+    assert events[-1] == ("cleared",)
+    with pytest.raises(ConflictError):
+        people.accept(alarm.id, author="eva")
+    assert client.post("/api/v1/alarms/none/accept", json={"author": "eva"}).status_code == 404
+
+
+def test_accepting_is_kept_over_a_kill(broken, steps_watch):  # noqa: F811
+    (alarm,) = [one for one in broken.view.alarms(active=True) if one.state == "ongoing"]
+    broken.people.accept(alarm.id, author="eva")
+    folder = broken.engine.store.folder
+    broken.engine.store.close()
+    with Store(folder) as store:
+        engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START))
+        assert View(engine).alarm(alarm.id).alarm.state == "new normal"
+        assert View(engine).entity("pump").status == "ok"
+
+
+def test_after_a_restart_an_entity_with_an_ongoing_alarm_is_not_calm(broken, steps_watch):  # noqa: F811
+    folder = broken.engine.store.folder
+    broken.engine.close()
+    broken.engine.store.close()
+    with Store(folder) as store:
+        engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START))
+        assert View(engine).entity("pump").status == "alarm"
+        assert View(engine).counts() == {"alarm": 1}
+
+
+# ---------------------------------------------------------------------- patterns and recurrence
+
+
+def nights(count, first=2, channel=0):
+    """Days of 240 rows at six minutes, with a fault each night at about 02:00."""
+    rows = plant_rows(240 * count, seed=4)
+    for day in range(first, count):
+        rows[240 * day + 20 : 240 * day + 30, channel] += 8.0
+    return rows
+
+
+MIDNIGHT = 1_769_817_600  # Saturday 31 January 2026, 00:00
+
+
+@pytest.fixture
+def nightly(engine_in, tmp_path):
+    engine = engine_in(tmp_path, routes=("hook",))
+    values = nights(7)
+    rows = [Row("press", one.tolist(), MIDNIGHT + 360 * k) for k, one in enumerate(values)]
+    service = Service(engine)
+    service.rows = rows
+    engine.ingest(rows[: 240 * 5])
+    engine.settle()
+    return service
+
+
+def at_night(view):
+    return [
+        one for one in view.alarms(entity="press", sort="statistic") if (one.raised - MIDNIGHT) % 86400 // 3600 == 2
+    ]
+
+
+def test_alarms_that_recur_are_one_line(nightly):
+    found = nightly.view.recurrences(entity="press")
+    again = next(one for one in found if one.last.id == at_night(nightly.view)[0].id)
+    assert again.count == 3
+    assert again.words.startswith("3rd time, nightly at 02:")
+    assert again.words.endswith("since 2 February")
+    page = nightly.view.alarm(again.last.id)
+    assert page.recurrence == again.words
+    client = local_client(make_app(nightly, Tokens(nightly.engine.store), more=routes(nightly)))
+    assert again.words in client.get("/alarms").text
+    assert again.words in client.get(f"/alarm/{again.last.id}").text
+    assert client.get("/api/v1/recurrences?entity=press").json()[0]["count"] >= 1
+    assert client.get("/alarms").text.count('href="/alarm/') < client.get("/alarms?show=each").text.count(
+        'href="/alarm/'
+    )
+
+
+def test_labels_propose_a_pattern_and_what_it_knows_calls_nobody(nightly):
+    view, people, engine = nightly.view, nightly.people, nightly.engine
+    for alarm in at_night(view):
+        people.label(alarm.id, "expected", author="eva")
+    proposals = [one for one in view.proposals() if one.kind == "pattern"]
+    (open_one,) = [one for one in proposals if one.state == "open"]
+    assert open_one.document["avoided"] == 3
+    assert not open_one.loses_true
+    assert view.patterns() == [], "nothing changes by a proposal"
+    taken = people.decide(open_one.id, take=True, author="eva", reason="the nightly wash")
+    assert taken.state == "taken"
+    (pattern,) = view.patterns()
+    assert "temp up" in pattern.words
+    before = view.ledger().fleet.raised
+    engine.ingest(nightly.rows[240 * 5 : 240 * 6])
+    engine.settle()
+    latest = at_night(view)[0]
+    assert latest.known == pattern.words
+    assert latest.suppressed == f"known: {pattern.words}"
+    assert view.ledger().fleet.raised > before, "a known alarm is counted"
+    assert not engine.store.read("SELECT 1 FROM outbox WHERE alarm = ?", (latest.id,)), "and nobody is called"
+    assert view.patterns()[0].known == 1
+    client = local_client(make_app(nightly, Tokens(engine.store), more=routes(nightly)))
+    assert "known" in client.get("/alarms?show=each").text
+    assert pattern.words in client.get("/care").text
+    assert people.revert(open_one.id, author="eva").state == "reverted"
+    assert view.patterns() == []
+    engine.ingest(nightly.rows[240 * 6 :])
+    engine.settle()
+    assert at_night(view)[0].known == ""
+    assert engine.store.read("SELECT 1 FROM outbox WHERE alarm = ?", (at_night(view)[0].id,))
+
+
+def test_a_pattern_that_would_hide_a_true_alarm_says_so_and_labels_taken_back_withdraw_it(nightly):
+    view, people = nightly.view, nightly.people
+    first, second, _ = at_night(view)
+    people.label(first.id, "false", author="eva")
+    people.label(second.id, "true", author="eva")
+    (proposal,) = [one for one in view.proposals(state="open") if one.kind == "pattern"]
+    assert proposal.loses_true
+    people.label(first.id, "unmarked", author="eva")
+    assert not [one for one in view.proposals(state="open") if one.kind == "pattern"]
+
+
+def test_a_known_alarm_of_which_more_becomes_calls_somebody(steps_watch, tmp_path):  # noqa: F811
+    with Store(tmp_path) as store:
+        engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START), routes=("hook",))
+        view = View(engine)
+        people = People(engine, view)
+        values = plant(2600, 2)
+        values[300:320, 1] += 2.0
+        values[1500:, 1] += 2.0  # as it began before, but it stays
+        rows = [Row("pump", one.tolist(), START + 60 * k) for k, one in enumerate(values)]
+        engine.ingest(rows[:1400])
+        first = [one for one in view.alarms(sort="statistic") if abs(one.raised - START - 60 * 300) < 3600][-1]
+        people.label(first.id, "expected", author="eva")
+        (proposal,) = [one for one in view.proposals(state="open") if one.kind == "pattern"]
+        people.decide(proposal.id, take=True, author="eva")
+        told = []
+        for k in range(1400, 2600, 10):
+            engine.ingest(rows[k : k + 10])
+            on = [one for one in view.alarms(active=True) if one.raised >= START + 60 * 1490]
+            told += [(one.state, bool(one.known), bool(one.suppressed)) for one in on[-1:]]
+        assert ("raised", True, True) in told, "at first it looks like the one that is known"
+        assert told[-1] == ("ongoing", False, False), "it is ongoing: that is not what people saw"
+        ongoing = [one for one in view.alarms(active=True) if one.state == "ongoing"][-1]
+        assert store.read("SELECT event FROM outbox WHERE alarm = ?", (ongoing.id,)) == [("raised",)]
+
+
+# ---------------------------------------------------------------------- a free range
+
+
+def test_a_page_shows_any_stretch_by_the_readers_clock(filled, client):
+    import datetime
+    import re
+
+    def clock(seconds):
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M")
+
+    begin, end = START + 60 * 290, START + 60 * 330
+    first, second = (f"from={clock(begin + 60 * zone)}&to={clock(end + 60 * zone)}&zone={zone}" for zone in (0, 120))
+    for query in (first, second):
+        found = client.get(f"/alarms?show=each&{query}").text
+        shown = set(re.findall(r'href="/alarm/(\w+)"', found))
+        assert shown == {one.id for one in filled.view.alarms(start=begin // 60 * 60, stop=end // 60 * 60)}
+        assert shown
+        assert f'value="{clock(begin)}"' in found, "the form says what is shown"
+        assert f"start={begin // 60 * 60}" in found, "so does the csv"
+    for page in ("/", "/entity/a", "/budget", "/whatif", "/alarms?show=incidents"):
+        assert client.get(f"{page}{'&' if '?' in page else '?'}{first}").status_code == 200
+        assert 'name="from"' in client.get(page).text
+    for wrong in (f"from={clock(end)}&to={clock(begin)}", "from=x&to=y"):
+        assert client.get(f"/?{wrong}").status_code == 400
