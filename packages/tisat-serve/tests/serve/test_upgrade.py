@@ -11,15 +11,19 @@ from pathlib import Path
 import pytest
 
 from serve.conftest import START, plant_rows
+from tisat.errors import ArtefactError, ConflictError, InputError
 from tisat.watch import Watch
 from tisat_serve.engine import Engine
 from tisat_serve.feedback import People
 from tisat_serve.group import Group
 from tisat_serve.store import VERSION, Store
 from tisat_serve.structs import Row
+from tisat_serve.upgrade import upgrade
 from tisat_serve.views import View
 
-FOLDER = Path(__file__).parent / "data" / "folder-de5a2b0.tar.xz"
+DATA = Path(__file__).parent / "data"
+FOLDER = DATA / "folder-de5a2b0.tar.xz"
+UNREADABLE = DATA / "folder-b5587b7.tar.xz"  # by tisat 0.1: tables of version 1, a model that cannot be read any more
 
 
 @pytest.fixture
@@ -52,3 +56,61 @@ def test_a_folder_of_an_earlier_version_opens_and_continues_to_the_bit(earlier):
         again = People(engine, view).revert(taken.id, author="bob")
         assert again.state == "reverted"
         engine.close()
+
+
+@pytest.fixture
+def unreadable(tmp_path):
+    with tarfile.open(UNREADABLE) as packed:
+        packed.extractall(tmp_path, filter="data")
+    return tmp_path / "earlier"
+
+
+def test_a_folder_with_a_model_that_cannot_be_read_is_taken_along(unreadable):
+    """380 rows of e0 and e1, a label, a threshold of e1's own, an alarm that is on; killed."""
+    model, before = unreadable / "plant.tisat", json.loads((unreadable / "expected.json").read_text())
+    with pytest.raises(ArtefactError, match="fit the model again"):
+        Watch.load(model)
+    said = upgrade(unreadable / "data", model)
+    assert any("fitted again" in sentence for sentence in said)
+    assert (unreadable / "plant.tisat.before").is_file()
+    watch = Watch.load(model)
+    assert watch.calibration.target == 1000.0
+    with Store(unreadable / "data") as store:
+        engine = Engine(store, [Group("main", watch)], clock=lambda: float(START))
+        view = View(engine)
+        assert [(one.word, one.author, one.reason) for one in view.labels()] == [("false", "ann", "of before")]
+        assert set(before["alarms"]) <= {one.id for one in view.alarms()}
+        assert view.ledger().fleet.false == 1
+        assert view.ledger().fleet.rows == before["rows"]
+        taken = view.proposals()[0]
+        assert taken.state == "taken"
+        times = taken.threshold_after / taken.threshold_before
+        assert view.calibrated("e1") == pytest.approx(times * view.calibrated("e0"))
+        on = [one.entity for one in view.alarms(active=True, sort="statistic")]
+        assert on == [one.name for one in view.entities(status="alarm")], "the book and the monitors say the same"
+        rows = {"e0": plant_rows(700, seed=0), "e1": plant_rows(700, seed=1, fault=360)}
+        found = []
+        for k in range(380, 500):
+            found += engine.ingest([Row(name, rows[name][k].tolist(), START + 60 * k) for name in rows])
+        assert {one.status for one in found} == {"ok"}, "no warming up: it begins with the last rows"
+        assert not view.alarms(active=True)
+        engine.close()
+
+
+def test_a_folder_that_needs_nothing_is_left_alone_and_wrong_groups_are_named(earlier):
+    model = earlier / "plant.tisat"
+    (said,) = upgrade(earlier / "data", model)
+    assert "opens with its model as it is" in said
+    assert not (earlier / "plant.tisat.before").exists()
+    with pytest.raises(InputError, match="The group must be one of main"):
+        upgrade(earlier / "data", model, group="other")
+
+
+def test_a_folder_moves_on_to_another_model_of_the_same_channels(earlier, model):
+    said = upgrade(earlier / "data", model)
+    assert any("as they were" in sentence for sentence in said)
+    with Store(earlier / "data") as store:
+        engine = Engine(store, [Group("main", Watch.load(model))], clock=lambda: float(START))
+        assert len(engine.cells) == 2
+        with pytest.raises(ConflictError):
+            People(engine, View(engine)).revert(View(engine).proposals()[0].id, author="bob")

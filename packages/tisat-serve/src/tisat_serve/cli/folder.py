@@ -1,4 +1,4 @@
-"""``tisat serve token|backup|restore|export|move|replay``: what somebody does to a service's folder, beside it or while it is stopped."""
+"""``tisat serve token|backup|restore|export|upgrade|move|replay``: what somebody does to a service's folder, beside it or while it is stopped."""
 
 from __future__ import annotations
 
@@ -81,6 +81,23 @@ def export(
         typer.echo(f"{name}\t{rows} rows")
 
 
+@app.command("upgrade")
+def upgrade(
+    data: Annotated[Path, typer.Argument(help="The folder of a service that is stopped.", metavar="FOLDER")],
+    model: Annotated[Path, typer.Option(help="The model of the group; it may be one that an earlier version wrote.")],
+    group: Annotated[str, typer.Option(help="The group, where there are several.")] = "",
+) -> None:
+    """Take a folder of an earlier version along: labels, ledger and budgets stay; an unreadable model is fitted again on kept rows.
+
+    `tisat serve upgrade watch/ --model plant.tisat`
+    """
+    _needs()
+    from tisat_serve.upgrade import upgrade
+
+    for sentence in upgrade(data, model, group=group):
+        typer.echo(sentence)
+
+
 @app.command("move")
 def move(
     entities: Annotated[list[str], typer.Argument(help="The entities.", metavar="ENTITY...")],
@@ -137,7 +154,7 @@ def replay(
         print_json({"alarms": [msgspec.to_builtins(one) for one in alarms], "rows": counts})
         return
     for one in alarms:
-        from tisat_serve.sinks.message import say_moment
+        from tisat_serve.sinks.moments import say_moment
 
         lasted = "still on" if one.cleared is None else f"{one.cleared - one.raised:.0f} s"
         typer.echo(
