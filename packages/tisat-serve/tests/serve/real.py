@@ -99,12 +99,12 @@ def alertmanager(folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def victoria(folder: Path) -> Iterator[str]:
+def victoria(folder: Path, *more: str) -> Iterator[str]:
     """VictoriaMetrics; its address."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = (
-        find("victoria-metrics"), f"-storageDataPath={folder / 'vm'}", f"-httpListenAddr=127.0.0.1:{port}", "-search.latencyOffset=0s",
+        find("victoria-metrics"), f"-storageDataPath={folder / 'vm'}", f"-httpListenAddr=127.0.0.1:{port}", "-search.latencyOffset=0s", *more,
     )  # fmt: skip
     with program(folder, *command, ready=f"{url}/health"):
         yield url

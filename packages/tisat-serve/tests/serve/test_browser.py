@@ -1,9 +1,11 @@
 """A real browser walks every page, labels an alarm and moves the slider; a request to another host or an error fails."""
 
+import importlib.util
 import re
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -50,7 +52,17 @@ def test_a_person_walks_through_the_console(served, width):
         page.on("request", lambda one: outside.append(one.url) if not one.url.startswith(address) else None)
         page.on("pageerror", lambda one: wrong.append(str(one)))
         page.on("console", lambda one: wrong.append(one.text) if one.type in ("error", "warning") else None)
-        for path in ("/", "/alarms", "/budget", "/whatif", "/proposals", "/care", "/entity/e1"):
+        for path in (
+            "/",
+            "/alarms",
+            "/alarms?show=incidents",
+            "/alarms?show=each",
+            "/budget",
+            "/whatif",
+            "/proposals",
+            "/care",
+            "/entity/e1",
+        ):
             page.goto(address + path)
             page.wait_for_timeout(150)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
@@ -61,7 +73,7 @@ def test_a_person_walks_through_the_console(served, width):
         # An alarm is labelled with one key
         page.goto(address + "/alarms")
         page.locator("a[href^='/alarm/']").first.click()
-        page.locator("[name=author]").fill("ana")
+        page.locator("#label-form [name=author]").fill("ana")
         page.locator("h1").click()
         page.keyboard.press("2")
         page.get_by_text("ana said").wait_for()
@@ -77,3 +89,56 @@ def test_a_person_walks_through_the_console(served, width):
     assert outside == []
     assert wrong == []
     assert service.view.labels()[0].author == "ana"
+
+
+PAGES = (
+    "/",
+    "/alarms",
+    "/alarms?show=incidents",
+    "/budget",
+    "/whatif",
+    "/proposals",
+    "/care",
+    "/entity/e1",
+    "/alarm/",
+    "/login",
+)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_and_no_table_is_cut(served, scheme):
+    found = importlib.util.find_spec("axe_core_python")
+    if found is None:
+        pytest.skip("axe is not installed: pip install axe-core-python")
+    axe = (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text()
+    service, address = served
+    for alarm in service.view.alarms(sort="statistic"):
+        service.people.label(alarm.id, "false", author="ana")
+    serious, cut = [], []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for width in (390, 1280):
+            context = browser.new_context(
+                viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+            )
+            page = context.new_page()
+            for path in PAGES:
+                page.goto(address + (path + service.view.alarms()[0].id if path == "/alarm/" else path))
+                page.wait_for_timeout(150)
+                page.evaluate(axe)
+                serious += [
+                    (width, path, one["id"], [node["html"][:120] for node in one["nodes"]])
+                    for one in page.evaluate("axe.run()")["violations"]
+                    if one["impact"] in ("serious", "critical")
+                ]
+                cut += [(width, path, one) for one in page.evaluate(CUT)]
+        browser.close()
+    assert serious == [], "\n".join(map(str, serious))
+    assert cut == [], "\n".join(map(str, cut))
+
+
+# Tables and menus that are wider than what holds them: a person would have to scroll sideways, or misses them.
+CUT = """[...document.querySelectorAll(".wide, .top nav, .ranges, form, .card")]
+  .filter((one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1)
+  .map((one) => `${one.className || one.tagName} ${one.scrollWidth} > ${one.clientWidth}`)"""

@@ -23,10 +23,13 @@ def test_rules_and_dashboard_ask_for_figures_that_are_there(engine_in, tmp_path)
     service = Service(engine_in(tmp_path)).start()
     client = local_client(make_app(service, Tokens(service.engine.store)))
     client.post("/api/v1/rows", json=[{"entity": "a", "values": [60, 5, 1]}])
-    known = {line.split()[2] for line in client.get("/metrics").text.splitlines() if line.startswith("# TYPE")}
+    text = client.get("/metrics").text + client.get("/metrics/band").text
+    known = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     service.stop()
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    band = {name for expression in asked for name in re.findall(r"tisat_expected_\w+|tisat_value", expression)}
+    assert band == {"tisat_expected_lower", "tisat_expected_upper", "tisat_value"}, "the band is drawn"
     asked += re.findall(r"expr: (.*)", (DEPLOY / "alert-rules.yml").read_text())
     for expression in asked:
         for name in re.findall(r"\btisat_\w+", expression):

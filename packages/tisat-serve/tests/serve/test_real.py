@@ -273,3 +273,63 @@ def test_genuine_senders_are_understood(library, model, tmp_path):
         assert found[0]["name"] == "sender"
         assert found[0]["rows"] >= 3
         assert service.end() == 0
+
+
+def test_victoria_metrics_draws_the_band(model, tmp_path):
+    """It scrapes /metrics/band; value, expected, lower, upper, score and threshold are series a dashboard asks for."""
+    with Process("--model", model, "--data", tmp_path / "watch") as service:
+        now = int(time.time())
+        rows = plant_rows(120, seed=5)
+        send = [{"entity": "p1", "values": row.tolist(), "time": now - 60 * (120 - k)} for k, row in enumerate(rows)]
+        assert service.post("/api/v1/rows", send)["refused"] == 0
+        scraped = service.url.removeprefix("http://")
+        (tmp_path / "scrape.yml").write_text(
+            "scrape_configs: [{job_name: tisat, scrape_interval: 1s, metrics_path: /metrics/band, "
+            f"static_configs: [{{targets: ['{scraped}']}}]}}]\n"
+        )
+        with real.victoria(tmp_path, f"-promscrape.config={tmp_path / 'scrape.yml'}") as series:
+            query = "/api/v1/query?query={__name__=~'tisat_.*',entity='p1'}".replace("{", "%7B").replace("}", "%7D")
+
+            def found():
+                result = get(series + query.replace("'", "%22").replace("~", "%7E"))["data"]["result"]
+                return {one["metric"]["__name__"]: float(one["value"][1]) for one in result if one["metric"].get("channel", "temp") == "temp"}  # fmt: skip
+
+            band = until(lambda: found() if "tisat_expected_upper" in found() else None, 30)
+        assert band["tisat_expected_lower"] < band["tisat_expected"] < band["tisat_expected_upper"]
+        assert band["tisat_value"] == pytest.approx(rows[-1][0])
+        assert {"tisat_score", "tisat_statistic", "tisat_entity_threshold"} <= set(band)
+        assert service.end() == 0
+
+
+def test_alertmanager_keeps_firing_until_the_machine_is_back_or_accepted(tmp_path):
+    """A step that stays: the statistic falls, the alert fires on; it is resolved when somebody accepts the new level."""
+    from serve.test_ongoing_alarm import plant
+    from tisat.watch import Watch
+
+    Watch(budget="1/1000 rows", period="1 min", control=False).fit(plant(5000, 1)).save(tmp_path / "steps.tisat")
+    values = plant(800, 2)
+    values[300:, 1] += 2.0
+    now = int(time.time())
+    with real.alertmanager(tmp_path) as alerts:
+        sink = f'[[sink]]\nkind = "alertmanager"\nurl = "{alerts}"\nevery = "1 s"\n'
+        config = f'data = "watch"\n[[group]]\nname = "main"\nmodel = "steps.tisat"\nsilent_after = "1 day"\n{sink}'
+        (tmp_path / "serve.toml").write_text(config)
+
+        def firing():
+            return [one for one in get(alerts + "/api/v2/alerts") if one["labels"]["entity"] == "pump"]
+
+        with Process("--config", tmp_path / "serve.toml") as service:
+            rows = [
+                {"entity": "pump", "values": one.tolist(), "time": now - 60 * (800 - k)} for k, one in enumerate(values)
+            ]
+            service.post("/api/v1/rows", rows)
+            (ongoing,) = [one for one in service.get("/api/v1/alarms?active=true") if one["state"] == "ongoing"]
+            told = until(lambda: [one for one in firing() if one["annotations"].get("state") == "ongoing"] or None, 20)
+            assert told[0]["labels"]["severity"] == ongoing["severity"]
+            assert told[0]["labels"]["incident"] == ongoing["incident"]
+            time.sleep(6)  # twice as long as an alert lives that nobody repeats
+            assert [one for one in firing() if one["labels"]["alarm"] == ongoing["id"]], "it fires on"
+            service.post(f"/api/v1/alarms/{ongoing['id']}/accept", {"author": "eva", "reason": "another pump"})
+            until(lambda: not [one for one in firing() if one["labels"]["alarm"] == ongoing["id"]], 20)
+            assert service.get(f"/api/v1/alarms/{ongoing['id']}")["alarm"]["state"] == "new normal"
+            assert service.end() == 0
