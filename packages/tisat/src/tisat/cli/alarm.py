@@ -57,7 +57,6 @@ def alarm(
 
     Of many machines (several files, a folder, --entity) the ones that need attention first.
     """
-    from tisat.alarms.recurrence import recurring
     from tisat.alarms.suppression import Suppression
     from tisat.batch import AlarmEach, find_machines
     from tisat.batch.machines import model_file
@@ -115,7 +114,6 @@ def alarm(
         print_json(document_of(found))
         return
     moved = [str(found.movement)] if found.movement is not None and found.movement.moved else []
-    repeated = [f"recurring: {one}" for one in recurring(found) if one.words]
     notes = [*moved, *series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
     show_alarms(found, series.name, notes, shown=shown)
     if html is not None:
@@ -135,6 +133,9 @@ def document_of(found: Alarms) -> dict[str, Any]:
 
 def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -> None:
     """Print the alarms of one series as a table, and the channels that fell silent."""
+    from tisat.alarms.recurrence import recurring
+
+    repeated = [f"recurring: {one}" for one in recurring(found) if one.words]
     print_table(
         f"{name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
         ["raised", "since - until", "x h", "why"],
