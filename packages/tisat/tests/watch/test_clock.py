@@ -202,3 +202,18 @@ def test_a_first_row_far_ahead_of_the_second_is_given_up(back, second):
     clock = RowClock(PERIOD)
     found = [clock.advance(read_time(PERIOD * k)) for k in (back, 0)]
     assert found == ["ok", second]
+
+
+def test_a_state_of_an_earlier_version_waits_for_nothing():
+    clock = RowClock(60.0)
+    for second in (0, 60, 120):
+        clock.advance(clock.read(float(second)))
+    state = {
+        name: value
+        for name, value in clock.state().items()
+        if name not in ("waiting", "agreeing", "behind", "repeated", "spans")
+    }
+    other = RowClock(60.0)
+    other.restore(state)
+    assert (other.waiting, other.agreeing, other.behind, other.repeated) == (0, 0, None, False)
+    assert other.advance(other.read(180.0)) == "ok"

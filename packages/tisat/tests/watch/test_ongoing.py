@@ -125,6 +125,15 @@ def test_accepting_ends_it_and_a_further_step_is_ongoing_again(watch):
     assert results[-1].state != "calm"
 
 
+def test_only_the_alarm_that_was_on_at_a_row_is_accepted(watch):
+    monitor = watch.monitor()
+    monitor.extend(stepped())
+    alarm = held(monitor.ongoing)
+    assert monitor.accept(alarm.raised - 1) == ()
+    assert monitor.accept(alarm.cleared) == ()
+    assert [one.raised for one in monitor.accept(alarm.raised)] == [alarm.raised]
+
+
 def test_the_label_new_normal_accepts(watch):
     monitor = watch.monitor()
     monitor.extend(stepped()[:1500])

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import tisat
+from tisat.alarms.budget import Budget
 from tisat.cli import main
 from tisat.errors import ParameterError, SeriesError
 from tisat.series import Series
-from tisat.watch.walk_forward import backtest
+from tisat.watch.walk_forward import FACTORS, backtest
 
 
 def history(rows: int = 6000, *, minutes: bool = True) -> Series:
@@ -95,3 +96,8 @@ def test_the_verb_prints_a_table_json_and_a_page(tmp_path, capsys):
         main([*options, "--json"])
     answer = json.loads(capsys.readouterr().out)
     assert [step["start"] for step in answer["steps"]] == [2880, 4320, 5760]
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_the_budgets_beside_one_another_are_what_they_are_called(name):
+    assert Budget.parse(name, period=60.0).time_steps * 60.0 == pytest.approx(FACTORS[name])
