@@ -15,6 +15,7 @@ from tisat.watch.batch import judge_all
 from tisat.watch.clock import MANY_LATE
 from tisat.watch.fleet_stream import FleetLines
 from tisat.watch.model_files import check_calibration
+from tisat.watch.state_files import check_alarm
 from tisat.watch.text_stream import (
     LONGEST_LINE,
     HeaderError,
@@ -254,3 +255,29 @@ def test_counts_of_a_calibration_without_levels_are_checked_each_by_itself(forge
     assert check_calibration(document).threshold == watch.calibration.threshold
     with pytest.raises(ArtefactError, match="at least 0, and its interval in order"):
         check_calibration({**document, **forged})
+
+
+def alarmed(watch):
+    """A monitor whose alarm is on."""
+    monitor = watch.monitor()
+    for row in np.concatenate([wave(100, seed=3), wave(20, seed=3) + 50.0 * np.arange(20)[:, None]]):
+        monitor.update(row)
+    assert monitor.alarm is not None
+    return monitor
+
+
+def test_a_refused_row_says_whether_an_alarm_is_on():
+    watch = quietly(Watch("ewma", budget="1/200 rows").fit, wave(1500, seed=0))
+    assert alarmed(watch).refuse("because").active
+    assert not watch.monitor().refuse("because").active
+
+
+@pytest.mark.parametrize(
+    "shares", [{"other": 0.5}, {"0": "x"}, {"0": True}, {"0": -0.5}, {"0": 2.0}, {"0": 0.5, "1": None}]
+)
+def test_shares_of_a_kept_alarm_are_checked_each_by_itself(shares):
+    watch = quietly(Watch("ewma", budget="1/200 rows").fit, wave(1500, seed=0))
+    document = alarmed(watch).alarm.to_json()
+    assert check_alarm(document, watch.channels)["channels"] == document["channels"]
+    with pytest.raises(ArtefactError, match="must be the model's, each with a share up to 1"):
+        check_alarm({**document, "channels": shares}, watch.channels)
