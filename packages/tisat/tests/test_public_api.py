@@ -76,7 +76,7 @@ def test_all_is_exact_where_names_are_imported_at_once(room):
 
 
 def test_errors_are_exported_and_drawn():
-    drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__)) | {"TisatError", "CalibrationWarning"}
+    drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__)) | {"TisatError", "CalibrationWarning", "SeriesWarning"}
     defined = {name for name, cls in inspect.getmembers(errors, inspect.isclass) if cls.__module__ == "tisat.errors"}
     assert drawn == defined == set(errors.__all__)
 
