@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from tisat import Series, Watch
 from tisat.cli import main
 from tisat.detectors.base import load
 
@@ -125,3 +126,24 @@ def test_fit_takes_its_files_with_or_without_the_word(files, capsys):
         out.unlink()
     assert call("fit", "--out", out) == 1
     assert "tisat fit good.csv" in capsys.readouterr().err
+
+
+def test_score_writes_the_statistic_and_the_centred_score(files, capsys):
+    model, out = files / "model.tisat", files / "s.csv"
+    assert call("fit", files / "train.csv", "--out", model, "--detector", "ewma", "--budget", "1/50 rows") == 0
+    watch, series = Watch.load(model), Series.read(files / "test.csv")
+    train = Series.read(files / "train.csv").values
+    expected = {
+        "--statistic": watch.score(series),
+        "--centred": watch.score(series, centred=True),
+        f"--centred --train {files / 'train.csv'}": watch.score(series, centred=True, train=train),
+    }
+    for options, scores in expected.items():
+        assert call("score", files / "test.csv", "--model", model, "--out", out, "--overwrite", *options.split()) == 0
+        lines = [line.split(",")[1] for line in out.read_text().splitlines()[1:]]
+        np.testing.assert_allclose([float(one or "nan") for one in lines], scores)
+    assert "to rank rows" in capsys.readouterr().out
+    assert (
+        call("score", files / "test.csv", "--model", model, "--out", files / "t.csv", "--train", files / "train.csv")
+        == 1
+    )

@@ -171,6 +171,10 @@ class ScoreEach(RowJob):
         Leave out channels the model does not know.
     how : mapping
         How files are read; what the model remembers where it is empty.
+    statistic, centred : bool
+        Write what :meth:`tisat.Watch.score` gives instead, and that centred.
+    train : str, optional
+        With ``centred``: a file of normal rows, whose windows are compared too.
     """
 
     model: str
@@ -179,6 +183,9 @@ class ScoreEach(RowJob):
     points: bool = False
     ignore_extra: bool = False
     how: How = field(default_factory=dict)
+    statistic: bool = False
+    centred: bool = False
+    train: str | None = None
 
     def __call__(self, machine: Machine) -> dict[str, Any]:
         """Score it; how many rows have a score, and how many of those are high."""
@@ -188,12 +195,16 @@ class ScoreEach(RowJob):
             read = machine.read({**watch.reading, **self.how})
             series = detector.check_series(read, ignore_extra=self.ignore_extra)
             found = detector.points(series)
-            scores = detector.aggregate(found)
+            scores, level = detector.aggregate(found), detector.normal_level()
+            if self.statistic or self.centred:
+                normal = (
+                    None if self.train is None else detector.check_series(watch.read(self.train, **self.how)).values
+                )
+                scores, level = watch.score(series, centred=self.centred, train=normal), watch.calibration.threshold
             out = Path(self.out) if self.whole else Path(self.out) / f"{Path(machine.name).name}.csv"
             _write_scores(out, series, scores, _named(detector, found) if self.points else {})
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
-        level = detector.normal_level()
         return {
             "machine": machine.name,
             "trouble": "",

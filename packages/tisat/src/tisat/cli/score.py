@@ -25,6 +25,22 @@ def score(
     points: Annotated[
         bool, typer.Option("--points", help="Write what the score is made of, too: one column a channel or point.")
     ] = False,
+    statistic: Annotated[
+        bool,
+        typer.Option(
+            "--statistic", help="Write what alarms are raised on, instead of the score of each row by itself."
+        ),
+    ] = False,
+    centred: Annotated[
+        bool,
+        typer.Option(
+            "--centred",
+            help="Score each row by what lies round it, too: for rankings of a whole file, never for alarms.",
+        ),
+    ] = False,
+    train: Annotated[
+        Path | None, typer.Option(help="With --centred: a file of normal rows, whose windows are compared, too.")
+    ] = None,
     ignore_extra: IgnoreExtra = False,
     where: Where = Where(),
     overwrite: Overwrite = False,
@@ -33,10 +49,14 @@ def score(
 ) -> None:
     """Score every row of a file: higher is more anomalous; empty while warming up and at unusable rows."""
     from tisat.batch import ScoreEach, find_machines
-    from tisat.errors import DataFileError, InputError, SeriesError
+    from tisat.errors import DataFileError, InputError, ParameterError, SeriesError
 
+    if train is not None and not centred:
+        raise ParameterError("--train must come with --centred. Got it without.", parameter="train")
+    if points and (statistic or centred):
+        raise ParameterError("--points must come without --statistic and --centred. Got both.", parameter="points")
     if not out.is_dir():
-        check_outputs({"--out": out}, inputs=[*files, model], overwrite=overwrite)
+        check_outputs({"--out": out}, inputs=[*files, model, *([train] if train else [])], overwrite=overwrite)
     machines = find_machines(files, {**reading_of(model), **(how or {})})
     many = len(machines) > 1 or out.is_dir()
     if many:
@@ -49,7 +69,10 @@ def score(
         check_outputs(targets, inputs=[*files, model], overwrite=overwrite)
     elif out.suffix not in (".csv", ".parquet"):
         raise DataFileError(f"The scores must go to a .parquet or .csv file. Got {str(out)!r} instead.")
-    job = ScoreEach(str(model), str(out), whole=not many, points=points, ignore_extra=ignore_extra, how=how or {})
+    job = ScoreEach(
+        str(model), str(out), whole=not many, points=points, ignore_extra=ignore_extra, how=how or {},
+        statistic=statistic, centred=centred, train=None if train is None else str(train),
+    )  # fmt: skip
     found = (where if many else Where(engine="inline")).rows(job, machines)
     for note in dict.fromkeys(note for one in found for note in one.get("notes", ())):
         typer.echo(f"note: {note}", err=True)
@@ -58,10 +81,11 @@ def score(
     if json:
         print_json(found if many else found[0])
     else:
-        for one in found:
-            if not one["trouble"]:
-                typer.echo(
-                    f"{one['rows']:,} rows, {one['scored']:,} scored, {one['over']:,} over the normal level {one['normal_level']:.4g} "
-                    f"(99 in 100 normal rows are below); written to {one['scores']}"
-                )
+        for one in (row for row in found if not row["trouble"]):
+            level = f"{one['over']:,} over the normal level {one['normal_level']:.4g} (99 in 100 normal rows are below)"
+            if centred:
+                level = "by what lies round each row: to rank rows, not to raise alarms"
+            elif statistic:
+                level = f"{one['over']:,} over the calibrated threshold {one['normal_level']:.4g}"
+            typer.echo(f"{one['rows']:,} rows, {one['scored']:,} scored, {level}; written to {one['scores']}")
     refuse_failed(found, "scored")
