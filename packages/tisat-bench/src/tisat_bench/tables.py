@@ -171,9 +171,10 @@ def ranks_table(frozen: Frozen, *, rule: str) -> Layout | None:
         return None
     rows = [[name, f"{rank:.2f}"] for name, rank in zip(ranks.names, ranks.ranks, strict=True)]
     together = "; ".join(" = ".join(group) for group in ranks.groups()) or "none"
+    friedman = "" if math.isnan(ranks.friedman_p) else f"Friedman p = {ranks.friedman_p:.1e}. "  # takes three systems
     below = (
-        f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {rule_with_options(frozen, rule)}. Friedman p = {ranks.friedman_p:.1e}; "
-        f"ranks closer than {ranks.critical_difference:.2f} (Nemenyi, 5 %) are not told apart: {together}. Only systems that have every entity. {where_from(frozen)}"
+        f"Mean rank of per-entity SPD over {ranks.blocks} entities with events (1 is best), rule: {rule_with_options(frozen, rule)}. {friedman}"
+        f"Ranks closer than {ranks.critical_difference:.2f} (Nemenyi, 5 %) are not told apart: {together}. Only systems that have every entity. {where_from(frozen)}"
     )
     return Layout(f"Mean ranks under: {rule_title(rule)}", [("", "System"), ("", "mean rank")], rows, below)
 
