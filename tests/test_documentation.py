@@ -146,10 +146,13 @@ def test_every_command_on_a_page_has_a_verb_and_options_that_exist():
                 assert re.search(rf"`{option}\b", sections[words[0]]), f"{page}: tisat {words[0]} has no {option}"
 
 
-def test_the_navigation_names_every_page_once():
+KEPT_BACK = re.compile(r"(lab|tables|decisions)/|log\.md$")  # in the repository, not on the site
+
+
+def test_the_navigation_names_every_page_of_the_site_once():
     named = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.M)
     pages = sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
-    assert sorted(named) == pages
+    assert sorted(named) == [page for page in pages if not KEPT_BACK.match(page)]
 
 
 def test_the_reference_is_what_the_code_says_now():
@@ -188,7 +191,7 @@ def test_the_first_book_is_understood_without_the_laboratory():
             for link in re.findall(r"\]\(([\w./-]+\.md)", line):
                 target = str((here / link).resolve().relative_to(ROOT / "docs"))
                 assert target in using or line.startswith("For sceptics: "), f"{page} links to {target}"
-                assert target in [*using, *laboratory]
+                assert target in [*using, *laboratory] or KEPT_BACK.match(target)
 
 
 def test_the_gallery_has_a_picture_for_every_block_that_draws():
