@@ -18,4 +18,6 @@ def test_there_are_eight():
 def test_it_runs(file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(file), run_name="__main__")
-    assert capsys.readouterr().out.strip()
+    said = capsys.readouterr().out.strip()
+    assert said
+    assert "found: False" not in said, "an example shows what is found; what is not belongs on a page that says why"

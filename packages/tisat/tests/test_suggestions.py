@@ -89,6 +89,6 @@ def test_memory_is_said_before_it_is_used(monkeypatch):
 
     assert sizes.SUPPORT == episodes.SUPPORT
     assert sizes.size_notes(10_000, 5) == ()
-    assert "3.2 GB" in sizes.size_notes(5_000_000, 5)[0]
+    assert "2.9 GB" in sizes.size_notes(5_000_000, 5)[0]
     monkeypatch.setattr(sizes, "memory_free", lambda: 2e9)
     assert "2.0 GB are free" in sizes.size_notes(5_000_000, 5)[0]

@@ -72,7 +72,11 @@ def test_a_neural_detector_resumes_from_its_checkpoint(files, capsys):
     base = ["fit", "--detector", "tisat", "--train", files / "train.csv", *small]
     whole, halves, run = files / "whole.tisat", files / "halves.tisat", files / "run.checkpoint"
     assert call(*base, "--out", whole, "--set", "epochs=2") == 0
+    capsys.readouterr()
     assert call(*base, "--out", halves, "--set", "epochs=1", "--checkpoint", run) == 0
+    said = capsys.readouterr().err  # not a terminal: a line an epoch all the same
+    assert "TiSAT: training epoch 1 of 1 done" in said
+    assert f"checkpoint in {run}" in said
     assert call(*base, "--out", halves, "--set", "epochs=2", "--checkpoint", run, "--resume", "--overwrite") == 0
     first, second = load(whole), load(halves)
     np.testing.assert_array_equal(

@@ -14,7 +14,7 @@ import typer
 
 from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, read_machines, refuse_failed
 from tisat.cli.options import How, Period, reads_files
-from tisat.cli.output import JsonFlag, print_json
+from tisat.cli.output import JsonFlag, print_json, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs
 
 if TYPE_CHECKING:
@@ -115,7 +115,10 @@ def fit(
     ] = False,
     period: Period = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="For neural detectors: say after every epoch where training stands.")
+        Path | None,
+        typer.Option(
+            help="For neural detectors: keep in this file where training stands after every epoch, and say so."
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint if it exists.")] = False,
     overwrite: Overwrite = False,
@@ -202,7 +205,7 @@ def fit(
         contaminated=contaminated,
     )  # fmt: skip
     watch.reading = {**how, **({"seen": seen} if seen else {})}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), training_reported():
         warnings.simplefilter("ignore", CalibrationWarning)  # the notes of the calibration say the same
         watch.fit(series, holdout=holdout, **options)
     watch.save(out)

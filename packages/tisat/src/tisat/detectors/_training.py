@@ -8,6 +8,7 @@ scaled rows, what goes out a trained network (:class:`~tisat.detectors._neural.N
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from tisat.detectors.base import Detector
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.adam import Adam, Optimizer
 from tisat.errors import ParameterError, TrainingError
+from tisat.io.durations import spelt
 from tisat.utils.parameters import choice, integer, learned, real
 from tisat.utils.progress import Bar, progress
 
@@ -43,6 +45,8 @@ Starts: TypeAlias = npt.NDArray[np.int64]
 Network = TypeVar("Network", bound="torch.nn.Module")
 
 ANCHORS = ("none", "mean")
+REPORT = logging.getLogger("tisat.training")  # where training stands, a line an epoch; the command line prints it
+ESTIMATED_AFTER = 3  # steps of an epoch after which its time is said
 INITIAL, TRAINING, VALIDATION, SCORING, EARLIER = range(5)  # what a seed is drawn for
 
 
@@ -263,7 +267,7 @@ class TrainedDetector(Detector, Generic[Network]):
                 if number > done.stage:
                     done = Progress(stage=number, earlier=(*done.earlier, *done.history), seconds=done.seconds)
                     best = Arrays()
-                epochs = self._epochs_of(stage, len(train))
+                epochs, told = self._epochs_of(stage, len(train)), False
                 if done.epoch == 0:
                     with torch.no_grad(), seeded(self._seed(INITIAL, 1), self._device):
                         network.eval()
@@ -275,7 +279,9 @@ class TrainedDetector(Detector, Generic[Network]):
                 while done.epoch < epochs and done.waited < self.patience:
                     started = time.perf_counter()
                     purpose = (TRAINING, done.epoch) if last else (EARLIER, number, done.epoch)
-                    row = self._epoch(values, train, stage, purpose, f"{stage.name} {done.epoch + 1}/{epochs}", bar)
+                    left = 0 if told else epochs - done.epoch
+                    title, told = f"{stage.name} {done.epoch + 1}/{epochs}", True
+                    row = self._epoch(values, train, stage, purpose, title, bar, left=left)
                     done.epoch += 1
                     with torch.no_grad(), seeded(self._seed(VALIDATION, done.epoch - 1), self._device):
                         network.eval()
@@ -294,6 +300,13 @@ class TrainedDetector(Detector, Generic[Network]):
                         write_checkpoint(
                             path, belongs_to=belongs_to, progress=done, network=network, best=best, stage=stage
                         )
+                    losses = ", ".join(f"{name} {value:.4g}" for name, value in row.items())
+                    ahead = (epochs - done.epoch) * (time.perf_counter() - started)
+                    REPORT.info(
+                        "%s: %s epoch %d of %d done, %s%s%s", type(self).__name__, stage.name, done.epoch, epochs, losses,
+                        f"; about {spelt(ahead, digits=2)} left" if done.epoch < epochs else "",
+                        "" if path is None else f"; checkpoint in {path}",
+                    )  # fmt: skip
         if best:
             load_network(network, best, prefix="best.", what="The best epoch")
         network.eval()
@@ -310,7 +323,15 @@ class TrainedDetector(Detector, Generic[Network]):
         return max(stage.epochs, -(-self.min_steps // steps)) if stage.epochs else 0
 
     def _epoch(
-        self, values: torch.Tensor, starts: Starts, stage: Stage, purpose: tuple[int, ...], title: str, bar: Bar
+        self,
+        values: torch.Tensor,
+        starts: Starts,
+        stage: Stage,
+        purpose: tuple[int, ...],
+        title: str,
+        bar: Bar,
+        *,
+        left: int,
     ) -> dict[str, float]:
         """One pass over the training windows, or as many as an epoch has, in a fresh order; the mean of each loss."""
         sums: dict[str, float] = {}
@@ -320,7 +341,14 @@ class TrainedDetector(Detector, Generic[Network]):
             self.network_.train()
             for helper in stage.helpers.values():
                 helper.train()
+            steps = -(-len(order) // self.batch_size)
             for number, batch in enumerate(self._batches(values, order)):
+                if number == ESTIMATED_AFTER and left:
+                    each = (time.perf_counter() - begun) * steps / number
+                    REPORT.info(
+                        "%s: %s, %d steps an epoch, about %s each; %d epoch%s, about %s in all", type(self).__name__, title, steps,
+                        spelt(each, digits=2), left, "s" * (left != 1), spelt(left * each, digits=2),
+                    )  # fmt: skip
                 for name, loss in stage.step(batch, generator).items():
                     value = self._finite(float(loss.detach()), f"{name} in {title}, step {number + 1}")
                     sums[name] = sums.get(name, 0.0) + value * len(batch)
