@@ -262,3 +262,19 @@ def test_the_picture_of_the_rooms_is_the_one_that_is_checked():
     )[1]
     named = [re.split(r"\s{3,}", line)[0].strip() for line in drawn.splitlines() if not line.startswith(" ")]
     assert named == layers
+
+
+def test_the_bench_tutorial_does_not_look_into_a_home_full_of_leftovers(tmp_path, monkeypatch):
+    cache = tmp_path / "home" / ".cache" / "tisat"
+    for folder in ("pumps", "empty", "SMD"):  # a set of the same name, another's rows, nothing
+        (cache / folder).mkdir(parents=True)
+    (cache / "pumps" / "pump-9.train.csv").write_text("time,other\n2020-01-01,1\n")
+    (cache / "pumps" / "pump-9.test.csv").write_text("time,other,label\n2020-01-01,1,0\n")
+    (tmp_path / "home" / "results").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("TISAT_DATA", raising=False)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    printed = run("docs/tutorials/your-data.md", folder, data=False)
+    assert any("tisat bench" in one.block.code for one in printed)
+    assert all(one.agrees for one in printed)
