@@ -15,7 +15,7 @@ pump = make_pump(n_train=4000, n_test=900, faults=("vibration doubled",))
 detectors = {
     "EllipticEnvelope": from_sklearn(EllipticEnvelope(random_state=0)),
     "LocalOutlierFactor": from_sklearn(LocalOutlierFactor(novelty=True)),
-    # Of single rows a forest sees too little (docs/detectors/adapter.md says why): five rows at once.
+    # Of single rows a forest sees too little (docs/migrating.md says why): five rows at once.
     "IsolationForest": from_sklearn(IsolationForest(n_estimators=50, random_state=0), window=5),
 }
 try:
