@@ -35,3 +35,12 @@ def test_a_calibration_is_drawn():
     assert (np.diff(heights) >= 0).all()
     assert axes.lines[1].get_xdata()[0] == pytest.approx(1000)
     axes.figure.clear()
+
+
+def test_the_page_of_a_notebook_stays_small():
+    rows = np.random.default_rng(0).normal(size=(60_000, 6))
+    rows[30_000] = 25.0  # one row of many: no peak is left out
+    watch = tisat.Watch("last-value", budget="1/1000 rows").fit(rows[:5000])
+    page = tisat.show_anomalies(watch, rows, interactive=True)
+    assert len(page.html) < 1_300_000
+    assert "25" in page.html

@@ -36,6 +36,7 @@ def alarm_page(
     expected: tuple[Array, Array] | None = None,
     channels: int = MOST_CHANNELS,
     command: str = "",
+    most: int = MOST_POINTS,
 ) -> str:
     """The page as text.
 
@@ -50,6 +51,8 @@ def alarm_page(
         How many channels are drawn at most; those that alarms name come first.
     command : str
         Printed on top and at the foot.
+    most : int
+        Points of a curve at most; the least and the greatest value of each stretch are always among them.
     """
     series = series_of(alarms, given, whose="alarm_page")
     x, _, said = axis_of(series)
@@ -65,7 +68,8 @@ def alarm_page(
         tracks=[lane for lane in ("faults", "alarms", "false alarms") if any(m.lane == lane for m in marks)],
         marks=marks,
         caption=f"{HOW} Blue: what was expected, with two usual spreads around it."
-        + thin * (thinned(len(series)) is not None),
+        + thin * (thinned(len(series), most=most) is not None),
+        most=most,
         legend=[kind for kind in ("found", "missed", "true", "false", "alarm") if any(m.kind == kind for m in marks)],
     )
     sections = [Section("What happened", [chart])]

@@ -187,11 +187,12 @@ def alarm_chart(
     shown: Sequence[int],
     tracks: Sequence[str],
     marks: Sequence[Mark],
+    most: int = MOST_POINTS,
     **more: Any,
 ) -> Group:
     """A timeline of marks, channels with what was expected of them (those that are not ``shown`` wait for their button), the evidence."""
     x, clock, _ = axis_of(series)
-    rows = thinned(len(series))
+    rows = thinned(len(series), most=most)
     panels = [lanes("What happened when", tracks)] if tracks else []
     for c in channels:
         band = None if expected is None else (expected[0][:, c], expected[1][:, c])

@@ -12,6 +12,7 @@ from tisat.persistence.model_file import write_bytes
 from tisat.plotting.alarm_page import alarm_page
 from tisat.watch.watch import Watch
 
+POINTS = 4000  # of a curve at most: a notebook keeps every page it has shown
 HEIGHT = 900  # pixels of the frame in a notebook
 
 
@@ -64,5 +65,5 @@ def show_anomalies(
     alarms = watch.alarms(checked)
     expected = watch.detector.expected(checked)
     if interactive:
-        return Page(alarm_page(alarms, checked, expected=expected, channels=channels))
+        return Page(alarm_page(alarms, checked, expected=expected, channels=channels, most=POINTS))
     return draw(alarms, checked, channels=channels, expected=expected)
