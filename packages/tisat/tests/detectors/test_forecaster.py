@@ -59,7 +59,7 @@ SUBJECTS: dict[type, Subject] = {}
 
 
 @pytest.mark.parametrize("contract", [name for name in CONTRACTS if name != "saved_and_loaded_is_the_same"])
-@pytest.mark.parametrize("cls", [OfSklearn, OfOwn, OfStatsforecast])
+@pytest.mark.parametrize("cls", [OfSklearn, OfOwn, pytest.param(OfStatsforecast, marks=pytest.mark.slow)])
 def test_contract(cls, contract):
     if contract in contracts_for(cls):
         CONTRACTS[contract](SUBJECTS.setdefault(cls, Subject(cls)))
