@@ -81,7 +81,7 @@ def _verb(called: str, command: Any) -> Iterator[str]:
         yield _options(options)
     if reading:
         yield "And the options of [how files are read](#how-files-are-read)."
-    for name, below in verbs.items():
+    for name, below in sorted(verbs.items()):  # the order in which modules were imported says nothing
         if not below.hidden:
             yield from _verb(f"{called} {name}", below)
 

@@ -33,6 +33,10 @@ OUTPUTS = {
     "alarm --out": (("alarm", "now.csv", *OLD), "a.csv", ""),
     "alarm --picture": (("alarm", "now.csv", *OLD), "a.png", ""),
     "alarm --html": (("alarm", "now.csv", *OLD), "a.html", ""),
+    "compare --picture": (("compare", "rows.csv", "--detector", "ewma", "--detector", "last-value"), "p.png", ""),
+    "scan --out": (("scan", "now.csv", "--detector", "ewma", "--budget", "1/100 rows"), "a.csv", ""),
+    "scan --picture": (("scan", "now.csv", "--detector", "ewma", "--budget", "1/100 rows"), "a.png", ""),
+    "scan --html": (("scan", "now.csv", "--detector", "ewma", "--budget", "1/100 rows"), "a.html", ""),
     "watch --output": (("watch", *OLD), "o.jsonl", ""),
     "update --out": (("update", *OLD, "--train", "rows.csv"), "n.tisat", ""),
     "update (many) --out": (("update", "--model", "models", "--train", "machines"), "new", "a.tisat"),
@@ -57,15 +61,15 @@ OUTPUTS = {
 }  # fmt: skip
 # What is read, and what a run goes on with: its own state, store or folder, which it checks as such.
 READ = {
-    "show model", "score --model", "alarm --model", "watch --model", "update --model", "recalibrate --model", "label alarms",
+    "show model", "score --model", "score --train", "alarm --model", "watch --model", "update --model", "recalibrate --model", "label alarms",
     "label --model", "evaluate alarms", "audit labels", "audit scores", "bench experiment", "tables frozen",
     "data random-guess --data", "data random-guess --printed", "data far --data", "data list --data", "data show --data",
     "data verify --data", "data convert --data", "serve --model", "serve --config", "serve restore source", "serve replay --model",
-    "serve replay --data", "serve move --from",
+    "serve replay --data", "serve move --from", "serve upgrade --model",
 }  # fmt: skip
 CONTINUED = {
     "watch --state", "bench --store", "data download --data", "serve --data", "serve --handover", "serve forget --data",
-    "serve token --data", "serve backup --data", "serve restore --data", "serve export --data", "serve move --to",
+    "serve token --data", "serve backup --data", "serve restore --data", "serve export --data", "serve move --to", "serve upgrade data",
 }  # fmt: skip
 
 

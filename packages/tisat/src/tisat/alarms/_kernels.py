@@ -368,30 +368,6 @@ def compressed_sum(
 
 
 @compiled()
-def power_evidence(
-    distances: Array, power: float, log_unit: float, largest: float, less: float, evidence: Array
-) -> None:
-    """``(d / unit)^power - less``, through logarithms cut at ``largest``; one loop so that one and many agree."""
-    for i in range(len(distances)):
-        if distances[i] > 0.0:
-            evidence[i] = np.exp(min(power * (np.log(distances[i]) - log_unit), largest)) - less
-        else:
-            evidence[i] = distances[i] - less  # 0 or NaN
-
-
-@compiled()
-def log_evidence(distances: Array, log_floor: float, log_unit: float, evidence: Array) -> None:
-    """``ln max(d, floor) - ln unit``."""
-    for i in range(len(distances)):
-        if np.isnan(distances[i]):
-            evidence[i] = np.nan
-        elif distances[i] > 0.0:
-            evidence[i] = max(np.log(distances[i]), log_floor) - log_unit
-        else:
-            evidence[i] = log_floor - log_unit
-
-
-@compiled()
 def count_runs(active: Flags) -> int:
     """How many runs of active rows there are."""
     raised = 0

@@ -20,9 +20,9 @@ from typing import Self
 
 import numpy as np
 
-from tisat.alarms import _kernels
 from tisat.alarms.neighbours import METHODS, Neighbours
 from tisat.errors import CalibrationWarning, InputError
+from tisat.utils.compiled import compiled
 from tisat.utils.parameters import Parametrized, choice, integer, learned, real
 from tisat.utils.random import generator
 from tisat.utils.types import Array, Integers
@@ -30,6 +30,30 @@ from tisat.utils.types import Array, Integers
 FORMS = ("power", "weibull", "log")
 LARGEST_EXPONENT = 600.0  # e^600 = 10^260: sums of evidence stay finite
 MAX_POINTS = 10_000  # normal points searched: twice as many change d_alpha by a few percent and double the update
+
+
+@compiled()
+def power_evidence(
+    distances: Array, power: float, log_unit: float, largest: float, less: float, evidence: Array
+) -> None:
+    """``(d / unit)^power - less``, through logarithms cut at ``largest``; one loop so that one and many agree."""
+    for i in range(len(distances)):
+        if distances[i] > 0.0:
+            evidence[i] = np.exp(min(power * (np.log(distances[i]) - log_unit), largest)) - less
+        else:
+            evidence[i] = distances[i] - less  # 0 or NaN
+
+
+@compiled()
+def log_evidence(distances: Array, log_floor: float, log_unit: float, evidence: Array) -> None:
+    """``ln max(d, floor) - ln unit``."""
+    for i in range(len(distances)):
+        if np.isnan(distances[i]):
+            evidence[i] = np.nan
+        elif distances[i] > 0.0:
+            evidence[i] = max(np.log(distances[i]), log_floor) - log_unit
+        else:
+            evidence[i] = log_floor - log_unit
 
 
 def fit_weibull(distances: Array) -> tuple[float, float]:
@@ -133,7 +157,7 @@ class KNNEvidence(Parametrized):
 
     def _power(self, distances: Array, power: float, unit: float, less: float) -> Array:
         values = np.empty(len(distances))
-        _kernels.power_evidence(distances, power, math.log(unit), LARGEST_EXPONENT, less, values)
+        power_evidence(distances, power, math.log(unit), LARGEST_EXPONENT, less, values)
         return values
 
     def _of(self, distances: Array) -> Array:
@@ -142,7 +166,7 @@ class KNNEvidence(Parametrized):
         if self._form == "weibull":
             return self._power(distances, self.shape_, self.scale_, -math.log(self.alpha))
         values = np.empty(len(distances))
-        _kernels.log_evidence(distances, self._log_floor, math.log(self.d_alpha_), values)
+        log_evidence(distances, self._log_floor, math.log(self.d_alpha_), values)
         return values
 
     def __call__(self, points: Array) -> Array:

@@ -13,20 +13,20 @@ SOFT: Final = "#5d6675"  # axes, captions
 LINE: Final = "#d9dde4"  # grids, borders
 PAPER: Final = "#ffffff"
 ALARM: Final = "#c0392b"  # an alarm was on; a false alarm; the threshold
-FOUND: Final = "#2e8b57"  # a fault that was found
+FOUND: Final = "#23704a"  # a fault that was found
 MISSED: Final = "#111111"  # a fault that was missed
 FAULT: Final = "#7f8fa6"  # a labelled fault, where nothing is said of its finding
 EXPECTED: Final = "#1f6fb2"  # what a detector expected; scores that are judged
 BASELINE: Final = "#8a8f98"  # what a trivial baseline gets
-ONSET: Final = "#b7791f"  # since when, as far as the statistic can tell
+ONSET: Final = "#8a5a12"  # since when, as far as the statistic can tell
 FALSE: Final = ALARM
 # Curves of several systems in one picture, in this order; told apart also by people who see no difference of red and green.
-CURVES: Final = ("#1f6fb2", "#b7791f", "#6b5aa8", "#2e8b57", "#c0392b", "#5d6675", "#0f8b8d", "#8e5572")
+CURVES: Final = ("#1f6fb2", "#b7791f", "#6b5aa8", "#23704a", "#c0392b", "#5d6675", "#0f8b8d", "#8e5572")
 
 LIGHT: Final = {
     "ink": INK, "soft": SOFT, "line": LINE, "paper": PAPER, "mark": "#f3f5f8", "alarm": ALARM, "found": FOUND, "missed": MISSED,
     "fault": FAULT, "curve": EXPECTED, "baseline": BASELINE, "onset": ONSET, "shade": "rgba(192, 57, 43, .14)", "truth": "rgba(127, 143, 166, .3)",
-    "good": "rgba(46, 139, 87, .16)", "gone": "rgba(17, 17, 17, .14)", "band": "rgba(31, 111, 178, .16)",
+    "good": "rgba(35, 112, 74, .16)", "gone": "rgba(17, 17, 17, .14)", "band": "rgba(31, 111, 178, .16)",
     **{f"c{i}": colour for i, colour in enumerate(CURVES)},
 }  # fmt: skip
 DARK: Final = {

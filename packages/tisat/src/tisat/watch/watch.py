@@ -2,8 +2,7 @@
 
 It owns a detector, an alarm rule, the false-alarm budget with its calibration, the sampling period, the names of the
 channels, and how files are to be read. Offline (:meth:`Watch.alarms`) and online (:meth:`Watch.monitor`) it is the same
-object, so they cannot disagree on any of these. What it keeps on disk is enough to calibrate for another budget without
-the training data.
+object, so they cannot disagree. What it keeps on disk is enough to calibrate for another budget without the training data.
 """
 
 from __future__ import annotations
