@@ -10,7 +10,7 @@ import pytest
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.joined_channels import Further
-from tisat.alarms.patterns import Fingerprint, Pattern, demoted, known_by, propose_patterns
+from tisat.alarms.patterns import Fingerprint, Pattern, demoted, known_by, likeness, propose_patterns
 from tisat.detectors.prism.detector import Prism
 from tisat.errors import ArtefactError
 from tisat.watch.monitor import Monitor
@@ -135,3 +135,19 @@ def test_a_pattern_taken_is_kept_with_the_model_and_offline_is_online_is_after_a
         if t in (601, 1402, 1450):
             monitor = Monitor.restore(again, monitor.to_bytes())
     assert ends == {one.raised: (one.mode, one.known, one.state) for one in offline}
+
+
+def test_a_fault_led_by_a_channel_that_hardly_spoke_before_is_not_known():
+    shares = [("vibration", 0.3, 1), ("flow", 0.3, 1), ("current", 0.15, 1)]
+    (proposal,) = propose_patterns([alarm(10, "2026-03-02T02:00:00", *shares)], {10: "false"})
+    led = alarm(1, "2026-03-05T02:10:00", ("current", 0.6, 1), ("vibration", 0.2, 1), ("flow", 0.2, 1))
+    assert likeness(Fingerprint.of(led).channels, proposal.pattern.examples[0]) > 0.6
+    assert not proposal.pattern.matches(led)
+
+
+def test_after_another_switch_or_on_a_saturday_it_must_look_more_alike():
+    (proposal,) = propose_patterns(STOPS, LABELS)
+    alike, less = (("flow", 0.5, -1), ("power", 0.3, -1)), (("flow", 0.5, -1), ("bearing", 0.6, -1))
+    for time, mode in (("2026-03-07T02:10:00", "pump down"), ("2026-03-05T02:10:00", "valve up")):
+        assert proposal.pattern.matches(alarm(1, time, *alike, mode=mode))
+        assert not proposal.pattern.matches(alarm(1, time, *less, mode=mode))

@@ -2,9 +2,10 @@
 
 An alarm has a **fingerprint**: its kind, the operating mode (the last switch before it), the channels of its reasons with their
 shares and signs, the time of the day, and whether it was a working day, a Saturday or a Sunday. Labels ``false`` and ``expected``
-propose patterns, one for each kind, mode and sort of day; alarms labelled ``true`` say what a pattern would hide. An alarm that an
-accepted pattern matches is **known**: it is counted and stays in every table, and nobody is called. It is not known any more
-where further channels join it, or where it is ongoing: that is not what people saw. This module knows alarms, not detectors.
+propose patterns, one for each kind, mode and sort of day; in another mode, or on a Saturday, an alarm must look more alike, on a Sunday
+or after a switch the other way it is another. Alarms labelled ``true`` say what a pattern would hide. An alarm that an accepted
+pattern matches is **known**: it is counted and stays in every table, and nobody is called. It is not known any more where further
+channels join it, or where it is ongoing: that is not what people saw. This module knows alarms, not detectors.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 ALIKE = 0.4  # cosine between the shares of an alarm and of a labelled one, in the same mode
 ALIKE_WITHOUT_MODE = 0.6  # where no mode is known
+ALIKE_ELSEWHERE = 0.7  # in another mode, or on another sort of day
+LEADING = 0.3  # of the share of its first channel that the labelled alarm must have there
 MOST_EXAMPLES = 50  # labelled alarms kept in a pattern
 TOGETHER = 60  # minutes of the day that two alarms of one time are apart at most
 FEWEST = 2  # alarms at one time of the day that make it part of a pattern
@@ -102,14 +105,26 @@ class Pattern:
     examples: tuple[Shares, ...]  # of the labelled alarms
 
     def matches(self, alarm: Alarm) -> bool:
-        """Whether an alarm is of this kind: near one of the examples, in the same mode, on such a day."""
+        """Whether an alarm is of this kind: led by a channel of one of the examples and near it, nearer where mode or day differ."""
         found = Fingerprint.of(alarm)
-        if (found.kind, found.mode, found.day) != (self.kind, self.mode, self.day):
+        if found.kind != self.kind or not found.channels or not self._possible(found):
             return False
         if self.minute is not None and (found.minute is None or time_apart(found.minute, self.minute) > TOGETHER):
             return False
         least = ALIKE if self.mode else ALIKE_WITHOUT_MODE
-        return any(likeness(found.channels, one) >= least for one in self.examples)
+        if (found.mode, found.day) != (self.mode, self.day):
+            least = ALIKE_ELSEWHERE
+        channel, sign, share = found.channels[0]
+        return any(
+            {(name, way): part for name, way, part in one}.get((channel, sign), 0.0) >= LEADING * share
+            and likeness(found.channels, one) >= least
+            for one in self.examples
+        )
+
+    def _possible(self, found: Fingerprint) -> bool:
+        """Whether mode and day do not speak against it: a Sunday is no other day, and a switch the other way is another mode."""
+        same_switch = self.mode.rpartition(" ")[0] == found.mode.rpartition(" ")[0]
+        return (found.day == "Sunday") == (self.day == "Sunday") and (found.mode == self.mode or not same_switch)
 
     def __str__(self) -> str:
         when = "" if self.minute is None else f" at about {self.minute // 60:02d}:{self.minute % 60:02d}"
