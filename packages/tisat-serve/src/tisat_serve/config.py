@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -352,10 +353,12 @@ SOURCES: dict[str, Callable[[SourceTable], Part]] = {
 
 
 def _maker(kind: str, kinds: dict[str, T], what: str) -> T:
-    if kind not in kinds:
-        *first, last = kinds
+    """What makes a source or a sink of a kind: ours, or one that another package has under an entry point."""
+    others = {one.name: one for one in entry_points(group=f"tisat_serve.{what}s")}
+    if kind not in kinds and kind not in others:
+        *first, last = [*kinds, *others]
         raise InputError(f"The kind of a {what} must be {', '.join(first)} or {last}. Got {kind!r} instead.")
-    return kinds[kind]
+    return kinds[kind] if kind in kinds else others[kind].load()
 
 
 def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:

@@ -61,6 +61,26 @@ def test_every_kind_of_source_and_sink_becomes_its_part(model, tmp_path, monkeyp
         parts_of(told(model, tmp_path, sources=sources[2:3]))
 
 
+def test_a_sink_of_another_package_is_found_by_its_entry_point(model, tmp_path, monkeypatch):
+    class Pager:
+        def __init__(self, table):
+            self.name, self.number = table.name, table.options["number"]
+
+        def send(self, message):
+            """Never asked here."""
+
+    points = [SimpleNamespace(name="pager", load=lambda: Pager)]
+    monkeypatch.setattr(
+        "tisat_serve.config.entry_points", lambda *, group: points if group == "tisat_serve.sinks" else []
+    )
+    sink = {"kind": "pager", "name": "night", "options": {"number": "112"}}
+    parts, routes = parts_of(told(model, tmp_path, sinks=[sink]))
+    assert routes == ("night",)
+    assert parts[0].workers[0].sink.number == "112"
+    with pytest.raises(InputError, match=r"kafka or pager\. Got 'pigeon'"):
+        parts_of(told(model, tmp_path, sinks=[{"kind": "pigeon"}]))
+
+
 def test_secrets_come_from_the_environment_or_a_file_and_nowhere_else(model, tmp_path, monkeypatch):
     def secret(**how):
         sink = {"kind": "webhook", "name": "w", "url": "http://127.0.0.1:1", **how}
