@@ -80,7 +80,7 @@ class View:
             threshold=float(monitor.calibration.threshold if moved is None else moved.after),
             time=None if cell.at is None else cell.at * NS,
             received=cell.received,
-            rows=tally.rows,
+            rows=monitor.rows,
             judged=tally.judged,
             late=cell.late,
             refused=cell.refused,

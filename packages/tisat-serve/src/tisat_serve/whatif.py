@@ -106,23 +106,23 @@ def said_seconds(seconds: float) -> str:
 
 def active_at(
     group: Group, view: View, entity: str, threshold: float, start: int, stop: int, control: Control | None = None
-) -> tuple[Integers, Flags]:
-    """Times of the judged rows of an entity, and whether the alarm would have been on."""
+) -> tuple[Integers, Flags, int]:
+    """Times of the accepted rows of an entity, whether the alarm would have been on, and how many of them were judged."""
     if control is not None:
         brief = briefs_of(view.engine, entity, same_model=True)
         brief = brief.where(brief.status < ACCEPTED)
         active = control.replay(brief.statistic, threshold)  # from the first row on: it depends on the alarms before
         inside = (brief.times >= start) & (brief.times < stop)
-        return brief.times[inside], active[inside]
+        return brief.times[inside], active[inside], int((brief.status[inside] == 0).sum())
     if not group.watch.rule.feeds_back:
         brief = briefs_of(view.engine, entity, start, stop, same_model=True)
         taken = brief.status < ACCEPTED
         with np.errstate(invalid="ignore"):
-            return brief.times[taken], brief.statistic[taken] >= threshold
+            return brief.times[taken], brief.statistic[taken] >= threshold, int((brief.status == 0).sum())
     brief, body = rows_of(view.engine, entity, start, stop, same_model=True)
     taken = brief.status < ACCEPTED
     trace = group.watch.rule.accumulate(body.evidence[taken], threshold=threshold)
-    return brief.times[taken], np.asarray(trace.active, dtype=np.bool_)
+    return brief.times[taken], np.asarray(trace.active, dtype=np.bool_), int((brief.status == 0).sum())
 
 
 def what_if(
@@ -147,8 +147,8 @@ def what_if(
     raised: Raised = {}
     rows = 0
     for name in names:
-        times, active = active_at(home, view, name, wanted, first, last, control)
-        rows += len(times)
+        times, active, judged = active_at(home, view, name, wanted, first, last, control)
+        rows += judged
         spans = events_from_labels(active.astype(np.int64))
         raised[name] = [(float(times[a]) * 1e-9, float(times[b]) * 1e-9 if b < len(times) else None) for a, b in spans]
     found = compared(book_of(view, names, start, stop), raised, rows)

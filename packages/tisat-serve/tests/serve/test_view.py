@@ -214,3 +214,13 @@ def test_what_if_says_where_it_leaves_something_out(desk):
     found = view.what_if(entity="e1", threshold=3.0)
     assert not found.exact
     assert "follows the alarms" in found.sentences[-1]
+
+
+def test_what_if_and_the_ledger_count_the_same_rows_and_duplicates_are_none(engine_in, tmp_path):
+    engine = engine_in(tmp_path)
+    requests = requests_of(entities=1)
+    for rows in [*requests, requests[0]]:  # the first hundred rows come twice
+        engine.ingest(rows)
+    view = View(engine)
+    assert view.entity("e0").rows == 200
+    assert view.what_if(group="main", threshold=2.0).rows == view.ledger().fleet.rows == view.entity("e0").judged
