@@ -20,9 +20,10 @@ from tisat.alarms.suppression import Suppression
 from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
 from tisat_serve.alarm_log import within
 from tisat_serve.archive import briefs_of
-from tisat_serve.engine import ACCEPT, ADOPT, LABEL, Engine
+from tisat_serve.engine import Engine
 from tisat_serve.forgetting import forget
 from tisat_serve.known_patterns import KIND, KnownPatterns
+from tisat_serve.log_entries import ACCEPT, ADOPT, LABEL
 from tisat_serve.refits import Refits
 from tisat_serve.row_encoding import ACCEPTED
 from tisat_serve.structs import Acknowledgement, AlarmInfo, Label, Pause, ProposalInfo, RuleInfo

@@ -29,8 +29,8 @@ from tisat.watch import Watch
 from tisat.watch.monitor import Monitor
 from tisat_serve.alarm_log import Policy, statistical, within, write_event
 from tisat_serve.archive import FOREVER, taken_rows
-from tisat_serve.engine import RELEASE, ROW
 from tisat_serve.group import FIRST, Group
+from tisat_serve.log_entries import RELEASE, ROW
 from tisat_serve.model_switch import WARM
 from tisat_serve.persistence import TOGETHER, add_calibration
 from tisat_serve.row_encoding import squeeze

@@ -1,0 +1,86 @@
+"""Rows as they come, as the log keeps them; or why they are refused. Nothing is changed here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tisat.errors import InputError
+from tisat.io.timestamps import Moment, read_time
+from tisat_serve.group import Group
+from tisat_serve.log_entries import ROW
+from tisat_serve.structs import Row
+
+if TYPE_CHECKING:
+    from tisat_serve.engine import Engine
+
+LONGEST_NAME = 200
+
+
+class Admission:
+    """Reads rows for an engine: their entity, group, time and values.
+
+    Parameters
+    ----------
+    engine : Engine
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def read(self, row: Row, now: float, fresh: dict[str, tuple[Any, ...]]) -> list[Any] | str:
+        """A row as the log keeps it, or why it is refused."""
+        cell = self._engine.cells.get(row.entity)
+        if cell is not None:
+            number, group, dates = cell.id, self._engine.groups[cell.group], cell.dates
+        elif row.entity in fresh:
+            number, _, name, dates = fresh[row.entity]
+            group = self._engine.groups[name]
+        else:
+            home = self._home(row)
+            if isinstance(home, str):
+                return home
+            number, group, dates = -1, home, None
+        try:
+            moment = Moment(dates=True, value=int(now * 1e9), offset=0) if row.time is None else read_time(row.time)
+            values: Any = row.values
+            if group.ignore_extra and isinstance(values, dict):
+                values = {channel: value for channel, value in values.items() if channel in group.known}
+            read = group.read(values)
+        except InputError as error:
+            return str(error)
+        if dates is not None and moment.dates != dates:
+            return (
+                f"The times of rows must be all dates or all numbers. Got {str(row.time)[:40]!r} after the other kind."
+            )
+        if number < 0:
+            number = self._engine._away.get(row.entity, self._engine._next + len(fresh))
+            fresh[row.entity] = (number, row.entity, group.name, moment.dates)
+        at = int(moment.value) if moment.dates else round(moment.value * 1e9)
+        if not -(2**62) < at < 2**63 - 1:
+            return f"The time of a row must lie between the years 1824 and 2261. Got {str(row.time)[:40]!r} instead."
+        entry = [ROW, number, at, moment.offset, np.ascontiguousarray(read).tobytes()]
+        # As the windows stand now: what a row taught is not changed by what somebody says later, nor by a restart.
+        return entry if self._engine.policy.learns(row.entity, at) else [*entry, 0]
+
+    def _home(self, row: Row) -> Group | str:
+        """The group of a new entity, or why it has none."""
+        name = row.entity
+        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+            return f"The entity of a row must be a printable name of 1 to {LONGEST_NAME} characters. Got {name[:40]!r} instead."
+        if name in self._engine._resting:
+            return f"The entity {name!r} must find its group {self._engine._resting[name]!r} in the configuration. It is not there now."
+        if self._engine.accepts is not None and (why := self._engine.accepts(name)):
+            return why
+        if len(self._engine.cells) >= self._engine.limits.entities:
+            return f"The service must not watch more than {self._engine.limits.entities} entities (limits.entities). {name!r} would be one more."
+        if row.group:
+            if row.group not in self._engine.groups:
+                return f"The group of a row must be one of {', '.join(self._engine.groups)}. Got {row.group[:40]!r} instead."
+            return self._engine.groups[row.group]
+        home = next((group for group in self._engine.groups.values() if group.owns(name)), None)
+        return (
+            home
+            or f"The entity of a row must fit the pattern of a group. {name!r} fits none of {', '.join(self._engine.groups)}."
+        )
