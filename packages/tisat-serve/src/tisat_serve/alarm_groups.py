@@ -14,14 +14,14 @@ from tisat_serve.structs import AlarmInfo, IncidentInfo, RecurrenceInfo
 if TYPE_CHECKING:
     from tisat_serve.views import View
 
-MOST_LOOKED_AT = 5000  # alarms that recurrences are sought in
+MOST_LOOKED_AT = 2000  # alarms that recurrences are sought in
 NAMED = 4  # entities in words
 ORDER = [word for _, word in SEVERITIES]
 
 
 def incidents(view: View, *, limit: int = 100, **chosen: Any) -> list[IncidentInfo]:
     """Incidents with an alarm that fits, the latest first; ``chosen`` as in :meth:`View.alarms`."""
-    found = view.alarms(**chosen, limit=10_000)
+    found = view.alarms(**chosen, limit=20 * limit)
     names = list(dict.fromkeys(one.incident for one in found))[:limit]
     members: dict[str, list[AlarmInfo]] = {name: [] for name in names}
     for start in range(0, len(names), 500):

@@ -145,9 +145,9 @@ class AlarmInfo(msgspec.Struct):
     label: str  # the last one given, or "unmarked"
     suppressed: str  # why nobody was told; empty: it was sent
     pause: int | None  # the maintenance window it fell into
-    severity: str  # minor, major or critical: by the largest statistic / threshold so far
-    state: str  # raised, ongoing (still different), back, new normal, merged or cleared
-    incident: str  # the id of the first alarm of those that began together
+    severity: str = ""  # minor, major or critical: by the largest statistic / threshold so far
+    state: str = ""  # raised, ongoing (still different), back, new normal, merged or cleared
+    incident: str = ""  # the id of the first alarm of those that began together
     known: str = ""  # the accepted pattern it is of: nobody is called
     ongoing_since: float | None = None  # when the statistic fell while its channels were still different
     acknowledged: str = ""  # who is on it

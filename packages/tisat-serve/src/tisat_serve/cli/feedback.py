@@ -52,11 +52,8 @@ def _author() -> str:
 
 
 def _show(one: dict[str, Any]) -> None:
-    what = (
-        "another model"
-        if one["kind"] == "refit"
-        else f"threshold {one['threshold_before']:.4g} -> {one['threshold_after']:.4g}"
-    )
+    threshold = f"threshold {one['threshold_before']:.4g} -> {one['threshold_after']:.4g}"
+    what = {"refit": "another model", "pattern": "a known pattern"}.get(one["kind"], threshold)
     typer.echo(
         f"{one['id']}  {one['state']:9s} {one['entity'] or one['group']}: {what} ({one['budget']}), by {one['author']}"
     )

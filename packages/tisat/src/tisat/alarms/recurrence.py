@@ -8,13 +8,15 @@ week with a time, or an interval. Where none is kept, only the number is given. 
 
 from __future__ import annotations
 
+import cmath
 import datetime
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tisat.alarms.patterns import ALIKE_WITHOUT_MODE, Fingerprint, Shares, likeness, moment_of, time_apart
+from tisat.alarms.patterns import ALIKE_WITHOUT_MODE, DAY, Fingerprint, Shares, likeness, moment_of, time_apart
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarm
@@ -111,7 +113,8 @@ def rhythm_of(moments: Sequence[datetime.datetime | None]) -> str:
     if len(known) < max(FEWEST, len(moments)):
         return ""
     minutes = [one.hour * 60 + one.minute for one in known]
-    common = min(minutes, key=lambda here: sum(time_apart(here, there) for there in minutes))
+    angle = cmath.phase(sum(cmath.rect(1.0, 2 * math.pi * minute / DAY) for minute in minutes))
+    common = min(minutes, key=lambda minute: time_apart(minute, round(angle / (2 * math.pi) * DAY)))
     near = [one for one, minute in zip(known, minutes, strict=True) if time_apart(minute, common) <= NEAR]
     days = {one.date() for one in near}
     if len(days) >= max(FEWEST, KEPT * len(known)):
