@@ -39,6 +39,7 @@ def rows_of(faults, count=700, channel=0):
 @pytest.fixture
 def filled(service):
     service.ingest(rows_of(FAULTS))
+    service.engine.settle()  # the book is written after the answer
     return service
 
 
