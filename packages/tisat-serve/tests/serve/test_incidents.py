@@ -73,6 +73,14 @@ def test_alarms_that_begin_together_are_one_incident_with_what_moved_first(fille
     assert [one.entity for one in filled.view.alarm(early.alarms[0].id).together] == ["b"]
 
 
+def test_the_fleet_says_that_alarms_which_are_on_are_one_incident(service):
+    service.ingest(rows_of({"a": 300, "b": 304}, count=310))
+    service.engine.settle()
+    client = local_client(make_app(service, Tokens(service.engine.store), more=routes(service)))
+    page = client.get("/").text
+    assert "2 entities, one incident</a>: a (temp) moved first, then b." in page
+
+
 def test_all_alarms_of_an_incident_are_labelled_and_taken_on_at_once(filled, client):
     early = of_faults(filled.view)[1]
     done = client.post(f"/api/v1/incidents/{early.id}/label", json={"label": "true", "author": "eva"})

@@ -184,6 +184,7 @@ class Console:
         return self.page(
             "fleet", request, entities=visible, heat=rows_in(heat, [one.name for one in visible]), span=span,
             counts=self.view.counts(), total=len(every), found=len(shown), number=number, pages=pages, search=search,
+            together=[one for one in self.view.incidents(active=True, limit=9) if len(one.entities) > 1],
             status=status, group=group, groups=sorted({one.group for one in every}), week=self._week(every),
             alarms=self.view.alarms(active=True, limit=9), example="" if every else self._example(request),
         )  # fmt: skip
