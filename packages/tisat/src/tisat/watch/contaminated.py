@@ -15,11 +15,11 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from tisat.errors import SeriesError
 from tisat.events import events_from_labels
 from tisat.series import Series
+from tisat.utils.parameters import clone
 from tisat.utils.progress import Bar, progress
 from tisat.utils.types import Array, Flags
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from tisat import registry
 from tisat.alarms.alarms import Alarm, Alarms, Tally
@@ -21,6 +20,7 @@ from tisat.events import events_from_labels
 from tisat.gap_filling import silences, take_in
 from tisat.io.counters import counters_of, difference
 from tisat.series import Series, as_series
+from tisat.utils.parameters import clone
 from tisat.utils.progress import progress
 from tisat.watch.contaminated import LEAD, ROUNDS, LeftOut, blocks_for, folds_of, kept_rows
 from tisat.watch.protocols import Array, Scorer
