@@ -91,7 +91,7 @@ format: $(STAMP)  ## Let ruff mend what it can
 	$(BIN)/ruff format .
 
 # What runs without data of others; the rest is in each script's --help (a reference checkout, the real data sets).
-BENCHES := "bench_import.py" "bench_users.py start" "bench_users.py tisat" "bench_spd.py" "bench_datasets.py memory" "bench_datasets.py workbook" "bench_classical.py" \
+BENCHES := bench_waiting.py "bench_import.py" "bench_users.py start" "bench_users.py tisat" "bench_spd.py" "bench_datasets.py memory" "bench_datasets.py workbook" "bench_classical.py" \
            "bench_neighbours.py" "bench_online.py layer" "bench_online.py tisat" "bench_online.py fleet" \
            "bench_tisat.py speed" "bench_tisat.py growth" "bench_tisat.py length" "bench_deep.py"
 
