@@ -82,7 +82,7 @@ def one_entity(entity: KeptScores, rule: str, periods: dict[str, int], *, with_o
         for way in WAYS:
             made_for = known.calibrate(1 / period, strict=STRICT in way, control=FIXED not in way)
             run = made.start(threshold=made_for.threshold, control=made_for.control)
-            false, hits = counted(run.extend(entity.test)[1].active, events, outside)
+            false, hits = counted(run.run(entity.test)[1].active, events, outside)
             found[name + way] = {"h": made_for.threshold, "false": false, "found": hits, "oracle": best}
     return found
 

@@ -260,10 +260,10 @@ def cost() -> None:
         print(f"{label}: fit {middle - start:.1f} s, score {time.process_time() - middle:.1f} s")
     stream = detector._stream()
     for one in values[:200]:
-        stream.push(one)
+        stream.step(one)
     start = time.process_time()
     for one in values[200:1200]:
-        stream.push(one)
+        stream.step(one)
     print(f"a streamed row: {time.process_time() - start:.2f} ms")  # 1000 rows: seconds are milliseconds a row
 
 

@@ -41,7 +41,7 @@ def test_row_by_row_it_is_the_same(rows):
     growth = Growth(("total",), ("total",))
     one = []
     for i, row in enumerate(values):
-        one.append(growth(row, steps=1.0 if i == 0 else float(periods(np.array(60.0 * steps[i]), 60.0)))[0])
+        one.append(growth.step(row, steps=1.0 if i == 0 else float(periods(np.array(60.0 * steps[i]), 60.0)))[0])
     np.testing.assert_array_equal(whole, one)
 
 

@@ -51,7 +51,7 @@ def test_standing_still_is_counted_the_same_in_both_ways():
     known = rng.random(300) > 0.02
     still = Stillness(3)
     for t in range(300):
-        found = still(rows[t] if known[t] else None)
+        found = still.step(rows[t] if known[t] else None)
         if known[t]:
             np.testing.assert_array_equal(found, still_at(rows, known, t), err_msg=str(t))
 

@@ -216,7 +216,7 @@ class People:
         brief = brief.where(brief.status < ACCEPTED)
         record = EpisodeRecord.beside(calibration)
         for at, value in zip(brief.times.tolist(), brief.statistic.tolist(), strict=True):
-            record.update(float("nan") if any(within(one, at) for one in pauses) else value)
+            record.step(float("nan") if any(within(one, at) for one in pauses) else value)
         for alarm in self.view.alarms(entity=name, sort="statistic", limit=10_000):
             if alarm.label != "unmarked":
                 row = int(np.searchsorted(brief.times, round(alarm.raised * 1e9) - 1000))

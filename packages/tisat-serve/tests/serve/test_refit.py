@@ -199,7 +199,7 @@ def test_a_window_that_is_not_learned_from_leaves_the_reference(engine_in, tmp_p
     """The moving reference after the window is the one before it; the rows are judged all the same, and a kill changes nothing."""
 
     def reference(engine):
-        return engine.groups["main"].fleet_of(engine.cells["e1"].calibration)["e1"]._run.state()["evidence.past"]
+        return engine.groups["main"].fleet_of(engine.cells["e1"].calibration)["e1"]._run.state()["evidence"]["past"]
 
     logs = []
     for kill in (False, True):

@@ -10,6 +10,7 @@ arithmetic overflows. This module does not know detectors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from tisat.events import events_from_labels
 from tisat.series import Series
+from tisat.utils.stage import Folded, State
 from tisat.utils.types import Array, Flags
 
 Stamp: TypeAlias = str | float | None
@@ -222,13 +224,20 @@ def finite(points: Array) -> Array:
     return np.clip(points, -LARGEST, LARGEST)
 
 
-class CarryForward:
+class Filled(NamedTuple):
+    """A row with its short gaps filled, and the channels that fell silent at it or came back."""
+
+    values: Array  # (C,)
+    silences: tuple[Silence, ...] = ()
+
+
+class CarryForward(Folded[Array, Filled]):
     """:func:`carry_forward` for rows that arrive one at a time, and :func:`silences` with it.
 
     Examples
     --------
     >>> carry = CarryForward(["a"])
-    >>> [float(carry(np.array([value]))[0]) for value in (np.nan, 1.0, np.nan, 3.0)]
+    >>> [float(carry.step(np.array([value])).values[0]) for value in (np.nan, 1.0, np.nan, 3.0)]
     [nan, 1.0, 1.0, 3.0]
     """
 
@@ -239,30 +248,30 @@ class CarryForward:
         self._age = np.zeros(len(self._channels), dtype=np.int64)  # rows since the last known value
         self._since: dict[int, tuple[int, Stamp]] = {}  # channel -> its first missing row, and that row's time
         self._noticed: dict[int, tuple[int, Stamp]] = {}  # channel -> the row at which it was found silent
+        self._rows = 0  # the number of the next row
 
-    def __call__(self, row: Array) -> Array:
-        """The row ``(C,)`` with what is missing filled in as far as it may be; NaN stays where it may not."""
+    def step(self, row: Array, /, *, number: int | None = None, stamp: Stamp = None) -> Filled:
+        """Fill the missing values of a row ``(C,)`` as far as they may be carried; NaN stays where they may not.
+
+        ``number`` and ``stamp`` are those of the row, as a :class:`Silence` carries them; unless given, rows are counted.
+        """
+        self._rows = self._rows + 1 if number is None else number + 1
+        if not self._since and math.isfinite(row.sum()):  # the usual row: nothing is missing, nothing was
+            self._last = row
+            return Filled(row)
         missing = np.isnan(row)
         self._age[missing] += 1
         self._age[~missing] = 0
         self._last = np.where(missing, self._last, row)
         filled = self._last.copy()
         filled[self._age > MAX_GAP] = np.nan
-        return filled
+        return Filled(filled, self._changes(self._rows - 1, stamp))
 
     def forget(self) -> None:
         """Carry nothing across a gap; a channel that is missing stays so."""
         self._last = np.full(len(self._channels), np.nan)
 
-    def whole(self, row: Array) -> bool:
-        """Take in a row that has every value, where no channel was missing before it; False, and nothing done, where one was."""
-        if self._since:
-            return False
-        self._last = row
-        return True
-
-    def changes(self, time_step: int, stamp: Stamp) -> tuple[Silence, ...]:
-        """The channels that fell silent at this row or came back, after the row was filled."""
+    def _changes(self, time_step: int, stamp: Stamp) -> tuple[Silence, ...]:
         if not self._since and not self._age.any():
             return ()
         found = []
@@ -287,17 +296,22 @@ class CarryForward:
         """The channels that are silent now."""
         return tuple(self._channels[c] for c in np.flatnonzero(self._age > MAX_GAP).tolist())
 
-    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Everything needed to go on after a restart, as plain values and arrays."""
-        times = {
+    def state(self) -> State:
+        """Return everything that continues after a restart."""
+        return {
             "since": {str(c): list(when) for c, when in self._since.items()},
             "noticed": {str(c): list(when) for c, when in self._noticed.items()},
+            "rows": self._rows,
+            "last": self._last.copy(),
+            "age": self._age.copy(),
         }
-        return times, {"last": self._last.copy(), "age": self._age.copy()}
 
-    def restore(self, times: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
-        self._last = np.array(arrays["last"], dtype=np.float64)
-        self._age[:] = arrays["age"]
-        self._since = {int(c): (int(row), time) for c, (row, time) in times["since"].items()}
-        self._noticed = {int(c): (int(row), time) for c, (row, time) in times["noticed"].items()}
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
+        self._last = np.array(state["last"], dtype=np.float64)
+        self._age[:] = state["age"]
+        self._rows = int(
+            state.get("rows", 0)
+        )  # states of version 0.2 do not have it: their rows are numbered from outside
+        self._since = {int(c): (int(row), time) for c, (row, time) in state["since"].items()}
+        self._noticed = {int(c): (int(row), time) for c, (row, time) in state["noticed"].items()}

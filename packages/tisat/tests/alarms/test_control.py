@@ -106,7 +106,7 @@ def test_an_alarm_that_is_on_counts_once_and_one_that_was_true_not_at_all():
 
     def push(*values):
         for value in values:
-            run.update(Scored.of([value]))
+            run.step(Scored.of([value]))
 
     push(9.0, 0.0)
     ended = run.movement.alarms
@@ -136,19 +136,19 @@ def test_one_by_one_in_pieces_and_after_a_restart_it_is_the_same(name):
         return rule.start(threshold=calibration.threshold, control=calibration.control)
 
     rows = Scored.of(scores)
-    _, whole = start().extend(rows, learn=learn)
+    _, whole = start().run(rows, learn=learn)
     run, at = start(), 0
     for size in (1, 2, 97, 400, 300, 700):
         again = start()
         again.restore(run.state())
         run, part = again, slice(at, at + size)
-        _, trace = run.extend(rows.rows(part), learn=learn[part])
+        _, trace = run.run(rows.rows(part), learn=learn[part])
         np.testing.assert_array_equal(trace.active, whole.active[part])
         np.testing.assert_array_equal(trace.threshold, whole.threshold[part])
         at += size
     one = start()
     for row in range(1500):
-        active = one.update(rows.rows(slice(row, row + 1)), learn=bool(learn[row]))[2]
+        active = one.step(rows.rows(slice(row, row + 1)), learn=bool(learn[row]))[2]
         assert (active, one.used) == (whole.active[row], whole.threshold[row])
     assert len(set(whole.threshold.tolist())) > 10
     assert len(set(whole.threshold[500:700].tolist())) == 1  # nothing is learned there

@@ -93,7 +93,7 @@ def test_what_each_policy_promises(evidence, threshold, cooldown):
 def test_update_is_run_of_one():
     evidence = np.random.default_rng(0).normal(-0.2, 1.0, 200)
     cusum = Cusum(threshold=2.0)
-    one_by_one = [cusum.update(e) for e in evidence]
+    one_by_one = [cusum.step(e)[:2] for e in evidence]
     trace = Cusum(threshold=2.0).run(evidence)
     assert one_by_one == list(zip(trace.statistic.tolist(), trace.active.tolist(), strict=True))
 

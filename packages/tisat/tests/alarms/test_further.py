@@ -32,7 +32,7 @@ def test_a_climb_is_found_where_the_definition_says():
         statistics = np.abs(np.cumsum(rng.normal(size=300))).tolist()
         climb, threshold = Climb(), float(rng.uniform(1.0, 10.0))
         found = climbs(statistics, threshold)
-        assert [climb.update(s, threshold=threshold) for s in statistics] == [row in found for row in range(300)]
+        assert [climb.step(s, threshold=threshold) for s in statistics] == [row in found for row in range(300)]
 
 
 @pytest.fixture(scope="module")

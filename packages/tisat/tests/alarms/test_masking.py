@@ -6,6 +6,7 @@ import pytest
 from tisat.alarms.rules import RULES, Scored, make_rule
 from tisat.datasets.synthetic import make_plant
 from tisat.detectors import make
+from tisat.utils.stage import split_state
 
 LENGTH, SPAN, APART = 2880, 60, 200
 STARTS = [600 + k * (SPAN + APART) for k in range(6)]  # six faults in two days of minutes
@@ -112,8 +113,8 @@ def test_state_is_bounded_and_does_not_grow(views):
     sizes = set()
     for _ in range(3):
         values = rng.exponential(size=(2000, views)) * 5
-        run.extend(Scored.of(values, values[:, 0], values))
-        sizes.add(sum(array.size for array in run.state().values()))
+        run.run(Scored.of(values, values[:, 0], values))
+        sizes.add(sum(array.size for array in split_state(run.state())[1].values()))
     assert sizes == {views * (2 * rule.window + rule.lag + rule.lasting + 7 + rule.length) + rule.hold + 5}
 
 
@@ -150,7 +151,7 @@ def test_what_goes_wrong_early_in_a_stream_hides_and_delays_nothing_later(name, 
     assert max(alone) < SPAN
     assert (np.array(first(scores)) <= np.array(alone) + 2).all()  # rows later, if later at all
     run = rule.start(threshold=threshold)
-    one_by_one = [run.update(Scored.of(row[None], row[:1], row[None]))[1] for row in scores[:800]]
+    one_by_one = [run.step(Scored.of(row[None], row[:1], row[None]))[1] for row in scores[:800]]
     whole = rule.accumulate(rule.evidence(scores, views=scores), threshold=threshold).statistic
     np.testing.assert_array_equal(one_by_one, whole[:800])
 

@@ -102,16 +102,16 @@ def test_evidence_that_never_rises_has_no_curve():
 def test_a_full_record_keeps_what_people_said_and_then_the_newest():
     record = EpisodeRecord(mark=1.0, room=3)
     for peak in (5.0, 2.0, 4.0):
-        record.update(peak)
-        record.update(0.0)
+        record.step(peak)
+        record.step(0.0)
     record.label(0, "false")
-    record.update(3.0)
-    record.update(0.0)
+    record.step(3.0)
+    record.step(0.0)
     assert [one.peak for one in record.episodes] == [5.0, 4.0, 3.0]
     assert record.mark == 2.0, "the lowest that nobody labelled went"
     record.label(4, "true")
     record.label(6, "true")
-    record.update(9.0)
+    record.step(9.0)
     assert [one.peak for one in record.episodes] == [4.0, 3.0, 9.0]
     assert record.mark == 2.0, "all were labelled: the oldest went"
 

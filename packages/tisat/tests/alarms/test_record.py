@@ -14,7 +14,7 @@ from tisat.errors import ArtefactError, InputError, ParameterError
 def recorded(values, **options):
     record = EpisodeRecord(**options)
     for value in values:
-        record.update(float(value))
+        record.step(float(value))
     return record
 
 
@@ -30,7 +30,7 @@ def operation(calibration, peaks, *, rows=20_000):
         statistic[1000 * (i + 1) : 1000 * (i + 1) + 40] = peak * calibration.threshold
     record = EpisodeRecord.beside(calibration)
     for value in statistic:
-        record.update(value)
+        record.step(value)
     return record
 
 
@@ -55,7 +55,7 @@ def test_it_goes_on_after_a_restart_as_if_nothing_had_happened():
     fresh = EpisodeRecord(mark=0.0, room=16)
     fresh.restore(part.state())
     for value in values[120:]:
-        fresh.update(float(value))
+        fresh.step(float(value))
     assert fresh.episodes == whole.episodes
     assert fresh.mark == whole.mark
     for change in (
@@ -149,7 +149,7 @@ def test_the_threshold_rule_has_its_record_in_its_own_unit():
     record = EpisodeRecord.beside(calibration)
     assert 0 < record.mark <= calibration.threshold
     for value in [0.1, calibration.threshold * 1.2, 0.1] * 30:
-        record.update(value)
+        record.step(value)
     for episode in record.episodes:
         record.label(episode.start, "false")
     proposal = propose(calibration, record)

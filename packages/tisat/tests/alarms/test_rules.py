@@ -41,7 +41,7 @@ def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, o
     normal, points = data(m)
     rule = make_rule(name, **options).fit(normal)
     scored = Scored.of(points)
-    evidence, trace = rule.start(threshold=threshold).extend(scored)
+    evidence, trace = rule.start(threshold=threshold).run(scored)
     np.testing.assert_array_equal(evidence, rule.evidence(points))
     np.testing.assert_array_equal(trace.statistic, rule.accumulate(evidence, threshold=threshold).statistic)
     run = rule.start(threshold=threshold)
@@ -51,7 +51,7 @@ def test_rows_one_by_one_give_the_batch_to_the_bit_and_survive_a_restart(name, o
             fresh = rule.start(threshold=threshold)
             fresh.restore(run.state())
             run = fresh
-        found = run.update(scored.rows(slice(t, t + 1)))
+        found = run.step(scored.rows(slice(t, t + 1)))
         expected = (evidence[t], trace.statistic[t], trace.active[t], trace.onset[t])
         np.testing.assert_array_equal(found, expected)
         if not np.isnan(points[t]).any():

@@ -18,9 +18,9 @@ def test_at_once_and_row_by_row(name, scored):
     rule = make_rule(name).fit(Scored.of(np.random.default_rng(0).exponential(size=(2000, 2))))
     learn = np.ones(900, dtype=bool)
     learn[200:350] = learn[600:610] = learn[899] = False
-    evidence, trace = rule.start(threshold=2.0).extend(scored, learn=learn)
+    evidence, trace = rule.start(threshold=2.0).run(scored, learn=learn)
     run = rule.start(threshold=2.0)
-    each = [run.update(scored.rows(slice(t, t + 1)), learn=bool(learn[t])) for t in range(900)]
+    each = [run.step(scored.rows(slice(t, t + 1)), learn=bool(learn[t])) for t in range(900)]
     assert [one[1] for one in each] == trace.statistic.tolist()
     assert [one[2] for one in each] == trace.active.tolist()
     total = evidence if evidence.ndim == 1 else evidence.sum(axis=1)
@@ -33,11 +33,10 @@ def test_the_rule_knows_afterwards_what_it_knew_before(name, scored):
     with_window, without = rule.start(threshold=2.0), rule.start(threshold=2.0)
     learn = np.ones(900, dtype=bool)
     learn[300:400] = False
-    with_window.extend(scored, learn=learn)
-    without.extend(scored.rows(learn))
-    for key, array in without.state().items():
-        if key.startswith("evidence."):
-            np.testing.assert_array_equal(with_window.state()[key], array)
+    with_window.run(scored, learn=learn)
+    without.run(scored.rows(learn))
+    for key, array in without.state()["evidence"].items():
+        np.testing.assert_array_equal(with_window.state()["evidence"][key], array)
 
 
 def test_a_monitor_goes_on_from_the_middle_of_a_window():

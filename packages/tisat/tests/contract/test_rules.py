@@ -35,13 +35,13 @@ THRESHOLD = 4.0
 @settings(max_examples=25, deadline=None)
 def test_any_chunking_and_any_restart_give_the_batch_to_the_bit(name, values, cuts):
     rule, rows = fitted(name), scored(values)
-    evidence, trace = rule.start(threshold=THRESHOLD).extend(rows)
+    evidence, trace = rule.start(threshold=THRESHOLD).run(rows)
     run, start = rule.start(threshold=THRESHOLD), 0
     for stop in [*sorted({c for c in cuts if 0 < c < len(rows)}), len(rows)]:
         fresh = rule.start(threshold=THRESHOLD)
         fresh.restore(run.state())  # as if the process had died here
         run = fresh
-        found, part = run.extend(rows.rows(slice(start, stop)))
+        found, part = run.run(rows.rows(slice(start, stop)))
         np.testing.assert_array_equal(found, evidence[start:stop])
         np.testing.assert_array_equal(part.statistic, trace.statistic[start:stop])
         np.testing.assert_array_equal(part.active, trace.active[start:stop])
@@ -54,7 +54,7 @@ def test_any_chunking_and_any_restart_give_the_batch_to_the_bit(name, values, cu
 @settings(max_examples=25, deadline=None)
 def test_finite_rows_have_a_finite_statistic_and_unknown_rows_have_none(name, values):
     rows = scored(values)
-    _, trace = fitted(name).start(threshold=THRESHOLD).extend(rows)
+    _, trace = fitted(name).start(threshold=THRESHOLD).run(rows)
     np.testing.assert_array_equal(np.isnan(trace.statistic), ~rows.known)
     assert np.isfinite(trace.statistic[rows.known]).all()
     assert not trace.active[~rows.known].any()
@@ -63,9 +63,9 @@ def test_finite_rows_have_a_finite_statistic_and_unknown_rows_have_none(name, va
 @pytest.mark.parametrize("name", RULES)
 def test_a_prefix_is_judged_as_the_beginning_of_the_whole(name):
     rule, rows = fitted(name), scored(np.random.default_rng(1).exponential(size=200) * 5)
-    _, whole = rule.start(threshold=THRESHOLD).extend(rows)
+    _, whole = rule.start(threshold=THRESHOLD).run(rows)
     for stop in (1, 7, 100):
-        _, part = rule.start(threshold=THRESHOLD).extend(rows.rows(slice(0, stop)))
+        _, part = rule.start(threshold=THRESHOLD).run(rows.rows(slice(0, stop)))
         np.testing.assert_array_equal(part.statistic, whole.statistic[:stop])
         np.testing.assert_array_equal(part.active, whole.active[:stop])
 

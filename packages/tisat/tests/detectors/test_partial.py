@@ -54,7 +54,7 @@ def test_row_by_row_is_the_batch_with_a_hole_too(name):
     rows[150:152, :2] = np.nan
     batch = detector._points(rows)
     stream = detector._stream()
-    np.testing.assert_allclose(np.stack([stream.push(row) for row in rows]), batch, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(np.stack([stream.step(row) for row in rows]), batch, rtol=1e-7, atol=1e-9)
     assert not np.isnan(detector.aggregate(batch)[20:]).any()
 
 

@@ -264,7 +264,7 @@ def test_another_forecaster_takes_the_place_of_the_line(name, tmp_path):
     line = make("prism").fit(plant.train).points(plant.test)
     assert not np.allclose(points[200:, :2], line[200:, :2])  # the error views are others
     stream = detector._stream()
-    one_by_one = np.array([stream.push(row) for row in plant.test.values])
+    one_by_one = np.array([stream.step(row) for row in plant.test.values])
     assert np.allclose(one_by_one, points, equal_nan=True)
     detector.save(tmp_path / "model.tisat")
     again = Prism.load(tmp_path / "model.tisat")

@@ -117,10 +117,10 @@ def test_a_longer_horizon_is_causal_and_streams(rows, horizon):
             state = stream.state()
             stream = detector._stream()
             stream.restore(state)
-        pushed.append(stream.push(row))
+        pushed.append(stream.step(row))
     np.testing.assert_allclose(np.stack(pushed), whole, rtol=1e-3, atol=1e-4)
     stream.reset()
-    assert np.isnan(stream.push(test[0])).all()
+    assert np.isnan(stream.step(test[0])).all()
 
 
 def test_a_longer_horizon_makes_fewer_passes(rows, monkeypatch):
@@ -264,7 +264,7 @@ def test_a_monitoring_process_may_copy_the_detector(detector):
     again = pickle.loads(pickle.dumps(detector))
     test = waves(40, seed=6)
     np.testing.assert_array_equal(again.points(test), detector.points(test))
-    assert np.isnan(stream.push(test[0])).all()
+    assert np.isnan(stream.step(test[0])).all()
 
 
 def test_a_row_at_a_time_without_the_fast_extra_is_torch(rows, monkeypatch):
@@ -274,7 +274,7 @@ def test_a_row_at_a_time_without_the_fast_extra_is_torch(rows, monkeypatch):
     assert detector._session is None
     test = waves(30, seed=7)
     np.testing.assert_allclose(
-        np.stack([stream.push(row) for row in test]), detector.points(test), rtol=1e-3, atol=1e-4
+        np.stack([stream.step(row) for row in test]), detector.points(test), rtol=1e-3, atol=1e-4
     )
 
 

@@ -122,7 +122,7 @@ def test_the_clock_is_its_reference_implementation_and_continues_from_its_state(
         if k in cuts:
             state, clock = clock.state(), RowClock(period)
             clock.restore(state)
-        assert clock.advance(read_time(time, plain=True)) == slow.advance(time), (k, time)
+        assert clock.step(read_time(time, plain=True)) == slow.advance(time), (k, time)
 
 
 @given(st.lists(st.sampled_from([step for step in STEPS if step > 0]), min_size=1, max_size=60), st.booleans())
@@ -131,7 +131,7 @@ def test_a_file_is_flagged_as_the_clock_would(steps, known):
     times = PERIOD * np.cumsum([0, *steps])
     period = PERIOD if known else None
     clock = RowClock(period)
-    found = [clock.advance(read_time(time, plain=True)) for time in times.tolist()]
+    found = [clock.step(read_time(time, plain=True)) for time in times.tolist()]
     left_out, begins = time_flags(Series(np.zeros(len(times)), timestamps=times), period)
     assert left_out.tolist() == [result == "unconfirmed" for result in found]
     assert begins.tolist() == [result == "gap" for result in found]
@@ -144,19 +144,19 @@ def test_dates_and_seconds_are_the_same_clock(times):
     origin = 1_770_000_000
     for time in times:
         stamp = np.datetime64(origin + int(time), "s")
-        assert clocks[0].advance(read_time(time, plain=True)) == clocks[1].advance(read_time(stamp))
+        assert clocks[0].step(read_time(time, plain=True)) == clocks[1].step(read_time(stamp))
 
 
 @pytest.mark.parametrize("step", [54.1, 60.0, 65.9, 66.1, 53.9, 1.0, 3600.0])
 def test_the_pace_is_the_median_of_the_last_steps_at_any_time(step):
     clock, now = RowClock(PERIOD), 0.0
     for _ in range(1 + 2 * PACE_ROWS):
-        clock.advance(read_time(now))
+        clock.step(read_time(now))
         now += PERIOD
     assert clock.pace == PERIOD
     for _ in range(PACE_ROWS):
         now += step - PERIOD if _ == 0 else 0.0
-        clock.advance(read_time(now))
+        clock.step(read_time(now))
         now += step
     assert clock.pace == pytest.approx(step)
 
@@ -164,9 +164,9 @@ def test_the_pace_is_the_median_of_the_last_steps_at_any_time(step):
 def test_late_rows_are_counted_until_one_is_good():
     clock = RowClock(PERIOD)
     for time in (0, 60, 120, 30, 45, 120):
-        clock.advance(read_time(time))
+        clock.step(read_time(time))
     assert clock.late == 3
-    clock.advance(read_time(180))
+    clock.step(read_time(180))
     assert (clock.late, clock.waiting, clock.candidate) == (0, 0, None)
 
 
@@ -193,21 +193,21 @@ def test_a_monitor_counts_time_in_sampling_periods():
 def test_a_time_far_ahead_that_was_not_confirmed_confirms_nothing_later():
     clock = RowClock(PERIOD)
     periods = (0, 1, 2000, 2, 3, 2005, 2006)
-    found = [clock.advance(read_time(PERIOD * k)) for k in periods]
+    found = [clock.step(read_time(PERIOD * k)) for k in periods]
     assert found == ["ok", "ok", "unconfirmed", "ok", "ok", "unconfirmed", "gap"]
 
 
 @pytest.mark.parametrize(("back", "second"), [(1001, "gap"), (1500, "gap"), (1000, "late")])
 def test_a_first_row_far_ahead_of_the_second_is_given_up(back, second):
     clock = RowClock(PERIOD)
-    found = [clock.advance(read_time(PERIOD * k)) for k in (back, 0)]
+    found = [clock.step(read_time(PERIOD * k)) for k in (back, 0)]
     assert found == ["ok", second]
 
 
 def test_a_state_of_an_earlier_version_waits_for_nothing():
     clock = RowClock(60.0)
     for second in (0, 60, 120):
-        clock.advance(clock.read(float(second)))
+        clock.step(clock.read(float(second)))
     state = {
         name: value
         for name, value in clock.state().items()
@@ -216,4 +216,4 @@ def test_a_state_of_an_earlier_version_waits_for_nothing():
     other = RowClock(60.0)
     other.restore(state)
     assert (other.waiting, other.agreeing, other.behind, other.repeated) == (0, 0, None, False)
-    assert other.advance(other.read(180.0)) == "ok"
+    assert other.step(other.read(180.0)) == "ok"

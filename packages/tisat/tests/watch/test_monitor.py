@@ -13,6 +13,7 @@ from tisat.detectors import make
 from tisat.errors import ArtefactError, InputError, ParameterError, SeriesError
 from tisat.gap_filling import MAX_GAP, CarryForward, carry_forward
 from tisat.io.timestamps import read_time
+from tisat.utils.stage import split_state
 from tisat.watch import Fleet, Monitor, Watch
 from waves import assert_same_verdicts, quietly, troubled, wave
 
@@ -36,7 +37,7 @@ def test_rows_one_by_one_give_the_alarms_of_the_whole_series(detector, rule, opt
     # From the same points the rest is identical to the bit.
     points = np.array([verdict.score for verdict in verdicts])
     if not detector.points_are_channels:
-        evidence, trace = monitor.watch.rule.start(threshold=batch.threshold).extend(Scored.of(points))
+        evidence, trace = monitor.watch.rule.start(threshold=batch.threshold).run(Scored.of(points))
         np.testing.assert_array_equal([verdict.evidence for verdict in verdicts], evidence)
         np.testing.assert_array_equal([verdict.statistic for verdict in verdicts], trace.statistic)
     np.testing.assert_allclose([verdict.statistic for verdict in verdicts], batch.statistic, rtol=1e-9, atol=1e-9)
@@ -107,7 +108,7 @@ def test_a_snapshot_of_another_detector_is_refused(tmp_path):
 def test_carrying_forward_row_by_row_is_carrying_forward(rows):
     values = np.array(rows)
     carry = CarryForward(["a", "b"])
-    np.testing.assert_array_equal([carry(row) for row in values], carry_forward(values))
+    np.testing.assert_array_equal([carry.step(row).values for row in values], carry_forward(values))
 
 
 class TestWhatCanHappenToARow:
@@ -175,10 +176,10 @@ class TestWhatCanHappenToARow:
     )
     def test_a_bad_row_is_an_error_and_changes_nothing(self, monitor, row, time, sentence):
         monitor.update([0.0, 0.0, 0.0], time=0.0)
-        before = monitor.state()
+        before = split_state(monitor.state())
         with pytest.raises(SeriesError, match=sentence):
             monitor.update(row, time=time)
-        after = monitor.state()
+        after = split_state(monitor.state())
         assert before[0] == after[0]
         for name, array in before[1].items():
             np.testing.assert_array_equal(array, after[1][name])
@@ -190,7 +191,7 @@ class TestWhatCanHappenToARow:
 
     def test_memory_does_not_grow(self, monitor):
         def size():
-            document, tensors = monitor.state()
+            document, tensors = split_state(monitor.state())
             return len(repr(sorted(document))), sum(array.nbytes for array in tensors.values())
 
         for row in wave(50, seed=3):

@@ -194,10 +194,10 @@ def test_tables_have_the_state_in_new_last_columns(watch):
 def test_a_state_that_is_none_is_refused(watch):
     monitor = watch.monitor()
     monitor.extend(stepped()[:1500])
-    document, tensors = monitor.state()
-    document["ongoing"][0]["state"] = "happy"
+    state = monitor.state()
+    state["ongoing"][0]["state"] = "happy"
     with pytest.raises(ArtefactError, match="state of an alarm must be"):
-        watch.monitor().set_state(document, tensors)
+        watch.monitor().set_state(state)
 
 
 def test_rearm_must_be_a_duration():
@@ -216,8 +216,7 @@ def test_an_ongoing_alarm_covers_a_later_one_of_the_same_channel():
 
     alarm = replace(plain, reasons=(Reason("a", 1.0, 1.0, 0.0, 1.0),))
     for row in range(100):
-        track.push(np.array([5.0, 0.0]))
-        track.follow(row, None)
+        track.step(np.array([5.0, 0.0]), row=row)
         if row in (10, 70):
             track.begin(replace(alarm, raised=row))
         if row == 60:

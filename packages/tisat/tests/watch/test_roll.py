@@ -13,7 +13,7 @@ import tisat
 from tisat.gap_filling import MAX_GAP, Silence
 from tisat.watch import Fleet, Watch
 from tisat.watch.fleet_stream import FleetLines
-from tisat.watch.liveness import RollCall
+from tisat.watch.liveness import Heard, RollCall
 from tisat.watch.text_stream import LineReader, watch_lines
 
 
@@ -95,7 +95,7 @@ def test_the_roll_call_is_its_slow_twin_and_goes_on_from_its_state(events):
     roll, found = RollCall(), []
     passed, latest, heard, silent, expected = 0.0, -np.inf, {}, set(), []
     for row, (name, time_step) in enumerate(events):
-        found += [(row, one.series, one.until is None) for one in roll.heard(name, time_step, row, None)]
+        found += [(row, one.series, one.until is None) for one in roll.step(Heard(name, time_step, row))]
         saved = RollCall()
         saved.restore(json.loads(json.dumps(roll.state())))
         roll = saved

@@ -67,7 +67,7 @@ def warm_up(model: str) -> None:
     detector.points(np.zeros((50, detector.n_channels_)))
     rule = make_rule("excess")
     calibrate(rule, np.random.default_rng(0).random(200), 0.02)
-    rule.start(threshold=1.0).update(Scored.of([0.0]))
+    rule.start(threshold=1.0).step(Scored.of([0.0]))
 
 
 def run(model: str, source: str, state: str, output: str, kills: str, seed: str) -> None:

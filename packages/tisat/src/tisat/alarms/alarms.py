@@ -27,7 +27,7 @@ from tisat.alarms.shares import explained as explained
 from tisat.alarms.shares import named_shares as named_shares
 from tisat.alarms.shares import shares_between as shares_between
 from tisat.alarms.shares import shares_of as shares_of
-from tisat.alarms.suppression import Suppression, suppressed_by
+from tisat.alarms.suppression import Suppression, Suppressor
 from tisat.alarms.tally import Tally as Tally
 from tisat.alarms.tally import say_time as say_time
 from tisat.events import events_from_labels
@@ -214,7 +214,7 @@ class Alarms(Sequence[Alarm]):
         Marked, not dropped: they stay in every table, with the reason in ``alarm.suppressed``.
         """
         parsed = [rule if isinstance(rule, Suppression) else Suppression.parse(rule) for rule in rules]
-        return replace(self, alarms=tuple(replace(one, suppressed=suppressed_by(one, parsed)) for one in self.alarms))
+        return replace(self, alarms=tuple(Suppressor(parsed).run(self.alarms)))
 
     @property
     def unsuppressed(self) -> tuple[Alarm, ...]:
@@ -301,7 +301,7 @@ def alarms_of(
         The alarms with their states; see :func:`tisat.alarms.ongoing.with_states`. Unless given they are raised or cleared.
     """
     run = rule.start(threshold=calibration.threshold, control=calibration.control)
-    evidence, trace = run.extend(scored)
+    evidence, trace = run.run(scored)
     found, climb = [], Climb()
     rows_filled = np.empty((0, 0)) if filled is None else filled
     for start, stop in events_from_labels(trace.active):
@@ -342,7 +342,7 @@ def alarms_of(
         if explain is not None and series is not None:
             climb.begin()
             for at in range(int(start) + 1, int(stop)):
-                if climb.update(float(trace.statistic[at]), threshold=float(trace.threshold[start])):
+                if climb.step(float(trace.statistic[at]), threshold=float(trace.threshold[start])):
                     alarm = alarm.join(at, series.stamp(at), explain(at), series.channels)
         found.append(alarm)
     judged = int(scored.known.sum())

@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ import numpy.typing as npt
 from tisat.alarms import _kernels
 from tisat.alarms.control import Control, kept, no_control, restore
 from tisat.errors import InputError
-from tisat.utils.stateful import Stateful
+from tisat.utils.stage import State, Stateful
 from tisat.utils.types import Array, Flags
 from tisat.utils.validation import check_choice, check_integer, check_real, check_vector
 
@@ -42,6 +42,15 @@ POLICIES = {
 COOLDOWN = 50  # rows; half the headline delta_max, like the hold of the excess rule
 
 
+class TraceRow(NamedTuple):
+    """A row of a :class:`Trace`."""
+
+    statistic: float
+    active: bool
+    onset: int
+    threshold: float
+
+
 @dataclass(frozen=True)
 class Trace:
     """What an accumulator made of evidence, row by row."""
@@ -52,6 +61,12 @@ class Trace:
         np.int64
     ]  # (T,), the last row up to this one at which the statistic was 0 or an alarm had just ended
     threshold: Array  # (T,), in force
+
+    def row(self, place: int) -> TraceRow:
+        """Return one row."""
+        return TraceRow(
+            float(self.statistic[place]), bool(self.active[place]), int(self.onset[place]), float(self.threshold[place])
+        )
 
     @classmethod
     def empty(cls, length: int) -> Trace:
@@ -67,16 +82,20 @@ class _Accumulator(Stateful, ABC):
         said = (f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
         return f"{type(self).__name__}({', '.join(said)})"
 
-    def run(self, evidence: npt.ArrayLike) -> Trace:
+    def run(self, evidence: npt.ArrayLike, /) -> Trace:
         """The trace of an array ``(T,)``, going on from where the last call ended."""
         values = check_vector(evidence, "evidence", f"{type(self).__name__}.run")
         trace = Trace.empty(len(values))
-        self.extend(values, trace)
+        self.run_into(values, trace)
         return trace
 
+    def step(self, evidence: float | Array, /) -> TraceRow:
+        """Accumulate the evidence of one row, a number or ``(V,)``."""
+        return self.run(np.asarray(evidence, dtype=np.float64)[None]).row(0)
+
     @abstractmethod
-    def extend(self, evidence: Array, trace: Trace) -> None:
-        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+    def run_into(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
 
 
 class _Controlled(_Accumulator):
@@ -93,12 +112,12 @@ class _Controlled(_Accumulator):
         """The state of the control, which the caller may change."""
         return self._control
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
+    def state(self) -> State:
+        """Return everything that continues after a restart."""
         return {**super().state(), **kept(self._control)}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
         super().restore(state)
         restore(self._control, state)
 
@@ -118,7 +137,7 @@ class Cusum(_Accumulator):
     Examples
     --------
     >>> cusum = Cusum(threshold=2.0)
-    >>> [cusum.update(e) for e in (-1.0, 1.5, 1.0, 1.0)]
+    >>> [cusum.step(e)[:2] for e in (-1.0, 1.5, 1.0, 1.0)]
     [(0.0, False), (1.5, False), (2.5, True), (1.0, False)]
     >>> Cusum(threshold=2.0).run([-1.0, 1.5, 1.0, 1.0]).statistic.tolist()
     [0.0, 1.5, 2.5, 1.0]
@@ -130,18 +149,10 @@ class Cusum(_Accumulator):
         self.threshold = check_real(threshold, "threshold", "Cusum", above=0.0)
         self.end = check_choice(end, "end", "Cusum", choices=POLICIES)
         self.cooldown = check_integer(cooldown, "cooldown", "Cusum", minimum=1)
-        self._one = np.empty(1)
-        self._trace = Trace.empty(1)
         self.reset()
 
-    def update(self, evidence: float) -> tuple[float, bool]:
-        """The statistic and whether the alarm is on, after one more row."""
-        self._one[0] = evidence
-        self.extend(self._one, self._trace)
-        return float(self._trace.statistic[0]), bool(self._trace.active[0])
-
-    def extend(self, evidence: Array, trace: Trace) -> None:
-        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+    def run_into(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
         _kernels.cusum(
             evidence,
             self.threshold,
@@ -188,8 +199,8 @@ class WindowSum(_Controlled):
         self._control = no_control()
         self.reset()
 
-    def extend(self, evidence: Array, trace: Trace) -> None:
-        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+    def run_into(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
         _kernels.window_sum(
             evidence, self.threshold, self._recent, self._held, self._clock, self._control, trace.statistic, trace.active,
             trace.onset, trace.threshold,
@@ -237,7 +248,7 @@ class CompressedSum(_Controlled):
         self._control = no_control()
         self.reset()
 
-    def run(self, evidence: npt.ArrayLike) -> Trace:
+    def run(self, evidence: npt.ArrayLike, /) -> Trace:
         """The statistic over an array ``(T,)`` or ``(T, V)``, going on from where the last call ended."""
         values = np.ascontiguousarray(evidence, dtype=np.float64)
         if values.ndim == 1:
@@ -252,11 +263,11 @@ class CompressedSum(_Controlled):
             self.views = values.shape[1]
             self.reset()
         trace = Trace.empty(len(values))
-        self.extend(values, trace)
+        self.run_into(values, trace)
         return trace
 
-    def extend(self, evidence: Array, trace: Trace) -> None:
-        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
+    def run_into(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
         _kernels.compressed_sum(
             evidence if evidence.ndim == 2 else evidence[:, None], self.threshold, self.unit, self._recent, self._held,
             self._clock, self._control, trace.statistic, trace.active, trace.onset, trace.threshold,

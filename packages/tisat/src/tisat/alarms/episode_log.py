@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.alarms.budget import Budget
 from tisat.alarms.episodes import PEAKS
 from tisat.alarms.result import Calibration, expanded, from_episodes
 from tisat.errors import ArtefactError, InputError, ParameterError
-from tisat.utils.stateful import Stateful
+from tisat.utils.stage import Folded, Stateful
 from tisat.utils.validation import check_choice
 
 LABELS = ("unlabelled", "false", "true", "expected", "new normal")
@@ -40,7 +39,7 @@ class Episode:
     label: str  # one of LABELS
 
 
-class EpisodeRecord(Stateful):
+class EpisodeRecord(Stateful, Folded[float, None]):
     """The highest episodes of a statistic, row by row, in bounded memory.
 
     Every episode above ``mark`` is here; where there are more than ``room``, the lowest unlabelled one goes and the mark
@@ -56,7 +55,7 @@ class EpisodeRecord(Stateful):
     --------
     >>> record = EpisodeRecord(mark=1.0)
     >>> for value in (0.0, 2.0, 3.0, 0.0, 1.5):
-    ...     record.update(value)
+    ...     record.step(value)
     >>> [(one.start, one.stop, one.peak) for one in record.episodes]
     [(1, 3, 3.0), (4, None, 1.5)]
     """
@@ -105,8 +104,8 @@ class EpisodeRecord(Stateful):
             for i in range(int(self._count[0]))
         )
 
-    def update(self, statistic: float) -> None:
-        """One more row; NaN where there is no statistic, which ends an episode."""
+    def step(self, statistic: float, /) -> None:
+        """Take in one more row; NaN where there is no statistic, which ends an episode."""
         count, row = int(self._count[0]), int(self._count[1])
         self._count[1] = row + 1
         known = not math.isnan(statistic)
@@ -144,8 +143,8 @@ class EpisodeRecord(Stateful):
             f"The row of a label must lie in an episode of the record. Got row {row}, where nothing rose above {self.mark:.4g}."
         )
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``; refuses what cannot be one."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned; refuses what cannot be one."""
         sizes = {name: array.shape for name, array in self.state().items()}
         if any(name not in state or np.shape(state[name]) != shape for name, shape in sizes.items()):
             raise ArtefactError(

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.alarms.explanation import Explanation, Reason
-from tisat.utils.stateful import Stateful
+from tisat.utils.stage import Folded, Stateful
 
 BACK = 20  # rows a climb may take, and between two looks
 CLIMB = 0.5  # of the threshold
@@ -47,14 +46,14 @@ class Further:
         return "; ".join(map(str, self.reasons))
 
 
-class Climb(Stateful):
+class Climb(Stateful, Folded[float, bool]):
     """Says where the statistic of an alarm that is on climbs again.
 
     Examples
     --------
     >>> climb = Climb()
     >>> rows = [5.0] * 30 + [6.0, 9.0, 9.0]
-    >>> [row for row, statistic in enumerate(rows) if climb.update(statistic, threshold=4.0)]
+    >>> [row for row, statistic in enumerate(rows) if climb.step(statistic, threshold=4.0)]
     [31]
     """
 
@@ -68,8 +67,8 @@ class Climb(Stateful):
         """An alarm was raised."""
         self._seen[0] = 0
 
-    def update(self, statistic: float, *, threshold: float) -> bool:
-        """Whether the alarm's next row is one to look at."""
+    def step(self, statistic: float, /, *, threshold: float = 0.0) -> bool:
+        """Check whether the alarm's next row is one to look at."""
         seen = int(self._seen[0])
         if seen >= BACK and statistic - self._recent.min() >= CLIMB * threshold > 0:
             self._seen[0] = 0
@@ -78,8 +77,8 @@ class Climb(Stateful):
         self._seen[0] = seen + 1
         return False
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
         super().restore(state)
         self._seen[:] = max(int(self._seen[0]), 0)
 

@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import ParameterError
 from tisat.io.durations import nanoseconds_of
+from tisat.utils.stage import Folded, State
 from tisat.utils.types import Array, Flags, Integers
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Followed:
     calm: int = 0  # rows since a channel it names was different
 
 
-class Ongoing:
+class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
     """Follow the channels of alarms from row to row.
 
     Parameters
@@ -103,21 +103,25 @@ class Ongoing:
         """The alarms that are ongoing, the earliest first."""
         return tuple(one.alarm for one in self.ongoing)
 
-    def push(self, deviations: Array | None, rows: int = 1) -> None:
-        """Take in the deviations ``(C,)`` of a row; None: nothing is known of so many rows."""
-        if self.known:
-            for _ in range(min(rows, MEAN)):
-                self.recent[:-1] = self.recent[1:]
-                self.recent[-1] = np.nan if deviations is None else deviations
-
     def begin(self, alarm: Alarm) -> None:
         """Follow an alarm that was raised at the row just taken in."""
         if self.known:
             self.on = Followed(alarm, np.zeros(len(self._limits), dtype=np.bool_))
 
-    def follow(self, row: int, stamp: Stamp) -> tuple[Alarm, ...]:
-        """Go on by the row just taken in; the alarms that were ongoing and are not any more."""
-        if not self.known or (self.on is None and not self.ongoing):
+    def skip(self, rows: int) -> None:
+        """Take in rows of which nothing is known and after which no alarm is over."""
+        if self.known:
+            for _ in range(min(rows, MEAN)):
+                self.recent[:-1] = self.recent[1:]
+                self.recent[-1] = np.nan
+
+    def step(self, deviations: Array | None, /, *, row: int = 0, stamp: Stamp = None) -> tuple[Alarm, ...]:
+        """Take in the deviations ``(C,)`` of a row, None where unknown; the alarms that were ongoing and are not any more."""
+        if not self.known:
+            return ()
+        self.recent[:-1] = self.recent[1:]
+        self.recent[-1] = np.nan if deviations is None else deviations
+        if self.on is None and not self.ongoing:
             return ()
         mean = np.add.reduce(self.recent, axis=0) / MEAN
         known = ~np.isnan(mean) & (self._limits > 0)
@@ -194,31 +198,30 @@ class Ongoing:
 
     # ------------------------------------------------------------------ persistent state
 
-    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Everything that changes from row to row, as plain values and arrays."""
+    def state(self) -> State:
+        """Return everything that continues after a restart."""
         flags = [one.different for one in ([self.on] if self.on else []) + self.ongoing]
-        document = {
+        return {
+            "alarm": None if self.on is None else self.on.alarm.to_json(),
             "ongoing": [one.alarm.to_json() for one in self.ongoing],
             "calm": [one.calm for one in self.ongoing],
             "different": [np.flatnonzero(one).tolist() for one in flags],
+            "deviations": self.recent.copy(),
+            "accepted": self.accepted.copy(),
         }
-        return document, {"deviations": self.recent.copy(), "accepted": self.accepted.copy()}
 
-    def restore(
-        self,
-        document: Mapping[str, Any],
-        arrays: Mapping[str, npt.NDArray[Any]],
-        on: Alarm | None,
-        read: Callable[[Any], Alarm],
-    ) -> None:
-        """Continue from what :meth:`state` returned; ``read`` makes an alarm of its document."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
+        from tisat.alarms.alarms import Alarm
+
         self.on, self.ongoing = None, []
         if not self.known:
             return
-        self.recent[:], self.accepted[:] = arrays["deviations"], arrays["accepted"]
-        alarms = [read(one) for one in document.get("ongoing", ())]
-        marks = [np.asarray(one, dtype=np.int64) for one in document.get("different", ())]
-        calm = [int(one) for one in document.get("calm", ())]
+        self.recent[:], self.accepted[:] = state["deviations"], state["accepted"]
+        on = None if state["alarm"] is None else Alarm.from_json(state["alarm"])
+        alarms = [Alarm.from_json(one) for one in state.get("ongoing", ())]
+        marks = [np.asarray(one, dtype=np.int64) for one in state.get("different", ())]
+        calm = [int(one) for one in state.get("calm", ())]
         marks = marks or [np.zeros(0, dtype=np.int64)] * (on is not None)  # states of earlier versions do not have them
         followed = [
             Followed(alarm, np.isin(np.arange(len(self._limits)), places))
@@ -267,8 +270,7 @@ def with_states(
             track.recent[:] = np.nan
             before = deviations[max(row - MEAN, 0) : row]
             track.recent[MEAN - len(before) :] = before
-        track.push(deviations[row])
-        for ended in track.follow(row, stamp(row)):
+        for ended in track.step(deviations[row], row=row, stamp=stamp(row)):
             states[ended.raised] = ended
         if on is not None and on.cleared == row:
             states[on.raised], on = track.clear(on), None

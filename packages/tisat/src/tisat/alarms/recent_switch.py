@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tisat.utils.stage import Folded, Stateful
 from tisat.utils.types import Array
 
 ROWS = 60  # before the raise
@@ -28,17 +29,23 @@ def mode_of(rows: Array, switches: Sequence[Switch], channels: Sequence[str]) ->
     return ""
 
 
-class RecentRows:
+class RecentRows(Stateful, Folded[Array | None, None]):
     """The last rows of the switching channels."""
+
+    _kept = ("rows",)
 
     def __init__(self, switches: Sequence[Switch]) -> None:
         self.switches = tuple(switches)
         self._columns = [channel for channel, _ in switches]
-        self.rows = np.full((ROWS + 1, len(switches)), np.nan)
+        self._rows = np.full((ROWS + 1, len(switches)), np.nan)
 
-    def push(self, row: Array | None, count: int = 1) -> None:
-        """Take in the values ``(C,)`` of a row; None: nothing is known of so many."""
+    @property
+    def rows(self) -> Array:
+        """The rows ``(n, K)``, newest last."""
+        return self._rows
+
+    def step(self, row: Array | None, /) -> None:
+        """Take in the values ``(C,)`` of a row; None: nothing is known of it."""
         if self._columns:
-            for _ in range(min(count, len(self.rows))):
-                self.rows[:-1] = self.rows[1:]
-                self.rows[-1] = np.nan if row is None else row[self._columns]
+            self._rows[:-1] = self._rows[1:]
+            self._rows[-1] = np.nan if row is None else row[self._columns]

@@ -13,6 +13,7 @@ import numpy as np
 
 from tisat.alarms.explanation import Explanation, Reason, number
 from tisat.io.durations import spelt
+from tisat.utils.stage import Folded, State
 from tisat.utils.types import Array, Flags, Integers
 
 LONG = 3.0  # times as long as usual without a move: stuck
@@ -91,13 +92,13 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
     return ""
 
 
-class Stillness:
+class Stillness(Folded[Array | None, Integers]):
     """For how many rows each channel has not moved, of rows that arrive one at a time.
 
     Examples
     --------
     >>> still = Stillness(1)
-    >>> [int(still(np.array([value]))[0]) for value in (1.0, 1.0, 1.0, 2.0)]
+    >>> [int(still.step(np.array([value]))[0]) for value in (1.0, 1.0, 1.0, 2.0)]
     [0, 1, 2, 0]
     """
 
@@ -105,7 +106,7 @@ class Stillness:
         self.last = np.full(channels, np.nan)
         self.rows = np.zeros(channels, dtype=np.int64)
 
-    def __call__(self, row: Array | None) -> Integers:
+    def step(self, row: Array | None, /) -> Integers:
         """Take in a row; None: one that could not be scored, after which counting begins again."""
         if row is None:
             self.last = np.full(len(self.last), np.nan)
@@ -114,6 +115,14 @@ class Stillness:
             self.rows = np.where(row == self.last, self.rows + 1, 0)
             self.last = row
         return self.rows
+
+    def state(self) -> State:
+        """Return everything that continues after a restart."""
+        return {"still_last": self.last.copy(), "still_rows": self.rows.copy()}
+
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
+        self.last, self.rows = np.array(state["still_last"]), np.array(state["still_rows"])
 
 
 def still_at(rows: Array, known: Flags, t: int) -> Integers:

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tisat.alarms.explanation import Reason
 from tisat.errors import ParameterError
+from tisat.utils.stage import Folded, Stateless
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarm
@@ -140,3 +141,19 @@ def covered(reasons: Sequence[Reason], rules: Sequence[Suppression]) -> list[Sup
 def suppressed_by(alarm: Alarm, rules: Sequence[Suppression]) -> str:
     """Why an alarm is suppressed, in words; empty where it is not."""
     return "; ".join(map(str, covered(alarm.reasons, rules)))
+
+
+class Suppressor(Stateless, Folded["Alarm", "Alarm"]):
+    """Mark alarms that the rules cover.
+
+    Parameters
+    ----------
+    rules : sequence of Suppression
+    """
+
+    def __init__(self, rules: Sequence[Suppression]) -> None:
+        self._rules = tuple(rules)
+
+    def step(self, alarm: Alarm, /) -> Alarm:
+        """Return the alarm with the reason it is suppressed for, empty where it is not."""
+        return replace(alarm, suppressed=suppressed_by(alarm, self._rules))

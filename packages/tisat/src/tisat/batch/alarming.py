@@ -15,7 +15,7 @@ import numpy as np
 
 from tisat.alarms import Alarm, Alarms
 from tisat.alarms.plot import contributing
-from tisat.alarms.suppression import Suppression, suppressed_by
+from tisat.alarms.suppression import Suppression, Suppressor
 from tisat.batch.machines import How, Machine, RowJob, model_file
 from tisat.errors import SeriesWarning, TisatError
 from tisat.persistence.model_file import write_bytes
@@ -48,7 +48,7 @@ class MachineAlarms:
 
     def suppress(self, rules: Sequence[Suppression]) -> MachineAlarms:
         """The same with suppressed alarms set apart."""
-        marked = [replace(one, suppressed=suppressed_by(one, rules)) for one in self.alarms]
+        marked = Suppressor(rules).run(self.alarms)
         loud, quiet = (tuple(one for one in marked if bool(one.suppressed) == which) for which in (False, True))
         places = tuple(place for place, one in zip(self.places, marked, strict=False) if not one.suppressed)
         return replace(self, alarms=loud, quiet=quiet, places=places)

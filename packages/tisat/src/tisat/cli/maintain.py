@@ -149,8 +149,7 @@ def label(
         warnings.simplefilter("ignore")
         found = watch.alarms(series)
     record = EpisodeRecord.beside(watch.calibration)
-    for value in found.statistic:
-        record.update(float(value))
+    record.run(found.statistic.tolist())
     check_choice(take, "take", "tisat label", choices=("threshold", "patterns", "both"))
     count, labels = 0, {}
     for number, (row, word) in enumerate(_labels(alarms, series.name)):

@@ -25,7 +25,7 @@ from tisat.errors import ArtefactError
 from tisat.persistence.model_file import read_artefact, write_artefact
 
 if TYPE_CHECKING:
-    from tisat.detectors._training import Stage
+    from tisat.detectors._training import Phase
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -111,7 +111,7 @@ def write_checkpoint(
     progress: Progress,
     network: torch.nn.Module,
     best: Arrays,
-    stage: Stage,
+    stage: Phase,
 ) -> None:
     """Write where training stands after an epoch."""
     arrays = {**network_arrays(network, prefix="network."), **best}
@@ -131,7 +131,7 @@ def read_checkpoint(
     *,
     belongs_to: str,
     network: torch.nn.Module,
-    stages: Sequence[Stage],
+    stages: Sequence[Phase],
 ) -> tuple[Progress, Arrays]:
     """Put network and optimisers back where training stood; how far it had come, and the best weights."""
     document, arrays = read_artefact(path)

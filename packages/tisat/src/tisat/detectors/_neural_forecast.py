@@ -37,8 +37,9 @@ from tisat.detectors._training import Network
 from tisat.detectors.base import Array, Stream, WindowStream
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.threads import threads_for
+from tisat.detectors.streaming import RowStream
 from tisat.utils.parameters import choice, integer, learned
-from tisat.utils.stateful import Stateful
+from tisat.utils.stage import State, Stateful
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 
@@ -50,7 +51,7 @@ AGGREGATIONS: dict[str, Callable[[Array], Array]] = {
 DEVIATION = 10.0  # training ranges from the anchor
 
 
-class BlockStream(Stateful):
+class BlockStream(Stateful, RowStream):
     """The stream of a forecaster with horizon > 1: forecasts for a block of rows are made as it begins."""
 
     _kept = ("buffer", "forecast", "seen")
@@ -61,7 +62,7 @@ class BlockStream(Stateful):
         self._forecast = np.full((detector.horizon, detector.n_channels_), np.nan)
         self._seen = 0
 
-    def push(self, row: Array) -> Array:
+    def step(self, row: Array, /) -> Array:
         """The point ``(C,)`` of the next row; NaN while the window fills."""
         detector = self._detector
         point = np.full(detector.n_points_, np.nan)
@@ -106,12 +107,12 @@ class LookaheadStream(WindowStream):
         row, spread = self._buffer[-1], self._forecaster.spread_
         return self._forecaster._larger((row - near) / spread[0], (row - self._waiting[0]) / spread[1])
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The buffer and the forecasts that wait."""
+    def state(self) -> State:
+        """Return the buffer and the forecasts that wait."""
         return {**super().state(), "waiting": self._waiting.copy()}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from a state."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from a state."""
         super().restore(state)
         self._waiting[:] = state["waiting"]
 

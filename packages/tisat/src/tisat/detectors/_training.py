@@ -70,7 +70,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[torch.Generator]:
 
 
 @dataclass(frozen=True)
-class Stage:
+class Phase:
     """A phase of training: what one step does, what is trained, for how long."""
 
     name: str
@@ -147,11 +147,11 @@ class TrainedDetector(Detector, Generic[Network]):
         self._descend(optimizers["all"], loss)
         return {"loss": loss}
 
-    def _stages(self, network: Network) -> Sequence[Stage]:
+    def _phases(self, network: Network) -> Sequence[Phase]:
         """The phases of training, the main one last."""
-        return [self._main_stage(network)]
+        return [self._main_phase(network)]
 
-    def _main_stage(self, network: Network) -> Stage:
+    def _main_phase(self, network: Network) -> Phase:
         optimizers = self._optimizers(network)
 
         def step(batch: torch.Tensor, generator: torch.Generator) -> Losses:
@@ -160,7 +160,7 @@ class TrainedDetector(Detector, Generic[Network]):
         def after_epoch(batches: Batches, done: int, epochs: int) -> None:
             self._after_epoch(network, batches, optimizers, done, epochs)
 
-        return Stage(
+        return Phase(
             "training", self.epochs, optimizers, step, watched=True,
             before=partial(self._before_training, network), after_epoch=after_epoch,
             start_counts=self._start_is_a_candidate(),
@@ -243,7 +243,7 @@ class TrainedDetector(Detector, Generic[Network]):
         network = self.network_
         train, held = self._split(lengths)
         with seeded(self._seed(INITIAL, 3), self._device):
-            stages = self._stages(network)
+            stages = self._phases(network)
         scaling = {
             "low": vars(self)["low_"].tolist(),
             "span": vars(self)["span_"].tolist(),
@@ -317,7 +317,7 @@ class TrainedDetector(Detector, Generic[Network]):
         per_epoch = -(-min(len(train), self.max_windows or len(train)) // self.batch_size)
         self.steps_ = per_epoch * (len(done.history) + len(done.earlier))
 
-    def _epochs_of(self, stage: Stage, windows: int) -> int:
+    def _epochs_of(self, stage: Phase, windows: int) -> int:
         """Epochs of a stage: as many as it says, or more where they would be fewer than ``min_steps`` steps."""
         steps = -(-min(windows, self.max_windows or windows) // self.batch_size)
         return max(stage.epochs, -(-self.min_steps // steps)) if stage.epochs else 0
@@ -326,7 +326,7 @@ class TrainedDetector(Detector, Generic[Network]):
         self,
         values: torch.Tensor,
         starts: Starts,
-        stage: Stage,
+        stage: Phase,
         purpose: tuple[int, ...],
         title: str,
         bar: Bar,

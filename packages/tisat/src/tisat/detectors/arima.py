@@ -17,12 +17,13 @@ import numpy as np
 from tisat.detectors._forecast import ForecastDetector, StandardisedDetector
 from tisat.detectors._windows import parts_longer_than
 from tisat.detectors.base import Array
+from tisat.detectors.streaming import RowStream
 from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
 from tisat.utils.extras import require
 from tisat.utils.parameters import choice, integer, learned
 from tisat.utils.progress import progress
-from tisat.utils.stateful import Stateful
+from tisat.utils.stage import Stateful
 
 CRITERIA = ("aicc", "aic", "bic")
 LARGEST_ROOT = 0.99  # of the moving-average recursion: beyond 1 errors would feed on themselves
@@ -102,7 +103,7 @@ def _errors(
     return errors
 
 
-class _RecursionStream(Stateful):
+class _RecursionStream(Stateful, RowStream):
     """The last few rows and errors: the whole memory of an ARIMA model."""
 
     _kept = ("past", "errors", "seen")
@@ -113,7 +114,7 @@ class _RecursionStream(Stateful):
         self._errors = np.zeros((len(detector.feedback_), detector.n_channels_))
         self._seen = 0
 
-    def push(self, row: Array) -> Array:
+    def step(self, row: Array, /) -> Array:
         standard = self._detector._standardise(row)
         self._seen += 1
         if self._seen <= len(self._past):

@@ -15,9 +15,11 @@ import numpy.typing as npt
 from tisat import registry
 from tisat.alarms.explanation import Explanation
 from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector, Stream
+from tisat.detectors.streaming import RowStream
 from tisat.errors import ArtefactError, ParameterError, SeriesError
 from tisat.series import Series
 from tisat.utils.parameters import FROM_PRESET, choice, learned, value
+from tisat.utils.stage import State
 
 DEFAULT = ("prism", "mahalanobis")
 LEAST_LEVEL = 1e-12  # a member whose normal scores do not differ has no unit of its own: 1 is taken
@@ -25,25 +27,25 @@ KEPT = 50  # normal points a member keeps for itself; the combination keeps all 
 MOST = 20
 
 
-class _CombinedStream:
+class _CombinedStream(RowStream):
     """The members' streams side by side."""
 
     def __init__(self, members: Sequence[Detector]) -> None:
         self._streams = [member._stream() for member in members]
 
-    def push(self, row: Array) -> Array:
-        return np.concatenate([np.asarray(one.push(row)) for one in self._streams])
+    def step(self, row: Array, /) -> Array:
+        return np.concatenate([np.asarray(stream.step(row)) for stream in self._streams])
 
     def reset(self) -> None:
         for one in self._streams:
             one.reset()
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {f"{i}.{name}": array for i, one in enumerate(self._streams) for name, array in one.state().items()}
+    def state(self) -> State:
+        return {str(i): stream.state() for i, stream in enumerate(self._streams)}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        for i, one in enumerate(self._streams):
-            one.restore({name.removeprefix(f"{i}."): array for name, array in state.items() if name.startswith(f"{i}.")})  # fmt: skip
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        for i, stream in enumerate(self._streams):
+            stream.restore(state[str(i)])
 
 
 class Combine(Detector):

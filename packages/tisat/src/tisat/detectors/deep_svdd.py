@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tisat.detectors._neural import NeuralDetector
-from tisat.detectors._training import Batches, Losses, Optimizers, Stage
+from tisat.detectors._training import Batches, Losses, Optimizers, Phase
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.adam import Adam, Optimizer
 from tisat.detectors.networks.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary
@@ -106,7 +106,7 @@ class DeepSVDD(NeuralDetector[Encoder]):
 
     # ------------------------------------------------------------------ before the first epoch
 
-    def _stages(self, network: Encoder) -> Sequence[Stage]:
+    def _phases(self, network: Encoder) -> Sequence[Phase]:
         """First an autoencoder of the same shape, whose encoder is where training begins (section 4.1)."""
         decoder = Decoder(network).to(self._device)
         both = torch.nn.ModuleList([network, decoder])
@@ -120,11 +120,11 @@ class DeepSVDD(NeuralDetector[Encoder]):
         def after_epoch(batches: Batches, done: int, epochs: int) -> None:
             self._cut_rate(optimizer, done, epochs - self.pretrain_fine_tune)
 
-        pretraining = Stage(
+        pretraining = Phase(
             "pre-training", self.pretrain_epochs, {"all": optimizer}, step,
             after_epoch=after_epoch, helpers={"decoder": decoder},
         )  # fmt: skip
-        return [pretraining, self._main_stage(network)]
+        return [pretraining, self._main_phase(network)]
 
     def _cut_rate(self, optimizer: Optimizer, done: int, when: int) -> None:
         """A tenth of the learning rate from epoch ``when`` on."""

@@ -14,11 +14,12 @@ from scipy.signal import lfilter
 
 from tisat.detectors._forecast import ForecastDetector
 from tisat.detectors.base import Array
+from tisat.detectors.streaming import RowStream
 from tisat.utils.parameters import real
-from tisat.utils.stateful import Stateful
+from tisat.utils.stage import Stateful
 
 
-class _LevelStream(Stateful):
+class _LevelStream(Stateful, RowStream):
     """One level a channel: the whole memory of an exponentially weighted mean."""
 
     _kept = ("level",)
@@ -28,7 +29,7 @@ class _LevelStream(Stateful):
         self._spread = detector.spread_
         self._level = np.full(detector.n_channels_, np.nan)
 
-    def push(self, row: Array) -> Array:
+    def step(self, row: Array, /) -> Array:
         point: Array = (row - self._level) / self._spread
         moved = self._share * row + (1 - self._share) * self._level
         moved = np.where(np.isnan(self._level), row, moved)  # the first value of a channel is its level

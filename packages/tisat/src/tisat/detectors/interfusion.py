@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tisat.detectors._training import Batches, Losses, Optimizers, Stage
+from tisat.detectors._training import Batches, Losses, Optimizers, Phase
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.adam import Adam, Optimizer
@@ -84,7 +84,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
 
     # ------------------------------------------------------------------ the first stage
 
-    def _stages(self, network: InterFusionNetwork) -> Sequence[Stage]:
+    def _phases(self, network: InterFusionNetwork) -> Sequence[Phase]:
         """First an autoencoder with z2 alone, so that d is a sensible window before z1 learns from it."""
         learned = network.first_stage_parameters()
         optimizer = Adam(learned, lr=self.learning_rate, weight_decay=self.weight_decay)
@@ -100,8 +100,8 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
 
         epochs = self.pretrain_epochs if self.epochs else 0
         return [
-            Stage("first stage", epochs, {"all": optimizer}, step, after_epoch=after_epoch),
-            self._main_stage(network),
+            Phase("first stage", epochs, {"all": optimizer}, step, after_epoch=after_epoch),
+            self._main_phase(network),
         ]
 
     def _halve(self, optimizer: Optimizer, done: int) -> None:

@@ -10,19 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.detectors.base import Array, Detector
 from tisat.detectors.crossfit import Piece
+from tisat.detectors.streaming import RowStream
 from tisat.utils.parameters import integer
+from tisat.utils.stage import State
 
 
-class _RandomBaselineStream:
+class _RandomBaselineStream(RowStream):
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self.reset()
 
-    def push(self, row: Array) -> Array:
+    def step(self, row: Array, /) -> Array:
         self._drawn += 1
         return self._generator.random(1)
 
@@ -30,10 +31,10 @@ class _RandomBaselineStream:
         self._generator = np.random.default_rng(self._seed)
         self._drawn = 0
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> State:
         return {"drawn": np.array(self._drawn)}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Any], /) -> None:
         self.reset()
         self._drawn = int(state["drawn"])
         bits = self._generator.bit_generator

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from tisat.utils.stage import State
 from tisat.utils.types import Array
 
 
@@ -20,7 +20,19 @@ class Answering(Protocol):
     def _answers(self, windows: Array) -> Array: ...
 
 
-class WindowStream:
+class RowStream:
+    """Base of streams of detectors: a stage from rows to points that calls :meth:`step` for each row."""
+
+    def step(self, row: Array, /) -> Array:
+        """Return the point ``(m,)`` of the next row ``(C,)``; NaN while warming up."""
+        raise NotImplementedError
+
+    def run(self, rows: Array, /) -> Array:
+        """Return the points ``(T, m)`` of the next rows ``(T, C)``."""
+        return np.stack([np.asarray(self.step(row)) for row in rows])
+
+
+class WindowStream(RowStream):
     """The stream of a detector whose points depend on a bounded number of rows: a buffer of exactly those."""
 
     one_at_a_time: ClassVar[bool] = False  # True: the answer about a row must be taken in before the next row is
@@ -46,8 +58,8 @@ class WindowStream:
         self.deviations = answer[width:] if len(answer) > width else None
         return answer[:width]
 
-    def push(self, row: Array) -> Array:
-        """The point ``(m,)`` of the next row; NaN while the buffer fills."""
+    def step(self, row: Array, /) -> Array:
+        """Return the point ``(m,)`` of the next row; NaN while the buffer fills."""
         window = self.window(row)
         if window is None:
             self.deviations = None
@@ -58,11 +70,11 @@ class WindowStream:
         """Start a new warm-up."""
         self._filled = 0
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The buffer."""
+    def state(self) -> State:
+        """Return the buffer."""
         return {"buffer": self._buffer.copy(), "filled": np.array(self._filled)}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from a buffer."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from a buffer."""
         self._buffer[:] = state["buffer"]
         self._filled = min(max(int(state["filled"]), 0), len(self._buffer))

@@ -15,7 +15,7 @@ import numpy as np
 from tisat.errors import ParameterError
 from tisat.gap_filling import MAX_GAP, time_flags
 from tisat.series import Series
-from tisat.utils.stateful import Stateful
+from tisat.utils.stage import Folded, Stateful
 from tisat.utils.types import Array
 
 GROWING = 0.999  # share of steps that do not go down
@@ -105,13 +105,13 @@ def periods(seconds: Array, period: float) -> Array:
     return np.where(seconds > MAX_GAP * period, MAX_GAP + 1.0, np.maximum(np.round(seconds / period), 1.0))
 
 
-class Growth(Stateful):
+class Growth(Stateful, Folded[Array, Array]):
     """:func:`difference` for rows that arrive one at a time.
 
     Examples
     --------
     >>> growth = Growth(("total", "flow"), ("total",))
-    >>> [growth(np.array([value, 5.0])).tolist() for value in (1.0, 3.0, 2.0)]
+    >>> [growth.step(np.array([value, 5.0])).tolist() for value in (1.0, 3.0, 2.0)]
     [[nan, 5.0], [2.0, 5.0], [nan, 5.0]]
     """
 
@@ -127,8 +127,8 @@ class Growth(Stateful):
         self._last[:] = np.nan
         self._rows[:] = 0.0
 
-    def __call__(self, row: Array, *, steps: float = 1.0) -> Array:
-        """The row with the growth of its counters; ``steps`` is how many periods after the last one it comes."""
+    def step(self, row: Array, /, *, steps: float = 1.0) -> Array:
+        """Return the row with the growth of its counters; ``steps`` is how many periods after the last one it comes."""
         if not len(self.columns):
             return row
         if steps > MAX_GAP:

@@ -129,10 +129,10 @@ def _rows_one_by_one_equal_the_batch(subject: Subject) -> None:
             state = stream.state()
             stream = subject.fitted._stream()
             stream.restore(state)
-        found.append(np.array(stream.push(row)))
+        found.append(np.array(stream.step(row)))
     subject.assert_equal(np.stack(found), expected, what="stream")
     stream.reset()
-    np.testing.assert_array_equal(stream.push(subject.test[0]), subject.fitted._stream().push(subject.test[0]))
+    np.testing.assert_array_equal(stream.step(subject.test[0]), subject.fitted._stream().step(subject.test[0]))
 
 
 @_contract

@@ -1,4 +1,4 @@
-"""The arrays that travel through every room, by what they hold; their shape is said where they are used."""
+"""Type aliases of the arrays and values that are passed between packages; shapes are given where they are used."""
 
 from __future__ import annotations
 
@@ -12,3 +12,5 @@ Singles: TypeAlias = npt.NDArray[np.float32]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 AnyFloats: TypeAlias = npt.NDArray[np.floating[Any]]  # float32 stays float32
+AnyArray: TypeAlias = npt.NDArray[Any]  # of any type, as files hold them
+Arrays: TypeAlias = dict[str, AnyArray]  # by name

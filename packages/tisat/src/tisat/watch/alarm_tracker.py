@@ -1,6 +1,6 @@
 """The course of an entity's alarm: where it may have begun, what each channel contributed since, what is on and what joined it.
 
-A row goes through :meth:`Course.follow` after the rule has judged it. This module reads no row and knows no threshold's origin.
+A row goes through :meth:`Course.step` after the rule has judged it. This module reads no row and knows no threshold's origin.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.alarms._kernels import LARGEST
 from tisat.alarms.alarms import Alarm, explained, named_shares, shares_of
@@ -23,6 +22,7 @@ from tisat.alarms.rules import RuleRun
 from tisat.alarms.sentences import Habits, Stillness
 from tisat.alarms.shares import known_or_zero
 from tisat.gap_filling import Silence, Stamp
+from tisat.utils.stage import Folded, State
 from tisat.utils.types import Array
 from tisat.watch.state_files import check_alarm, check_stamp
 from tisat.watch.watch import Watch
@@ -46,7 +46,19 @@ class Taken(NamedTuple):
     deviations: Array | None = None  # (C,) of the channels, where the detector has them
 
 
-class Course:
+class Judged(NamedTuple):
+    """A row that the rule has judged."""
+
+    taken: Taken
+    point: Array  # (m,)
+    evidence: float
+    statistic: float
+    active: bool
+    onset: int
+    judged: bool  # it has a score
+
+
+class Course(Folded[Judged, "Alarm | None"]):
     """What is kept of an alarm that may come, is on, or has just ended.
 
     Parameters
@@ -78,17 +90,16 @@ class Course:
         self._onset = 0  # the present onset estimate, and its time
         self._onset_time: Stamp = None
 
-    def follow(
-        self, taken: Taken, point: Array, *, evidence: float, statistic: float, active: bool, onset: int, judged: bool
-    ) -> Alarm | None:
-        """Go on by one row; the alarm, where it was raised, joined or cleared at it."""
+    def step(self, row: Judged, /) -> Alarm | None:
+        """Take in one row; the alarm, where it was raised, joined or cleared at it."""
+        taken, point, evidence, statistic, active, onset, judged = row
         before, detector = self.alarm, self._watch.detector
-        self.states.push(None, taken.unconfirmed)
-        self._recent.push(None, taken.unconfirmed)
-        self._recent.push(taken.filled)
-        self.states.push(taken.deviations if judged else None)
-        self.ended = self.states.follow(taken.row, taken.stamp)
-        self._still(taken.filled if judged else None)
+        if taken.unconfirmed:
+            self.states.skip(taken.unconfirmed)
+            self._recent.run([None] * min(taken.unconfirmed, len(self._recent.rows)))
+        self._recent.step(taken.filled)
+        self.ended = self.states.step(taken.deviations if judged else None, row=taken.row, stamp=taken.stamp)
+        self._still.step(taken.filled if judged else None)
         self._trace_onset(taken, onset, active=active, point=point if judged else None, evidence=evidence)
         if before is None:
             if active:
@@ -105,7 +116,7 @@ class Course:
                 over = replace(before, cleared=taken.row, cleared_time=taken.stamp)
             return demoted(self.states.clear(over), self._watch.patterns)
         self.alarm = on = replace(before, peak=statistic) if statistic > before.peak else before
-        if self._climb.update(statistic, threshold=before.threshold):
+        if self._climb.step(statistic, threshold=before.threshold):
             assert taken.filled is not None, "a row without values ends the alarm"
             reasons = detector.explain(taken.filled, point)
             joined = on.join(taken.row, taken.stamp, reasons, self._watch.channels)
@@ -160,37 +171,33 @@ class Course:
         )  # fmt: skip
         return demoted(alarm, watch.patterns)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """What changes from row to row, as plain values and arrays."""
-        document = {
+    def state(self) -> State:
+        """Return everything that continues after a restart."""
+        return {
+            **self.states.state(),
+            **self._still.state(),
+            **{name: getattr(self, f"_{name}").copy() for name in ("since_onset", "peak", "peak_row", "peak_point")},
             "onset": self._onset,
             "onset_time": self._onset_time,
             "last_stamp": self.stamp,
             "alarm": None if self.alarm is None else self.alarm.to_json(),
-        }
-        climb = {f"climb.{name}": np.asarray(array) for name, array in self._climb.state().items()}
-        kept = {name: getattr(self, f"_{name}").copy() for name in ("since_onset", "peak", "peak_row", "peak_point")}
-        states, arrays = self.states.state()
-        arrays["switching"] = self._recent.rows.copy()
-        return document | states, climb | arrays | kept | {
-            "still_last": self._still.last.copy(),
-            "still_rows": self._still.rows.copy(),
+            "climb": self._climb.state(),
+            "switching": self._recent.rows.copy(),
         }
 
-    def restore(self, document: Mapping[str, Any], climb: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-        """Go on from what :meth:`state` returned."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
         for name in ("onset_time", "last_stamp"):
-            check_stamp(document[name], name)
-        self._onset, self._onset_time = int(document["onset"]), document["onset_time"]
-        self.stamp = document["last_stamp"]
-        self.alarm = None
-        if document["alarm"] is not None:  # a file keeps no order of names: largest share first, as they were
-            self.alarm = Alarm.from_json(check_alarm(document["alarm"], self._watch.channels))
+            check_stamp(state[name], name)
+        self._onset, self._onset_time = int(state["onset"]), state["onset_time"]
+        self.stamp = state["last_stamp"]
+        channels = self._watch.channels  # a file keeps no order of names: largest share first, as they were
+        alarm = None if state["alarm"] is None else check_alarm(state["alarm"], channels)
+        ongoing = [check_alarm(one, channels) for one in state.get("ongoing", ())]
+        self.alarm = None if alarm is None else Alarm.from_json(alarm)
         for name in ("since_onset", "peak", "peak_row", "peak_point"):
-            getattr(self, f"_{name}")[:] = kept[name]
-        self._still.last, self._still.rows = np.array(kept["still_last"]), np.array(kept["still_rows"])
-        self._climb.restore(climb)
-        self._recent.rows[:] = kept["switching"]
-        self.states.restore(
-            document, kept, self.alarm, lambda one: Alarm.from_json(check_alarm(one, self._watch.channels))
-        )
+            getattr(self, f"_{name}")[:] = state[name]
+        self._still.restore(state)
+        self._climb.restore(state["climb"])
+        self._recent.restore({"rows": state["switching"]})
+        self.states.restore({**state, "alarm": alarm, "ongoing": ongoing})

@@ -10,7 +10,7 @@ import numpy as np
 from tisat.alarms.rules import Scored
 from tisat.errors import InputError
 from tisat.watch.alarm_tracker import Taken
-from tisat.watch.liveness import RollCall
+from tisat.watch.liveness import Heard, RollCall
 from tisat.watch.monitor import Monitor
 from tisat.watch.protocols import Array
 from tisat.watch.row_result import RowResult
@@ -61,7 +61,7 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             verdicts.append(monitor.refuse(str(error), time))
             continue
         if roll is not None and taken.row >= 0:
-            told = roll.heard(monitor.name, monitor.time_step, taken.row, taken.stamp)
+            told = roll.step(Heard(monitor.name, monitor.time_step, taken.row, taken.stamp))
             taken = taken._replace(silences=taken.silences + told) if told else taken
         point, window = monitor.gather(taken)
         if window is None and taken.filled is not None:

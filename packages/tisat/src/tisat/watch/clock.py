@@ -5,6 +5,7 @@ It compares times; how a time is read is the business of :mod:`tisat.io.timestam
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from tisat.errors import SeriesError
 from tisat.gap_filling import FAR, MAX_GAP, MOST_WAITING, PACE_ROWS
 from tisat.io.timestamps import Moment, read_time
+from tisat.utils.stage import Folded, State
 
 PACE_TOLERANCE = 0.1  # how much it may differ from the model's sampling period
 MANY_LATE = 20  # late rows in a row after which somebody should look
@@ -24,7 +26,7 @@ UNDATED = (
 MOST_SPANS = 8  # stretches of time that are remembered as seen
 
 
-class RowClock:
+class RowClock(Folded[Moment, str]):
     """Remembers the time of the last accepted row.
 
     A row more than ``FAR`` sampling periods ahead waits for a second one that confirms it (``unconfirmed``): one wrong
@@ -40,9 +42,9 @@ class RowClock:
     Examples
     --------
     >>> clock = RowClock(60.0)
-    >>> [clock.advance(read_time(second)) for second in (0, 60, 60, 30, 3600)]
+    >>> [clock.step(read_time(second)) for second in (0, 60, 60, 30, 3600)]
     ['ok', 'ok', 'duplicate', 'late', 'gap']
-    >>> [clock.advance(read_time(second)) for second in (9e6, 3660, 3720)]
+    >>> [clock.step(read_time(second)) for second in (9e6, 3660, 3720)]
     ['unconfirmed', 'ok', 'ok']
     """
 
@@ -70,8 +72,8 @@ class RowClock:
             raise SeriesError(f"The times of rows must be all dates or all numbers. Got {time!r} after the other kind.")
         return moment
 
-    def advance(self, moment: Moment) -> str:
-        """``ok``, ``gap``, ``restart``; or ``unconfirmed``, ``late``, ``duplicate``, which are left out.
+    def step(self, moment: Moment, /) -> str:
+        """Compare the time of the next row with those before: ``ok``, ``gap``, ``restart``; or ``unconfirmed``, ``late``, ``duplicate``, which are left out.
 
         After a ``gap`` (too long to bridge) and a ``restart`` (of the clock, in the past) nothing follows from earlier rows.
         """
@@ -155,13 +157,13 @@ class RowClock:
         """The time of the last accepted row, once a second one has confirmed the first."""
         return None if self.last is None or not self.confirmed else self.last * (1e-9 if self.dates else 1.0)
 
-    def state(self) -> dict[str, Any]:
-        """Everything needed to go on after a restart, as plain values; not the pace, which is measured anew."""
+    def state(self) -> State:
+        """Return everything that continues after a restart; not the pace, which is measured anew."""
         kept = {name: value for name, value in vars(self).items() if name not in ("period", "pace")}
         return kept | {"steps": list(self.steps), "spans": [list(span) for span in self.spans]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from ``state``."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
         for name in ("last", "candidate", "behind"):
             if not (state.get(name) is None or _is_time(state[name])):
                 raise ValueError(f"the clock's {name!r} must be a number or nothing")

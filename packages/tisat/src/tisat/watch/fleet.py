@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from tisat.errors import ArtefactError, InputError
 from tisat.persistence.model_file import read_artefact, write_artefact
+from tisat.utils.stage import join_state, split_state
+from tisat.utils.types import Arrays
 from tisat.watch.batch import judge_all
 from tisat.watch.liveness import RollCall
 from tisat.watch.monitor import Monitor
@@ -163,9 +163,9 @@ class Fleet:
     def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
         """Write what is needed to go on to one file, whole or not at all; ``note`` is kept with it."""
         documents: dict[str, Any] = {}
-        tensors: dict[str, npt.NDArray[Any]] = {}
+        tensors: Arrays = {}
         for number, (name, monitor) in enumerate(self.monitors.items()):
-            documents[name], arrays = monitor.state()
+            documents[name], arrays = split_state(monitor.state())
             tensors |= {f"{number}.{key}": array for key, array in arrays.items()}
         header = {
             "kind": "fleet",
@@ -190,10 +190,10 @@ class Fleet:
             )  # fmt: skip
             if fleet._roll is not None and roll is not None:
                 fleet._roll.restore(roll)
-            mine: dict[str, dict[str, npt.NDArray[Any]]] = {}
+            mine: dict[str, Arrays] = {}
             for key, array in tensors.items():
                 number, _, name = key.partition(".")
                 mine.setdefault(number, {})[name] = array
             for place, (name, monitor) in enumerate(fleet.monitors.items()):
-                monitor.set_state(header["state"][name], mine[str(place)], recalibrate=recalibrate)
+                monitor.set_state(join_state(header["state"][name], mine[str(place)]), recalibrate=recalibrate)
             return fleet

@@ -10,23 +10,33 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tisat.gap_filling import MAX_GAP, Silence, Stamp
+from tisat.utils.stage import Folded, State
 
 
-class RollCall:
+class Heard(NamedTuple):
+    """A row of an entity that was taken in."""
+
+    entity: str
+    time_step: float | None  # its time in sampling periods, or its number; None while the time is not to be relied on
+    row: int  # as alarms carry it
+    stamp: Stamp = None  # as alarms carry it
+
+
+class RollCall(Folded[Heard, tuple[Silence, ...]]):
     """Remembers when each entity was heard last, and says once that it has fallen silent, and that it is back.
 
     Examples
     --------
     >>> roll = RollCall()
     >>> for time_step in range(3):
-    ...     _ = roll.heard("a", time_step, time_step, None), roll.heard("b", time_step, time_step, None)
-    >>> found = [roll.heard("a", time_step, time_step, None) for time_step in range(3, 20)]
+    ...     _ = roll.run([Heard("a", time_step, time_step), Heard("b", time_step, time_step)])
+    >>> found = roll.run(Heard("a", time_step, time_step) for time_step in range(3, 20))
     >>> [(one.series, one.since) for some in found for one in some], list(roll.silent)
     ([('b', 3)], ['b'])
-    >>> roll.heard("b", 20, 3, None)[0].until
+    >>> roll.step(Heard("b", 20, 3))[0].until
     3
     """
 
@@ -45,17 +55,9 @@ class RollCall:
         self._last.pop(entity, None)
         self.silent.pop(entity, None)
 
-    def heard(self, entity: str, time_step: float | None, row: int, stamp: Stamp) -> tuple[Silence, ...]:
-        """A row of an entity has come: who is back, and who has been silent for too long.
-
-        Parameters
-        ----------
-        entity : str
-        row : float, optional
-            Its time in sampling periods, or its number; None while the time is not to be relied on.
-        row, stamp
-            Number and time of the row, as alarms carry them.
-        """
+    def step(self, heard: Heard, /) -> tuple[Silence, ...]:
+        """Note a row of an entity: which entity is back, and which has been silent for too long."""
+        entity, time_step, row, stamp = heard
         found = []
         if entity in self.silent:
             found.append(replace(self.silent.pop(entity), until=row, until_time=stamp))
@@ -73,8 +75,8 @@ class RollCall:
             self.silent[oldest] = Silence("", since, since, None, last, stamp, None, oldest)
             found.append(self.silent[oldest])
 
-    def state(self) -> dict[str, Any]:
-        """Everything needed to go on after a restart, as plain values."""
+    def state(self) -> State:
+        """Return everything that continues after a restart, as plain values."""
         silent = {name: [one.since, one.since_time, one.noticed_time] for name, one in self.silent.items()}
         latest = self._latest if math.isfinite(self._latest) else None
         return {
@@ -84,8 +86,8 @@ class RollCall:
             "silent": silent,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from ``state``."""
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
         self._passed = float(state["passed"])
         self._latest = -math.inf if state["latest"] is None else float(state["latest"])
         last = {str(name): (float(when), int(row), stamp) for name, (when, row, stamp) in state["last"].items()}

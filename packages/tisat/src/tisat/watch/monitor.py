@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.alarms.alarms import Alarm, Tally
 from tisat.alarms.calibration import Calibration
@@ -37,19 +36,17 @@ from tisat.alarms.rules import Scored
 from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
 from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_artefact, write_artefact
-from tisat.utils.fitted_state import check_layout
+from tisat.utils.stage import State, join_state, split_state
+from tisat.utils.types import Arrays
 from tisat.utils.validation import check_same_length
-from tisat.watch.alarm_tracker import Course, Taken
+from tisat.watch.aggregation import Aggregation
+from tisat.watch.alarm_tracker import Course, Judged, Taken
 from tisat.watch.clock import UNDATED, wrong_pace
 from tisat.watch.protocols import Array, Stream, WindowedStream
 from tisat.watch.row_intake import RowIntake
 from tisat.watch.row_result import RowResult
-from tisat.watch.state_files import whole_state, with_clock_column
+from tisat.watch.state_files import complete_state, whole_state
 from tisat.watch.watch import Watch
-
-CONTROL = "run.accumulator.control"  # kept where the threshold is controlled
-# Parts that states of version 0.2 do not have: they begin afresh.
-ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows", "deviations", "accepted", "switching")
 
 
 class Monitor:
@@ -87,6 +84,7 @@ class Monitor:
             partial=watch.detector.partial, name=name, missing=watch.reading.get("missing", ()),
             dated=getattr(watch.detector, "knows_calendar", False),
         )  # fmt: skip
+        self._aggregation = Aggregation(watch.detector)
         self._threshold = watch.calibration.threshold
         self._run = watch.rule.start(threshold=self._threshold, control=watch.calibration.control)
         self.record = EpisodeRecord.beside(watch.calibration)  # of what it has seen: for labels and proposals
@@ -189,10 +187,10 @@ class Monitor:
         taken = self.take(row, time)
         if not learn:
             taken = taken._replace(learn=False)
-        point = self._no_point if taken.filled is None else self._stream.push(self._framed(taken))
+        point = self._no_point if taken.filled is None else self._stream.step(self._framed(taken))
         if taken.filled is not None:
             taken = taken._replace(deviations=self.deviations)
-        return self.judge(taken, self.watch.scored(point[None]))
+        return self.judge(taken, self._aggregation.step(point))
 
     def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[RowResult]:
         """The results on many rows, in order; a row that cannot be read is refused with its reason."""
@@ -205,7 +203,7 @@ class Monitor:
 
     def take(self, row: object, time: object) -> Taken:
         """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
-        taken = self._intake.step(row, time, last=self.stamp)
+        taken = self._intake.step((row, time), last=self.stamp)
         if taken.gap or taken.status == "unusable":
             self._stream.reset()
         return taken
@@ -221,7 +219,7 @@ class Monitor:
         if taken.filled is None:
             return self._no_point, None
         if self._windowed is None:
-            return self._stream.push(self._framed(taken)), None  # without windows of bounded length: one at a time
+            return self._stream.step(self._framed(taken)), None  # without windows of bounded length: one at a time
         window = self._windowed.window(self._framed(taken))
         return (self._no_point, None) if window is None else (None, window.copy())
 
@@ -261,15 +259,15 @@ class Monitor:
         if taken.gap:
             scored = self._end_at_gap(scored, taken.unconfirmed)
         score = float(scored.scores[0])
-        evidence, statistic, active, onset = self._run.update(scored, learn=taken.learn)
-        self.record.update(statistic)
+        evidence, statistic, active, onset = self._run.step(scored, learn=taken.learn)
+        self.record.step(statistic)
         if score != score and status == "ok":
             status = "warming up"
         self.counts[status] += 1
         before = self.alarm is not None
-        changed = self._course.follow(
-            taken, scored.points[0], evidence=evidence, statistic=statistic, active=active, onset=onset, judged=status == "ok"
-        )  # fmt: skip
+        changed = self._course.step(
+            Judged(taken, scored.points[0], evidence, statistic, active, onset, judged=status == "ok")
+        )
         return RowResult(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._run.used,
             active=active, raised=active and not before, cleared=before and not active, alarm=changed, time=taken.time,
@@ -279,9 +277,8 @@ class Monitor:
     def _end_at_gap(self, scored: Scored, unconfirmed: int) -> Scored:
         """Pass the unconfirmed rows to the rule as unknown; the first row after a gap is unknown to it, too."""
         if unconfirmed:
-            self._run.extend(scored.unknown(unconfirmed))
-            for _ in range(unconfirmed):
-                self.record.update(math.nan)
+            self._run.run(scored.unknown(unconfirmed))
+            self.record.run([math.nan] * unconfirmed)
         return scored.unknown(len(scored))
 
     # ------------------------------------------------------------------ people's words
@@ -315,61 +312,40 @@ class Monitor:
 
     # ------------------------------------------------------------------ going on after a crash
 
-    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Everything that changes from row to row, as plain values and arrays."""
-        intake, arrays = self._intake.state()
-        course, tensors = self._course.state()
-        document = {
+    def state(self) -> State:
+        """Return everything that continues after a restart: the states of its stages, and the counts of rows."""
+        return {
             "name": self.name,
-            "counts": self.counts,
-            **intake,
+            "counts": dict(self.counts),
             "threshold": self._threshold,
             "budget": self.calibration.budget,
-            **course,
-        }
-        parts = {
+            **self._intake.state(),
+            **self._course.state(),
             "stream": self._stream.state(),
             "run": self._run.state(),
             "record": self.record.state(),
         }
-        for part, kept in parts.items():
-            tensors |= {f"{part}.{name}": np.asarray(array) for name, array in kept.items()}
-        return document, tensors | arrays
 
-    def set_state(
-        self, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], *, recalibrate: bool = False
-    ) -> None:
-        """Go on from what :meth:`state` returned.
+    def set_state(self, state: Mapping[str, Any], *, recalibrate: bool = False) -> None:
+        """Continue from what :meth:`state` returned.
 
-        ``recalibrate`` goes on at this watch's threshold, where the state was kept at another.
+        ``recalibrate`` continues at this watch's threshold, where the state was kept at another.
         """
-        if document["threshold"] != self._threshold and not recalibrate:
+        if state["threshold"] != self._threshold and not recalibrate:
             raise ArtefactError(
                 f"The state must have been kept at this watch's threshold, {self._threshold:.6g} for {self.calibration.budget}. "
-                f"Got {document['threshold']:.6g} for {document['budget']} instead. To go on at the new one: --recalibrate (recalibrate=True)."
+                f"Got {state['threshold']:.6g} for {state['budget']} instead. To go on at the new one: --recalibrate (recalibrate=True)."
             )
-        self.counts = {status: int(document["counts"][status]) for status in self.counts}
-        tensors = with_clock_column(tensors, self._stream.state())
-        parts: dict[str, dict[str, npt.NDArray[Any]]] = {
-            name: {} for name in ("carry", "stream", "run", "record", "climb", "growth")
-        }
-        fresh = self.state()[1]
-        tensors = {**{name: fresh[name] for name in ADDED if name in fresh}, **tensors}
-        if CONTROL not in fresh:
-            tensors.pop(CONTROL, None)
-        check_layout(tensors, fresh, whose="a monitor")
-        for name, array in tensors.items():
-            part, dot, rest = name.partition(".")
-            if dot:
-                parts[part][rest] = array
-        self._course.restore(document, parts["climb"], tensors)
-        self._intake.restore(document, parts)
-        self._stream.restore(parts["stream"])
-        self._run.restore(parts["run"])
-        self.record.restore(parts["record"])
+        self.counts = {status: int(state["counts"][status]) for status in self.counts}
+        state = complete_state(state, self.state())
+        self._course.restore(state)
+        self._intake.restore(state)
+        self._stream.restore(state.get("stream", {}))
+        self._run.restore(state["run"])
+        self.record.restore(state["record"])
 
-    def _header(self, note: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        document, tensors = self.state()
+    def _header(self, note: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], Arrays]:
+        document, tensors = split_state(self.state())
         header = {"kind": "monitor", "watch": self.watch.fingerprint(), "state": document, "note": dict(note or {})}
         return header, tensors
 
@@ -395,5 +371,5 @@ class Monitor:
         header, tensors = unpack_artefact(source) if isinstance(source, bytes) else read_artefact(source)
         with whole_state(header, watch, where, kind="monitor"):
             monitor = cls(watch, name=header["state"]["name"])
-            monitor.set_state(header["state"], tensors, recalibrate=recalibrate)
+            monitor.set_state(join_state(header["state"], tensors), recalibrate=recalibrate)
             return monitor, dict(header["note"])

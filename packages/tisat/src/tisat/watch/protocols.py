@@ -5,31 +5,20 @@ A detector comes in here by what it does, not by what it is: this package does n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
-
-import numpy.typing as npt
 
 from tisat.alarms.explanation import Explanation
 from tisat.series import Series
+from tisat.utils.stage import Stage
 from tisat.utils.types import Array as Array
-from tisat.utils.types import Integers
+from tisat.utils.types import Arrays, Integers
 
 
-class Stream(Protocol):
-    """Row-by-row scoring of one entity: clean rows in, points out, equal to the batch call's."""
-
-    def push(self, row: Array) -> Array:
-        """The point ``(m,)`` of the next row ``(C,)``; NaN while warming up."""
+class Stream(Stage[Array, Array, Array, Array], Protocol):
+    """The stage from rows to points: clean rows ``(C,)`` in, points ``(m,)`` out, NaN while warming up."""
 
     def reset(self) -> None:
         """Forget the past: a gap was too long to bridge."""
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart, as arrays."""
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
 
 
 class WindowedStream(Stream, Protocol):
@@ -89,5 +78,5 @@ class Scorer(Protocol):
     def answers(self, windows: Array, *, exact: bool = False) -> Array:
         """What streams with windows are told about them, many at once; ``exact``: to the bit as each alone."""
 
-    def document(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def document(self) -> tuple[dict[str, Any], Arrays]:
         """What is kept on disk, as plain values and arrays."""

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import SeriesError
 from tisat.gap_filling import MOST_WAITING, CarryForward, Stamp
 from tisat.io.counters import Growth, periods
 from tisat.io.local_time import local_second
 from tisat.io.timestamps import Moment, say
+from tisat.utils.stage import Folded, State
 from tisat.watch.alarm_tracker import Taken
 from tisat.watch.clock import MANY_LATE, RowClock
 from tisat.watch.protocols import Array
@@ -24,7 +24,7 @@ from tisat.watch.row_reader import RowReader
 from tisat.watch.state_files import check_stamp
 
 
-class RowIntake:
+class RowIntake(Folded[tuple[object, object], Taken]):
     """Read rows one at a time: clock, counters, holes.
 
     Parameters
@@ -84,14 +84,15 @@ class RowIntake:
             return f"{waiting} rows in a row were each too far ahead of the one before: the clock stands at {stamp}. Is the time of the rows right?"
         return None
 
-    def step(self, row: object, time: object, *, last: Stamp) -> Taken:
-        """Take in the next row; ``last`` is the time of the row before it.
+    def step(self, given: tuple[object, object], /, *, last: Stamp = None) -> Taken:
+        """Take in the next row and its time; ``last`` is the time of the row before it, for the sentence about a clock set back.
 
         Raises
         ------
         InputError
             When the row or its time cannot be read; nothing has changed then.
         """
+        row, time = given
         values = self._read(row)
         if time is None:
             if self.clock.last is not None:
@@ -100,7 +101,7 @@ class RowIntake:
         moment = self.clock.read(time)
         stamp = say(moment.value, moment.offset, dates=moment.dates)
         candidate, waiting, steps = self.clock.candidate, self.clock.waiting, self._steps(moment)
-        passed = self.clock.advance(moment)
+        passed = self.clock.step(moment)
         if passed == "unconfirmed" and self.clock.waiting == 1:
             self._waiting = stamp
         if passed in ("late", "duplicate", "unconfirmed"):
@@ -128,32 +129,28 @@ class RowIntake:
     def _fill(self, values: Array, time: object, stamp: Stamp, *, clock: float = math.nan, steps: float = 1.0) -> Taken:
         """Take in a row whose time is good: its number, the growth of its counters, and its holes filled."""
         if len(self._growth.columns):
-            values = self._growth(values, steps=steps)
+            values = self._growth.step(values, steps=steps)
         row_number, self.rows = self.rows, self.rows + 1
         self.undated = self._dated and math.isnan(clock)
-        if math.isfinite(values.sum()) and self._carry.whole(values):  # the usual row: nothing is missing, nothing was
+        filled, silences = self._carry.step(values, number=row_number, stamp=stamp)
+        if filled is values:  # the usual row: nothing is missing, nothing was
             return Taken("ok", values, time, stamp, row_number, clock=clock)
-        filled = self._carry(values)
-        silences = self._carry.changes(row_number, stamp)
         missing = np.isnan(filled)
         if missing.any() and (not self._partial or missing.all()):
             return Taken("unusable", None, time, stamp, row_number, silences)
         return Taken("ok", filled, time, stamp, row_number, silences, clock=clock)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Everything that changes from row to row, as plain values and arrays."""
-        silence, carried = self._carry.state()
-        document = {"rows": self.rows, "clock": self.clock.state(), "waiting": self._waiting, "silence": silence}
-        arrays = {f"carry.{name}": np.asarray(array) for name, array in carried.items()}
-        if len(self._growth.columns):
-            arrays |= {f"growth.{name}": np.asarray(array) for name, array in self._growth.state().items()}
-        return document, arrays
+    def state(self) -> State:
+        """Return everything that continues after a restart."""
+        growth = {"growth": self._growth.state()} if len(self._growth.columns) else {}
+        parts = {"clock": self.clock.state(), "carry": self._carry.state(), **growth}
+        return {"rows": self.rows, "waiting": self._waiting, **parts}
 
-    def restore(self, document: Mapping[str, Any], parts: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> None:
-        """Continue from what :meth:`state` returned; ``parts`` are its arrays, by the part before the dot."""
-        self.rows = int(document["rows"])
-        self.clock.restore(document["clock"])
-        self._waiting = check_stamp(document.get("waiting"), "waiting")
-        self._carry.restore(document["silence"], parts["carry"])
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
+        self.rows = int(state["rows"])
+        self.clock.restore(state["clock"])
+        self._waiting = check_stamp(state.get("waiting"), "waiting")
+        self._carry.restore(state["carry"])
         if len(self._growth.columns):
-            self._growth.restore(parts["growth"])
+            self._growth.restore(state["growth"])

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
@@ -15,8 +14,13 @@ from tisat.alarms.joined_channels import Further
 from tisat.alarms.ongoing import STATES
 from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
-from tisat.utils.fitted_state import check_fields
+from tisat.utils.fitted_state import check_fields, check_layout
+from tisat.utils.stage import State, join_state, split_state
 from tisat.watch.watch import Watch
+
+CONTROL = "run.accumulator.control"  # kept where the threshold is controlled
+# Parts that states of version 0.2 do not have: they begin afresh.
+ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows", "deviations", "accepted", "switching")
 
 
 def check_stamp(stamp: object, name: str) -> Stamp:
@@ -56,14 +60,20 @@ def check_alarm(document: object, channels: Sequence[str]) -> dict[str, Any]:
     return alarm
 
 
-def with_clock_column(
-    tensors: Mapping[str, npt.NDArray[Any]], stream: Mapping[str, npt.NDArray[Any]]
-) -> dict[str, npt.NDArray[Any]]:
-    """Add the local time, unknown, to the past rows of a state that version 0.2 wrote, where the detector asks for it now."""
-    kept, wanted = tensors.get("stream.buffer"), stream.get("buffer")
-    if kept is None or wanted is None or kept.ndim != 2 or kept.shape != (len(wanted), wanted.shape[-1] - 1):
-        return dict(tensors)
-    return {**tensors, "stream.buffer": np.column_stack([kept, np.full(len(kept), np.nan)])}
+def complete_state(state: Mapping[str, Any], fresh: Mapping[str, Any]) -> State:
+    """Complete a state of an earlier version by parts of a fresh one; refused where an array has another shape or type."""
+    document, arrays = split_state(state)
+    expected = split_state(fresh)[1]
+    if "silence" in document:  # its name in version 0.2
+        document["carry"] = document.pop("silence")
+    kept, wanted = arrays.get("stream.buffer"), expected.get("stream.buffer")
+    if kept is not None and wanted is not None and kept.ndim == 2 and kept.shape == (len(wanted), wanted.shape[-1] - 1):
+        arrays["stream.buffer"] = np.column_stack([kept, np.full(len(kept), np.nan)])  # the local time, unknown
+    arrays = {**{name: expected[name] for name in ADDED if name in expected}, **arrays}
+    if CONTROL not in expected:
+        arrays.pop(CONTROL, None)
+    check_layout(arrays, expected, whose="a monitor")
+    return join_state(document, arrays)
 
 
 @contextmanager

@@ -28,12 +28,12 @@ from tisat.alarms.ongoing import rearm_rows
 from tisat.alarms.patterns import Pattern, PatternProposal
 from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, TisatError
-from tisat.gap_filling import finite
 from tisat.io.counters import counters_of, difference
 from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
 from tisat.utils.parameters import clone
+from tisat.watch.aggregation import Aggregation
 from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import Array, Scorer
@@ -255,9 +255,7 @@ class Watch:
 
     def scored(self, points: Array) -> Scored:
         """What the detector says of points, in the forms rules look at."""
-        known = finite(points)
-        scores, views = self.detector.scores_and_views(known)
-        return Scored(known, scores, views, self.detector.momentary_views)
+        return Aggregation(self.detector).run(points)
 
     # ------------------------------------------------------------------ alarms, offline and online
 

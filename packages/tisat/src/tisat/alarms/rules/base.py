@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.alarms.control import CONTROLLED, FROZEN, Control, Movement, exempt, movement, no_control, threshold_of
-from tisat.alarms.cusum import Trace
+from tisat.alarms.cusum import Trace, TraceRow
 from tisat.errors import InputError, NotFittedError, ParameterError
 from tisat.utils.parameters import Parametrized
+from tisat.utils.stage import Stage, State, Stateless
 from tisat.utils.types import Array as Array
 from tisat.utils.types import Flags
 
@@ -85,55 +86,42 @@ class Scored(NamedTuple):
         return ~np.isnan(self.scores)
 
 
-class Evidence(Protocol):
-    """The first step of a rule at work on one entity."""
-
-    def __call__(self, scored: Scored) -> Array:
-        """Evidence ``(T,)`` or ``(T, V)``, going on from where the last call ended."""
+class Evidence(Stage[Scored, Scored, Array, Array], Protocol):
+    """The first stage of a rule: what a detector says of rows in, evidence ``(T,)`` or ``(T, V)`` out."""
 
     def contribution(self, point: Array) -> Array:
-        """What each coordinate ``(m,)`` of the last point added to its evidence, up to a factor."""
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
+        """Return what each coordinate ``(m,)`` of the last point added to its evidence, up to a factor."""
 
 
-class Accumulator(Protocol):
-    """The second step of a rule at work on one entity."""
+class Accumulator(Stage[npt.ArrayLike, float | Array, Trace, TraceRow], Protocol):
+    """The second stage of a rule: evidence in, statistic, alarm and onset out."""
 
-    def run(self, evidence: npt.ArrayLike) -> Trace:
-        """Statistic, alarm and onset of evidence, going on from where the last call ended."""
-
-    def extend(self, evidence: Array, trace: Trace) -> None:
-        """Like :meth:`run`, into a trace the caller owns; trusts its arguments."""
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
+    def run_into(self, evidence: Array, trace: Trace) -> None:
+        """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
 
 
-class Memoryless:
-    """Base of first steps that remember nothing from row to row."""
+class EvidenceStage:
+    """Base of first stages: a row is a batch of one."""
+
+    def run(self, scored: Scored, /) -> Array:
+        """Return the evidence ``(T,)`` or ``(T, V)`` of rows."""
+        raise NotImplementedError
+
+    def step(self, row: Scored, /) -> Array:
+        """Return the evidence ``(1,)`` or ``(1, V)`` of one row."""
+        return self.run(row)
 
     def contribution(self, point: Array) -> Array:
-        """Squares, for the mean of squares."""
+        """Return squares, for the mean of squares."""
         return point**2
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Nothing."""
-        return {}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Nothing to do."""
+class Memoryless(EvidenceStage, Stateless):
+    """Base of first stages that remember nothing from row to row: a subclass writes :meth:`run`."""
 
 
 class RuleRun:
-    """A rule at work on one entity at one threshold: push rows or arrays, the answers are the same.
+    """A rule at work on one entity at one threshold: a stage of the stages of evidence and of the accumulator.
 
     Made by :meth:`AlarmRule.start`.
     """
@@ -153,38 +141,38 @@ class RuleRun:
             controlled.follow(control)
             self._control = controlled.control
 
-    def update(self, row: Scored, *, learn: bool = True) -> tuple[float, float, bool, int]:
+    def step(self, row: Scored, /, *, learn: bool = True) -> tuple[float, float, bool, int]:
         """Evidence, statistic, whether the alarm is on, and the onset estimate after one more row.
 
         Unless ``learn``, the row is measured by what the rule knows and teaches it nothing: a moving reference stays.
         """
         known = None if learn else self._evidence.state()
-        evidence = self._evidence(row)
+        evidence = self._evidence.step(row)
         if known is not None:
             self._evidence.restore(known)
         trace = self._trace
         self._control[FROZEN] = not learn
-        self._accumulator.extend(evidence, trace)
+        self._accumulator.run_into(evidence, trace)
         return float(evidence.sum()), float(trace.statistic[0]), bool(trace.active[0]), int(trace.onset[0])
 
     @property
     def used(self) -> float:
-        """The threshold that was in force at the row :meth:`update` was given last."""
+        """The threshold that was in force at the row :meth:`step` was given last."""
         return float(self._trace.threshold[0])
 
     def contribution(self, point: Array) -> Array:
         """What each coordinate ``(m,)`` of the point just pushed added to its evidence, up to a factor."""
         return self._evidence.contribution(point)
 
-    def extend(self, scored: Scored, *, learn: Flags | None = None) -> tuple[Array, Trace]:
+    def run(self, scored: Scored, /, *, learn: Flags | None = None) -> tuple[Array, Trace]:
         """Evidence and the trace of many rows, going on from where the last call ended; ``learn`` says from which to learn."""
         if learn is None or learn.all():
-            evidence = self._evidence(scored)
+            evidence = self._evidence.run(scored)
         else:
             edges = np.flatnonzero(np.diff(learn)) + 1  # stretches of rows alike; what is not learned goes row by row
             evidence = np.concatenate(
                 [
-                    self._evidence(scored.rows(part)) if learn[part[0]] else self._unlearned(scored.rows(part))
+                    self._evidence.run(scored.rows(part)) if learn[part[0]] else self._unlearned(scored.rows(part))
                     for part in np.split(np.arange(len(learn)), edges)
                 ]
             )
@@ -201,7 +189,7 @@ class RuleRun:
     def _accumulated(self, evidence: Array, *, learn: bool) -> Trace:
         trace = Trace.empty(len(evidence))
         self._control[FROZEN] = not learn
-        self._accumulator.extend(evidence, trace)
+        self._accumulator.run_into(evidence, trace)
         return trace
 
     @property
@@ -221,19 +209,18 @@ class RuleRun:
     def _unlearned(self, scored: Scored) -> Array:
         known, found = self._evidence.state(), []
         for t in range(len(scored)):
-            found.append(self._evidence(scored.rows(slice(t, t + 1))))
+            found.append(self._evidence.run(scored.rows(slice(t, t + 1))))
             self._evidence.restore(known)
         return np.concatenate(found)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything needed to go on after a restart."""
-        steps = (("evidence", self._evidence.state()), ("accumulator", self._accumulator.state()))
-        return {f"{step}.{name}": array for step, arrays in steps for name, array in arrays.items()}
+    def state(self) -> State:
+        """Return everything that continues after a restart."""
+        return {"evidence": self._evidence.state(), "accumulator": self._accumulator.state()}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
-        for step, target in (("evidence.", self._evidence), ("accumulator.", self._accumulator)):
-            target.restore({name.removeprefix(step): array for name, array in state.items() if name.startswith(step)})
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
+        self._evidence.restore(state.get("evidence", {}))
+        self._accumulator.restore(state["accumulator"])
 
 
 class AlarmRule(Parametrized, ABC):
@@ -305,7 +292,7 @@ class AlarmRule(Parametrized, ABC):
         """Evidence of points ``(T, m)``, starting afresh; NaN where the point is."""
         whose = f"{type(self).__name__}.evidence"
         self._check_fitted()
-        return self._evidence_step()(
+        return self._evidence_step().run(
             points if isinstance(points, Scored) else Scored.of(points, scores, views, whose=whose)
         )
 

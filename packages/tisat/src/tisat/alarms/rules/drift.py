@@ -11,7 +11,7 @@ class _Less(Memoryless):
     def __init__(self, drift: float) -> None:
         self._drift = drift
 
-    def __call__(self, scored: Scored) -> Array:
+    def run(self, scored: Scored, /) -> Array:
         return scored.scores - self._drift
 
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from tisat.alarms import _kernels
 from tisat.alarms.cusum import CompressedSum
-from tisat.alarms.rules.base import AlarmRule, Array, Evidence, Scored
+from tisat.alarms.rules.base import AlarmRule, Array, Evidence, EvidenceStage, Scored
 from tisat.errors import InputError
 from tisat.utils.parameters import integer, learned, real
-from tisat.utils.stateful import Stateful
+from tisat.utils.stage import Stateful
 from tisat.utils.types import Flags
 
 
-class _Excess(Stateful):
+class _Excess(EvidenceStage, Stateful):
     _kept = ("past", "ordered", "raw", "rest", "count")
 
     def __init__(self, rule: ExcessRule) -> None:
@@ -39,7 +39,7 @@ class _Excess(Stateful):
         self._count = np.zeros((views, 6), dtype=np.int64)
         self.reference = np.empty((0, views))  # (T, V) of the last call
 
-    def __call__(self, scored: Scored) -> Array:
+    def run(self, scored: Scored, /) -> Array:
         rule, views = self._rule, np.ascontiguousarray(scored.views)
         if views.shape[1] != len(rule.level_):
             raise InputError(
@@ -52,9 +52,6 @@ class _Excess(Stateful):
             self._past, self._ordered, self._raw, self._rest, self._count, evidence, self.reference,
         )  # fmt: skip
         return evidence[:, 0] if evidence.shape[1] == 1 else evidence
-
-    def contribution(self, point: Array) -> Array:
-        return point**2
 
 
 class ExcessRule(AlarmRule):

@@ -13,7 +13,7 @@ class _Distance(Memoryless):
     def __init__(self, evidence: KNNEvidence) -> None:
         self._evidence = evidence
 
-    def __call__(self, scored: Scored) -> Array:
+    def run(self, scored: Scored, /) -> Array:
         evidence, self._where = self._evidence.search(scored.points)
         return evidence
 

@@ -12,7 +12,7 @@ LEVEL = 0.99  # of normal scores: one unit above their median
 
 
 class _Score(Memoryless):
-    def __call__(self, scored: Scored) -> Array:
+    def run(self, scored: Scored, /) -> Array:
         return scored.scores
 
 
