@@ -8,7 +8,7 @@ import pytest
 import tisat
 from tisat import registry
 from tisat.cli import main
-from tisat.cli.fit import read_settings
+from tisat.cli.options import read_settings
 from tisat.datasets.synthetic import make_pump
 from tisat.detectors.suggestions import suggest
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tisat.alarms.rules import RULES
+from tisat.alarms.rules import RULES, make_rule
 from tisat.errors import InputError, ParameterError
 from tisat.utils.types import Flags
 from tisat.utils.validation import check_choice, check_integer
@@ -216,6 +216,8 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
     rules = found.get("rules", list(RULE_ORDER))
     for rule in rules:
         check_choice(rule, "rules", where, choices=RULES)
+    for rule, options in found.get("rule", {}).items():
+        make_rule(rule, **options)  # refused here, not after the work is done
     sources: dict[str, Source] = {}
     entities: dict[str, tuple[str, ...] | None] = {}
     titles: dict[str, str] = {}

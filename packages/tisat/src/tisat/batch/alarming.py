@@ -77,7 +77,8 @@ class MachineAlarms:
 def _watch(file: Path, asked: tuple[tuple[str, Any], ...]) -> Watch:
     """A model as its file has it, or for another budget, rule, method or period; the last few are kept."""
     watch = Watch.load(file)
-    return watch.recalibrated(**dict(asked)) if asked else watch
+    said: dict[str, Any] = {name: dict(value) if isinstance(value, tuple) else value for name, value in asked}
+    return watch.recalibrated(**said) if said else watch
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,11 @@ class AlarmEach:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", SeriesWarning)
-                watch = _watch(model_file(self.model, machine.name), tuple(self.asked.items()))
+                asked = tuple(
+                    (name, tuple(value.items()) if isinstance(value, Mapping) else value)
+                    for name, value in self.asked.items()
+                )
+                watch = _watch(model_file(self.model, machine.name), asked)
                 series = machine.read({**watch.reading, **self.how})
                 found = watch.alarms(series, **self.options)
         except (TisatError, OSError) as error:

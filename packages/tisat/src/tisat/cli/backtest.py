@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tisat.cli.machines import read_machines
-from tisat.cli.options import How, Period, reads_files, typed
+from tisat.cli.options import How, Period, Rule, RuleSet, reads_files, rule_of, typed
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs
 from tisat.registry import DEFAULT
@@ -27,6 +27,8 @@ def backtest(
         list[str] | None, typer.Option(help="Another budget to count alarms at; give it again for more.")
     ] = None,
     detector: Annotated[str, typer.Option(help="A name of `tisat detectors`.")] = DEFAULT,
+    rule: Rule = None,
+    rule_set: RuleSet = None,
     period: Period = None,
     html: Annotated[Path | None, typer.Option(help="Write one HTML page here.")] = None,
     overwrite: Overwrite = False,
@@ -44,6 +46,8 @@ def backtest(
     if len(machines) != 1:
         raise InputError(f"tisat backtest must be given the file of one machine. Got {len(machines)} in {file!r}.")
     settings: dict[str, Any] = {} if period is None else {"period": period}
+    if rule is not None or rule_set:
+        settings["rule"] = rule_of(rule, rule_set)
     series = next(iter(machines.values()))
     found = walk(series, train=train, refit=refit, budget=budget, budgets=what_if, detector=detector, **settings)
     if html is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import warnings
 from collections import Counter
@@ -13,41 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, read_machines, refuse_failed
-from tisat.cli.options import How, Period, reads_files
+from tisat.cli.options import How, Period, RuleSet, read_settings, reads_files, rule_of
 from tisat.cli.output import JsonFlag, print_json, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs
 
 if TYPE_CHECKING:
     from tisat.batch import FitEach, Machine
-
-WORDS = {"true": True, "false": False, "none": None}
-
-
-def read_settings(settings: list[str]) -> dict[str, Any]:
-    """``["window=50", "anchor=last"]`` as keyword arguments: Python literals where they are, text otherwise.
-
-    ``none`` is None (no limit, where a parameter says so), ``preset`` the number of the preset.
-
-    Examples
-    --------
-    >>> read_settings(["window=50", "anchor=last", "dropout=0.1", "filters=(8, 16)"])
-    {'window': 50, 'anchor': 'last', 'dropout': 0.1, 'filters': (8, 16)}
-    >>> read_settings(["max_windows=none", "epochs=preset"])
-    {'max_windows': None, 'epochs': FROM_PRESET}
-    """
-    from tisat.utils.parameters import FROM_PRESET
-
-    words = {**WORDS, "preset": FROM_PRESET}
-    values: dict[str, Any] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or not name.strip():
-            raise typer.BadParameter(f"--set must look like name=value. Got {setting!r} instead.")
-        try:
-            values[name.strip()] = ast.literal_eval(text.strip())
-        except (ValueError, SyntaxError):
-            values[name.strip()] = words.get(text.strip().lower(), text.strip())
-    return values
 
 
 @reads_files
@@ -100,7 +70,8 @@ def fit(
         list[str] | None,
         typer.Option(help="A channel that is no counter though it only grows; give it again for more."),
     ] = None,
-    rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold or paper.")] = "excess",
+    rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold, paper or drift.")] = "excess",
+    rule_set: RuleSet = None,
     method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
     control: Annotated[
         bool,
@@ -127,6 +98,7 @@ def fit(
 ) -> None:
     """Learn what is normal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
+    from tisat.alarms.rules import make_rule
     from tisat.batch.likeness import likeness
     from tisat.datasets.sizes import is_small, size_notes
     from tisat.errors import CalibrationWarning, InputError, ParameterError
@@ -142,6 +114,8 @@ def fit(
             raise ParameterError(
                 f"The detector {registry.name_of(cls)!r} must be given parameters it has: {', '.join(known)}. Got {name!r} instead.{meant(name, known)}"
             )
+    alarm_rule = rule_of(rule, rule_set) or rule
+    make_rule(alarm_rule)  # refused before files are read
     if not out.resolve().parent.is_dir():
         raise InputError(f"The folder of --out must exist. There is no {str(out.resolve().parent)!r}.")
     if not each_one:
@@ -169,7 +143,7 @@ def fit(
         known_machines = find_machines(train, how)
         asked = {
             "budget": budget_of(budget, fleet_budget, len(known_machines)),
-            "rule": rule,
+            "rule": alarm_rule,
             "method": method,
             "control": control,
             "period": period,
@@ -201,7 +175,7 @@ def fit(
     for note in () if json else size:
         typer.echo(f"note: {note}", err=True)  # before memory and minutes are spent
     watch = Watch(
-        cls(**values), budget=budget, rule=rule, method=method, control=control, period=period, counters=names,
+        cls(**values), budget=budget, rule=alarm_rule, method=method, control=control, period=period, counters=names,
         contaminated=contaminated,
     )  # fmt: skip
     watch.reading = {**how, **({"seen": seen} if seen else {})}

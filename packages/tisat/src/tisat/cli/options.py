@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import shlex
 from collections.abc import Callable, Mapping
@@ -26,7 +27,15 @@ Budget = Annotated[
     str | None,
     typer.Option(help="False alarms you accept: 1/day, 3/week, '1/1000 rows', 0.001; the model's own unless given."),
 ]
-Rule = Annotated[str | None, typer.Option(help="Alarm rule: excess, threshold or paper; the model's own unless given.")]
+Rule = Annotated[
+    str | None, typer.Option(help="Alarm rule: excess, threshold, paper or drift; the model's own unless given.")
+]
+RuleSet = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule-set", help="An option of the alarm rule, name=value, such as hold=50; give it again for more."
+    ),
+]
 Method = Annotated[
     str | None, typer.Option(help="How the threshold is found: auto, bootstrap, ...; see docs/4-alarms.md.")
 ]
@@ -70,6 +79,49 @@ AnyPeriod = Annotated[
     bool, typer.Option("--any-period", help="Go on where rows come at another pace than in training.")
 ]
 IgnoreExtra = Annotated[bool, typer.Option("--ignore-extra", help="Leave out columns the model does not know.")]
+
+
+WORDS = {"true": True, "false": False, "none": None}
+
+
+def read_settings(settings: list[str], option: str = "--set") -> dict[str, Any]:
+    """``["window=50", "anchor=last"]`` as keyword arguments: Python literals where they are, text otherwise.
+
+    ``none`` is None (no limit, where a parameter says so), ``preset`` the number of the preset.
+
+    Examples
+    --------
+    >>> read_settings(["window=50", "anchor=last", "dropout=0.1", "filters=(8, 16)"])
+    {'window': 50, 'anchor': 'last', 'dropout': 0.1, 'filters': (8, 16)}
+    >>> read_settings(["max_windows=none", "epochs=preset"])
+    {'max_windows': None, 'epochs': FROM_PRESET}
+    """
+    from tisat.utils.parameters import FROM_PRESET
+
+    words = {**WORDS, "preset": FROM_PRESET}
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.strip():
+            raise typer.BadParameter(f"{option} must look like name=value. Got {setting!r} instead.")
+        try:
+            values[name.strip()] = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError):
+            values[name.strip()] = words.get(text.strip().lower(), text.strip())
+    return values
+
+
+def rule_of(rule: str | None, settings: list[str] | None) -> str | dict[str, Any] | None:
+    """Return what ``--rule`` and ``--rule-set`` say, as :func:`tisat.alarms.make_rule` takes it.
+
+    Examples
+    --------
+    >>> rule_of("excess", ["hold=50"]), rule_of(None, ["hold=50"]), rule_of("paper", None)
+    ({'name': 'excess', 'hold': 50}, {'hold': 50}, 'paper')
+    """
+    if not settings:
+        return rule
+    return {**({} if rule is None else {"name": rule}), **read_settings(settings, "--rule-set")}
 
 
 def rows_or_duration(text: str) -> int | str:
@@ -162,6 +214,7 @@ class Asked:
 
     budget: Budget = None
     rule: Rule = None
+    rule_set: RuleSet = None
     method: Method = None
     period: Period = None
     control: Control = None
@@ -170,7 +223,8 @@ class Asked:
     @property
     def given(self) -> dict[str, Any]:
         """What was said, by name."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        said = {**vars(self), "rule": rule_of(self.rule, self.rule_set), "rule_set": None}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import typer
 
 from tisat.cli.alarm import PICTURES, document_of, show_alarms
 from tisat.cli.machines import read_machines
-from tisat.cli.options import How, Period, reads_files, typed
+from tisat.cli.options import How, Period, Rule, RuleSet, reads_files, rule_of, typed
 from tisat.cli.output import JsonFlag, print_json
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.registry import DEFAULT
@@ -21,6 +21,8 @@ def scan(
     file: Annotated[str, typer.Argument(help="A file, mostly normal.", metavar="FILE")],
     budget: Annotated[str | None, typer.Option(help="False alarms you accept, 1/day unless given.")] = None,
     detector: Annotated[str, typer.Option(help="A name of `tisat detectors`.")] = DEFAULT,
+    rule: Rule = None,
+    rule_set: RuleSet = None,
     period: Period = None,
     out: Annotated[Path | None, typer.Option(help="Write the alarms here: .csv, .parquet or .jsonl.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw them here: .png, .svg or .pdf.")] = None,
@@ -47,6 +49,8 @@ def scan(
     if len(machines) != 1:
         raise InputError(f"tisat scan must be given the file of one machine. Got {len(machines)} in {file!r}.")
     settings: dict[str, Any] = {} if period is None else {"period": period}
+    if rule is not None or rule_set:
+        settings["rule"] = rule_of(rule, rule_set)
     series = next(iter(machines.values()))
     found, whole, expected = scan_series(series, budget=budget, detector=detector, **settings)
     if out is not None:

@@ -26,7 +26,7 @@ from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.episode_log import Proposal
 from tisat.alarms.ongoing import rearm_rows
 from tisat.alarms.patterns import Pattern, PatternProposal
-from tisat.alarms.rules import DEFAULT_RULE, RULES, AlarmRule, Scored, make_rule
+from tisat.alarms.rules import DEFAULT_RULE, RULES, RuleLike, Scored, make_rule, seeded_rule
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, TisatError
 from tisat.io.counters import counters_of, difference
 from tisat.io.durations import seconds_of
@@ -56,8 +56,8 @@ class Watch:
     budget : str, float or timedelta, optional
         False alarms one can accept: ``"1/day"``, ``"3/week"``, ``"1/1000 rows"``, a rate per row, or the time between
         two. ``"1/day"`` unless given, or ``"1/10000 rows"`` where the training data has no clock.
-    rule : str or AlarmRule
-        A registered rule by name with its defaults, or one with its options: ``ExcessRule(hold=30)``.
+    rule : str, mapping or AlarmRule
+        A registered rule by name with its defaults, or with options: ``{"name": "excess", "hold": 50}`` or ``ExcessRule(hold=50)``.
     method : str
         How the threshold is found: see :func:`tisat.alarms.calibrate`.
     strict : bool
@@ -90,7 +90,7 @@ class Watch:
         detector: str | Scorer = registry.DEFAULT,
         *,
         budget: object = None,
-        rule: str | AlarmRule = DEFAULT_RULE,
+        rule: RuleLike = DEFAULT_RULE,
         method: str = "auto",
         strict: bool = False,
         control: bool = True,
@@ -111,8 +111,7 @@ class Watch:
         self.random_state = random_state
         self.reading: dict[str, Any] = {}  # options of Series.read that fit was told
         self._given_period = None if period is None else seconds_of(period, whose="Watch")
-        named = isinstance(rule, str) and rule in RULES and "random_state" in RULES[rule].options()
-        self.rule = make_rule(rule, **({"random_state": random_state} if named else {}))
+        self.rule = seeded_rule(rule, random_state)
         self._calibration: Calibration | None = None
         self._print: tuple[Array, str, str] | None = None  # normal points, the rest, and the fingerprint of both
 
@@ -185,13 +184,14 @@ class Watch:
         self,
         budget: object = None,
         *,
-        rule: Any = None,
+        rule: RuleLike | None = None,
         method: str | None = None,
         period: object = None,
         control: bool | None = None,
         rearm: object = None,
     ) -> Watch:
-        """The same watch for another budget, rule, method, sampling period, control or rearm; this one stays as it is."""
+        """Make the same watch for another budget, rule (or options of its rule), method, period, control or rearm; this one stays."""
+        rule = make_rule(rule, like=self.rule) if isinstance(rule, Mapping) else rule
         said = {"budget": budget, "rule": rule, "method": method, "period": period, "control": control, "rearm": rearm}
         return self._like(self.detector, **said).calibrate()
 

@@ -11,7 +11,8 @@ benchmark take it from there.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from tisat.alarms.rules.base import RULES, AlarmRule, Evidence, Memoryless, RuleRun, Scored, register_rule
 from tisat.alarms.rules.drift import DriftRule
@@ -19,6 +20,7 @@ from tisat.alarms.rules.excess import ExcessRule
 from tisat.alarms.rules.paper import PaperRule
 from tisat.alarms.rules.threshold import ThresholdRule
 from tisat.errors import ParameterError
+from tisat.utils.near_names import meant
 from tisat.utils.validation import check_choice
 
 __all__ = [
@@ -30,26 +32,45 @@ __all__ = [
     "ExcessRule",
     "Memoryless",
     "PaperRule",
+    "RuleLike",
     "RuleRun",
     "Scored",
     "ThresholdRule",
     "make_rule",
     "register_rule",
+    "seeded_rule",
 ]
 
 for _rule in (PaperRule, ThresholdRule, DriftRule, ExcessRule):
     register_rule(_rule)
 DEFAULT_RULE = "excess"
+RuleLike: TypeAlias = str | Mapping[str, Any] | AlarmRule  # a name, options by name, or a rule
 
 
-def make_rule(rule: str | AlarmRule, **options: Any) -> AlarmRule:
-    """A rule by its name and options, or the rule itself.
+def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: Any) -> AlarmRule:
+    """Make a rule of its name and options, or return the rule itself.
+
+    Parameters
+    ----------
+    rule : str, mapping or AlarmRule
+        A name; or options by name, among them ``name``: what ``[rule]`` says in files and ``--rule-set`` at the command line.
+    like : AlarmRule, optional
+        The rule whose name is meant where a mapping has none, and whose options hold where it is the same rule; excess with its defaults
+        unless given.
+    **options
+        Of the rule, where ``rule`` is a name.
 
     Examples
     --------
     >>> make_rule("paper", end="recovery").end
     'recovery'
+    >>> make_rule({"hold": 50}, like=ExcessRule(window=200)).params()["window"]
+    200
     """
+    if isinstance(rule, Mapping):
+        options = {**rule, **options}
+        rule = options.pop("name", DEFAULT_RULE if like is None else like.name)
+        options = {**(like.params() if like is not None and like.name == rule else {}), **options}
     if isinstance(rule, AlarmRule):
         if options:
             raise ParameterError(
@@ -61,6 +82,15 @@ def make_rule(rule: str | AlarmRule, **options: Any) -> AlarmRule:
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ParameterError(
-            f"The rule {rule!r} must have options among {', '.join(known)}. Got {unknown[0]!r} instead."
+            f"The rule {rule!r} must have options among {', '.join(known)}. Got {unknown[0]!r} instead.{meant(unknown[0], known)}"
         )
     return cls(**options)
+
+
+def seeded_rule(rule: RuleLike, random_state: int) -> AlarmRule:
+    """Make a rule; one that draws at random draws by this seed, unless it is given another."""
+    if isinstance(rule, AlarmRule):
+        return rule
+    said = {"name": rule} if isinstance(rule, str) else dict(rule)
+    cls = RULES.get(said.get("name", DEFAULT_RULE))
+    return make_rule({"random_state": random_state, **said} if cls and "random_state" in cls.options() else said)
