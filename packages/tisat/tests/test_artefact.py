@@ -57,7 +57,7 @@ def test_foreign_files_are_refused(tmp_path):
     save_file({"a": np.zeros(2)}, tmp_path / "foreign")
     with pytest.raises(ArtefactError, match="must be written by tisat"):
         load(tmp_path / "foreign")
-    with pytest.raises(ArtefactError, match="no such file"):
+    with pytest.raises(ArtefactError, match="File not found"):
         load(tmp_path / "nothing")
 
 

@@ -76,8 +76,8 @@ def test_bad_files_are_named(tmp_path):
     text.write_text("a,b\n1,2\n3\n")
     for path, sentence in (
         (text, "x.csv"),
-        (tmp_path / "none.csv", "no such file"),
-        (tmp_path / "x.xlsx", "no such file"),
+        (tmp_path / "none.csv", "File not found"),
+        (tmp_path / "x.xlsx", "File not found"),
     ):
         with pytest.raises(DataFileError, match=sentence):
             as_series(path)

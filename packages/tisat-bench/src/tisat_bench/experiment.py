@@ -134,7 +134,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"The experiment file {str(path)!r} must be a TOML file. There is no such file.") from None
+        raise InputError(f"File not found: {str(path)!r}. An experiment must be a TOML file.") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"The experiment file {str(path)!r} must be a TOML file. {error}.") from None
 

@@ -94,7 +94,7 @@ def test_a_wrong_file_is_refused_with_a_sentence(tmp_path, text, sentence):
 
 
 def test_a_file_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="There is no such file"):
+    with pytest.raises(InputError, match="File not found"):
         read_experiment("no/such.toml")
 
 

@@ -162,7 +162,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
 def read_config(path: Path) -> Config:
     """A configuration from its file; paths in it are relative to the file."""
     if not path.is_file():
-        raise InputError(f"The configuration {str(path)!r} must be a file. There is no such file.")
+        raise InputError(f"File not found: {str(path)!r}. The configuration must be a file.")
     try:
         config = msgspec.toml.decode(path.read_bytes(), type=Config)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
@@ -270,7 +270,7 @@ def _secret(table: SourceTable | SinkTable, what: str) -> str:
     if variable:
         return _environment(variable, f"{what} of {table.name!r}")
     if file and not Path(file).is_file():
-        raise InputError(f"The {what} of {table.name!r} must be in the file {file!r}. There is no such file.")
+        raise InputError(f"File not found: {file!r}. The {what} of {table.name!r} must be in it.")
     return Path(file).read_text(encoding="utf-8").strip() if file else ""
 
 

@@ -128,7 +128,7 @@ def test_paths_are_relative_to_the_file_and_names_are_different(tmp_path):
     path.write_text(text + '[[group]]\nname = "main"\nmodel = "other"')
     with pytest.raises(InputError, match=r"groups of .* must have different names"):
         read_config(path)
-    with pytest.raises(InputError, match="There is no such file"):
+    with pytest.raises(InputError, match="File not found"):
         read_config(tmp_path / "none.toml")
 
 

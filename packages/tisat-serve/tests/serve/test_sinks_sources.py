@@ -150,10 +150,10 @@ def test_a_configuration_is_read_and_its_mistakes_are_sentences(model, tmp_path)
         (CONFIG.format(model=model) + "nonsense = 1\n", "nonsense"),
         (CONFIG.format(model=model).replace("webhook", "pigeon"), "kind of a sink"),
         (CONFIG.format(model=model).replace("entities = 100", "entities = 0"), "at least 1"),
-        (CONFIG.format(model="nowhere.tisat"), "must exist"),
+        (CONFIG.format(model="nowhere.tisat"), "File not found"),
     ):
         path.write_text(text)
-        with pytest.raises(InputError if "must exist" not in found else Exception, match=found):
+        with pytest.raises(InputError if "File not found" not in found else Exception, match=found):
             parts_of(settings_of(read_config(path)) and groups_of(read_config(path)) and read_config(path))
 
 

@@ -208,5 +208,5 @@ def test_bad_tables_are_named(tmp_path):
     file.write_text("when,cleared\n5,20\n")
     with pytest.raises(DataFileError, match="Row 0 has not"):
         read_active(file, length=30)
-    with pytest.raises(DataFileError, match="no such file"):
+    with pytest.raises(DataFileError, match="File not found"):
         read_active(tmp_path / "none.csv", length=30)

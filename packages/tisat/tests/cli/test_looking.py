@@ -96,7 +96,7 @@ def test_a_table_of_alarms_is_read_back_as_it_was(plant, tmp_path, suffix):
     write_table(file, list(found))
     np.testing.assert_array_equal(read_active(file, length=400), found.active)
     assert dated(found.to_arrow(), list(found)).column("raised_time").to_pylist() == [one.raised_time for one in found]
-    for bad, must in ((tmp_path / "none.csv", "no such file"), (tmp_path, "must be a file")):
+    for bad, must in ((tmp_path / "none.csv", "File not found"), (tmp_path, "must be a file")):
         with pytest.raises(InputError, match=must):
             read_active(bad, length=4)
     with pytest.raises(InputError, match=r"must end in .csv, .parquet or .jsonl"):

@@ -114,7 +114,7 @@ def test_wrong_usage_of_set_is_2(files, capsys):
 
 def test_a_file_that_is_no_model_and_a_series_that_does_not_fit(files, capsys):
     assert call("show", files / "train.csv") == 1
-    assert "whole tisat file" in capsys.readouterr().err
+    assert "Not a tisat model" in capsys.readouterr().err
     model = files / "model.tisat"
     assert call("fit", "--detector", "last-value", "--train", files / "train.csv", "--out", model) == 0
     (files / "narrow.csv").write_text("flow\n1.0\n2.0\n")

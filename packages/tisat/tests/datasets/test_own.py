@@ -157,7 +157,7 @@ def test_the_card_of_own_files_counts_them(tmp_path):
 def test_a_folder_without_files_and_a_path_that_is_none_are_refused(tmp_path):
     with pytest.raises(DataFileError, match="must hold csv, xlsx, jsonl or parquet files"):
         load(str(tmp_path))
-    with pytest.raises(DataFileError, match="There is none"):
+    with pytest.raises(DataFileError, match="File not found"):
         load(str(tmp_path / "nothing.csv"))
 
 

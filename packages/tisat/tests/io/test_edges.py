@@ -310,8 +310,8 @@ def test_packed_tables_and_files_that_are_none(tmp_path):
         with pytest.raises(InputError, match=said):
             Series.read(tmp_path / name)
     (tmp_path / "pump.csv").touch()
-    for name, said in (("pumb.csv", "no such file. Did you mean 'pump.csv'"), (".", "It is a folder"), ("none/a.csv", "no such file"),
-                       ("a.exe", "There is no such file")):  # fmt: skip
+    for name, said in (("pumb.csv", "^File not found: .*Did you mean 'pump.csv'"), (".", "is a folder"), ("none/a.csv", "^File not found"),
+                       ("a.exe", "File not found")):  # fmt: skip
         with pytest.raises(InputError, match=said):
             check_file(tmp_path / name)
     (tmp_path / "a.exe").touch()

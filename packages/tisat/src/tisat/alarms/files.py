@@ -126,7 +126,7 @@ def read_active(path: str | Path, *, length: int, series: str | None = None) -> 
     """
     file = Path(path)
     if not file.is_file():
-        raise DataFileError(f"The table of alarms {str(file)!r} must be a file. There is no such file.")
+        raise DataFileError(f"File not found: {str(file)!r}. The table of alarms must be a file.")
     try:
         rows = _rows(file)
     except (ValueError, OSError) as error:

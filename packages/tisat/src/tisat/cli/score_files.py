@@ -132,7 +132,7 @@ def _read_file(file: Path, wanted: str | None, known: Sequence[str], what: str) 
 
 def _read(path: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
     if not path.exists():
-        raise DataFileError(f"The {what} {str(path)!r} must be a file or a folder. There is neither.")
+        raise DataFileError(f"File not found: {str(path)!r}. The {what} must be a file or a folder.")
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
             raise problem(path, "end in .csv, .txt, .parquet, .npy or .npz", repr(path.suffix))

@@ -46,7 +46,7 @@ def files_of(path: str | Path) -> list[Path]:
             raise DataFileError(f"The pattern {str(path)!r} must match files. It matches none.")
         return found
     raise DataFileError(
-        f"The data {str(root)!r} must be a file, a folder or a pattern such as 'data/*.csv'. There is none."
+        f"File not found: {str(root)!r}. The data must be a file, a folder or a pattern such as 'data/*.csv'."
     )
 
 

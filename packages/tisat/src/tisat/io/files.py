@@ -93,8 +93,9 @@ def check_file(path: str | Path) -> Path:
     """The path of a file that can be a table, or a sentence."""
     file = Path(path)
     if not file.is_file():
-        kind = "It is a folder." if file.is_dir() else f"There is no such file.{_near(file)}"
-        raise DataFileError(f"The series file {str(file)!r} must be a csv, xlsx, jsonl or parquet file. {kind}")
+        if file.is_dir():
+            raise DataFileError(f"{str(file)!r} is a folder. The series must be a csv, xlsx, jsonl or parquet file.")
+        raise DataFileError(f"File not found: {str(file)!r}.{_near(file)}")
     if not file.name.lower().endswith(SUFFIXES):
         raise DataFileError(
             f"The series file {str(file)!r} must end in one of {' '.join(SUFFIXES)}. Got {file.suffix!r} instead; "

@@ -126,7 +126,7 @@ def read_artefact(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArr
     """
     file = Path(path)
     if not file.is_file():
-        raise ArtefactError(f"The model file {str(file)!r} must exist. There is no such file.")
+        raise ArtefactError(f"File not found: {str(file)!r}. The model must be a file written by tisat fit.")
     return unpack_artefact(file.read_bytes(), where=str(file))
 
 
@@ -141,7 +141,7 @@ def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[dict[str, 
         metadata = json.loads(content[8 : 8 + size]).get("__metadata__") or {}
     except (SafetensorError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise ArtefactError(
-            f"The model file {where!r} must be a whole tisat file. Got a truncated or foreign one ({error})."
+            f"Not a tisat model: {where!r}. It must be a file written by tisat fit; this one is truncated or foreign ({error})."
         ) from None
     if metadata.get("format") != FORMAT:
         raise ArtefactError(f"The model file {where!r} must be written by tisat. Got a foreign safetensors file.")
