@@ -6,6 +6,9 @@ python docs/blocks.py --check docs/4-alarms.md
 A ``text`` block right below a python or console block is what it prints. ``<!-- needs data -->`` above a block says that it
 needs the data sets of others (TISAT_DATA); ``<!-- not run: why -->`` that it is to be read only; ``<!-- with messages -->`` that what goes to
 standard error is shown too, and ``<!-- ends with 1 -->`` that the command is refused with this exit code, and its sentence shown.
+
+Figures are compared too: numbers may differ by 1 % or one unit of their last digit, times and dates not at all. ``<!-- within 20 % -->`` above
+a ``text`` block gives it another tolerance, ``<!-- figures vary: why -->`` leaves them out.
 """
 
 from __future__ import annotations
@@ -29,11 +32,12 @@ from tisat.errors import CalibrationWarning
 
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = re.compile(
-    r"^(?:<!-- (?P<flag>needs data|not run[^>]*|with messages|ends with \d+) -->\n+)?```(?P<language>\w*)\n(?P<code>.*?)^```$",
+    r"^(?:<!-- (?P<flag>needs data|not run[^>]*|with messages|ends with \d+|within \d+ %|figures vary[^>]*) -->\n+)?```(?P<language>\w*)\n(?P<code>.*?)^```$",
     re.M | re.S,
 )
 FIGURE = re.compile(r"[-+]?\d[\d.,:T-]*(?:e[-+]?\d+)?")
 WIDTH = "120"
+SHARE = 0.01  # by which a figure may differ
 FOLD = 100  # characters of a sentence on a page
 
 
@@ -74,13 +78,32 @@ class Printed:
 
     @property
     def agrees(self) -> bool:
-        """Whether the page says what was printed, but for figures: they may differ in their last digits."""
-        return self.said is None or words_of(self.said.code) == words_of(self.output)
+        """Whether the page says what was printed: the same words, and the same figures within the block's tolerance."""
+        if self.said is None:
+            return True
+        if words_of(self.said.code) != words_of(self.output):
+            return False
+        if self.said.flag.startswith("figures vary"):
+            return True
+        within = re.fullmatch(r"within (\d+) %", self.said.flag)
+        share = int(within[1]) / 100 if within else SHARE
+        pairs = zip(FIGURE.findall(self.said.code), FIGURE.findall(self.output), strict=True)
+        return all(same_figure(there, here, share) for there, here in pairs)
 
 
 def words_of(text: str) -> list[str]:
     """The words, without figures and frames, wherever lines were broken."""
     return re.sub(r"[┏┳┓┡╇┩┗┻┛└┴┘├┼┤─━│┃╭╮╰╯]", " ", FIGURE.sub("#", text)).split()
+
+
+def same_figure(there: str, here: str, share: float) -> bool:
+    """Whether two figures are the same: within a share of them or a unit of their last digit; times and dates to the letter."""
+    numbers = [re.fullmatch(r"[-+]?[\d,]*(?:\.(\d*))?(?:e[-+]?\d+)?", one.rstrip(".,:-")) for one in (there, here)]
+    if not all(numbers):
+        return there == here
+    old, new = (float(found[0].replace(",", "")) for found in numbers)
+    unit = 0.0 if numbers[0][1] is None else 10.0 ** -len(numbers[0][1])
+    return abs(old - new) <= max(share * abs(old), 1.001 * unit)
 
 
 def run_page(text: str, folder: Path, *, data: bool = False, page: str = "") -> Iterator[Printed]:
@@ -95,7 +118,9 @@ def run_page(text: str, folder: Path, *, data: bool = False, page: str = "") -> 
                 continue
             below = found[index + 1] if index + 1 < len(found) else None
             between = "" if below is None else text[block.stop : below.start]
-            adjacent = below is not None and below.language == "text" and not re.sub(r"```\w*|\s", "", between)
+            adjacent = (
+                below is not None and below.language == "text" and not re.sub(r"<!--[^>]*-->|```\w*|\s", "", between)
+            )
             run = _python if block.language == "python" else _console
             yield Printed(block, run(block, session, page), below if adjacent else None)
 
