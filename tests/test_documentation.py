@@ -18,6 +18,8 @@ PAGES = [
         f"docs/{name}.md"
         for name in ("index", "start", "which-score", "1-series", "2-scores", "3-evidence", "4-alarms", "5-evaluation")
     ),
+    "docs/installation.md",
+    "docs/cookbook.md",
     "docs/forecasters.md",
     "docs/migrating.md",
     "docs/gallery.md",
@@ -89,6 +91,24 @@ def test_a_page_that_says_something_else_is_noticed(tmp_path):
     assert blocks.written(page, printed).count("two") == 2
 
 
+@pytest.mark.parametrize(
+    ("flag", "there", "agrees"),
+    [
+        ("", "6 of 2,880, h = 3.779, 11:40", True),
+        ("", "6 of 2,881, h = 3.78, 11:40", True),
+        ("", "7 of 2,880, h = 3.779, 11:40", False),
+        ("", "6 of 2,880, h = 3.779, 11:41", False),
+        ("", "999 of 1, h = 1e20, 11:40", False),
+        ("within 20 %", "7 of 3,000, h = 4.1, 11:40", True),
+        ("figures vary: seconds", "9 of 9, h = 9, 11:49", True),
+    ],
+)
+def test_figures_of_a_page_are_compared(flag, there, agrees, tmp_path):
+    mark = f"<!-- {flag} -->\n" if flag else ""
+    page = f"```python\nprint('6 of 2,880, h = 3.779, 11:40')\n```\n\n{mark}```text\n{there}\n```\n"
+    assert [one.agrees for one in blocks.run_page(page, tmp_path)] == [agrees]
+
+
 def test_a_block_in_error_is_an_error(tmp_path):
     with pytest.raises(ZeroDivisionError):
         list(blocks.run_page("```python\n1 / 0\n```\n", tmp_path))
@@ -106,7 +126,9 @@ def test_every_block_is_run_or_says_why_not():
     for file in every_page():
         page = str(file.relative_to(ROOT))
         for block in blocks.blocks_of(file.read_text()):
-            assert re.fullmatch(r"|needs data|not run: .+|with messages|ends with \d+", block.flag)
+            assert re.fullmatch(
+                r"|needs data|not run: .+|with messages|ends with \d+|within \d+ %|figures vary: .+", block.flag
+            )
             if block.language in ("python", "console"):
                 assert page in PAGES or page in elsewhere or block.flag.startswith("not run: "), (
                     f"{page}, line {block.line} is not run"
