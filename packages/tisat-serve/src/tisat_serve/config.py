@@ -270,7 +270,7 @@ def _secret(table: SourceTable | SinkTable, what: str) -> str:
     if variable:
         return _environment(variable, f"{what} of {table.name!r}")
     if file and not Path(file).is_file():
-        raise InputError(f"File not found: {file!r}. The {what} of {table.name!r} must be in it.")
+        raise InputError(f"File not found: {file!r}. The {what} of {table.name!r} must be in the file.")
     return Path(file).read_text(encoding="utf-8").strip() if file else ""
 
 

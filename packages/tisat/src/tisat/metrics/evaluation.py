@@ -131,10 +131,10 @@ class Evaluation(Printed):
         lines = [
             f"{self.n_series} series, {self.n_rows} rows, {self.n_events} events, delta_max = {self.curve.delta_max}"
             + ("" if self.threshold is None else f", threshold {self.threshold:.6g}"),
-            f"{'score':28}{'pooled':>9}{'mean':>9}{'baseline_score':>9}{'corrected':>11}  best trivial baseline",
+            f"{'score':28}{'pooled':>9}{'mean':>9}{'baseline':>10}{'corrected':>11}  best trivial baseline",
         ]
         lines += [
-            f"{row.name:28}{row.pooled:9.4f}{row.per_series_mean:9.4f}{row.baseline_score:9.4f}{row.corrected:11.4f}  {row.baseline}"
+            f"{row.name:28}{row.pooled:9.4f}{row.per_series_mean:9.4f}{row.baseline_score:10.4f}{row.corrected:11.4f}  {row.baseline}"
             for row in self.rows
         ]
         if self.counts is not None:
