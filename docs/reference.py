@@ -21,6 +21,7 @@ import typer.main
 
 from tisat import registry
 from tisat.cli import ABOUT, VERBS, build
+from tisat.cli.help_texts import EXAMPLES
 from tisat.cli.options import READING
 from tisat.detectors.base import Detector
 
@@ -65,6 +66,8 @@ def _verb(called: str, command: Any) -> Iterator[str]:
     """The section of a verb, and of its verbs where it has some."""
     yield f"{'#' * called.count(' ')}# {called}"
     yield inspect.cleandoc(command.help or "").replace("\b", "").strip()
+    if called.removeprefix("tisat ") in EXAMPLES:
+        yield f"Example: `{EXAMPLES[called.removeprefix('tisat ')]}`"
     given = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
     arguments = [one for one in given if one.param_type_name == "argument"]
     options = [one for one in given if one.param_type_name == "option"]

@@ -167,7 +167,7 @@ def read_config(path: Path) -> Config:
         config = msgspec.toml.decode(path.read_bytes(), type=Config)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise InputError(
-            f"The configuration {str(path)!r} must be TOML as docs/serve.md describes it. It is not: {error}."
+            f"The configuration {str(path)!r} must be TOML with groups, sources and sinks. It is not: {error}."
         ) from None
     if not config.group:
         raise InputError(f"The configuration {str(path)!r} must have at least one [[group]]. It has none.")

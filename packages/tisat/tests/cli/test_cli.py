@@ -43,7 +43,7 @@ def test_bad_input_is_1_and_one_sentence(tmp_path):
     found = run("show", str(tmp_path / "none.tisat"))
     assert found.returncode == 1
     assert found.stdout == ""
-    assert found.stderr.startswith("tisat: The model file ")
+    assert found.stderr.startswith("tisat: File not found: ")
     assert found.stderr.count("\n") == 1, "one sentence, no traceback"
 
 

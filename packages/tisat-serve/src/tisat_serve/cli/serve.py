@@ -38,7 +38,7 @@ def serve(
     ctx: typer.Context,
     model: Annotated[Path | None, typer.Option(help="A model, as written by tisat fit.")] = None,
     data: Annotated[Path | None, typer.Option(help="The folder that holds everything; made where it is not there.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file with groups, sources and sinks: see docs/serve.md.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with groups, sources and sinks.")] = None,
     budget: Budget = None,
     host: Annotated[str | None, typer.Option(help="Where to listen; beyond this machine only with a token.")] = None,
     port: Annotated[int | None, typer.Option(help="8765 unless given; 0: any that is free.", min=0, max=65535)] = None,

@@ -103,6 +103,8 @@ def build(only: str | None = None) -> Any:
     """The Typer application; with one verb alone where the others are not needed."""
     import typer
 
+    from tisat.cli.help_texts import example, grouped
+
     app = typer.Typer(
         name="tisat", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
@@ -128,9 +130,9 @@ def build(only: str | None = None) -> Any:
                 raise
         else:
             if isinstance(verb, typer.Typer):
-                app.add_typer(verb, name=name)
+                app.add_typer(grouped(verb), name=name, epilog=example(name))
             else:
-                app.command(name)(verb)
+                app.command(name, epilog=example(name))(grouped(verb))
     return app
 
 

@@ -45,7 +45,7 @@ def alarm(
     suppress: Annotated[
         list[str] | None,
         typer.Option(
-            help="Mark alarms about this, do not drop them: CHANNEL, CHANNEL:up, CHANNEL:down, CHANNEL:2.5 (a smaller change, in its units), CHANNEL:5%, CHANNEL:up:2.5. CHANNEL may be a pattern."
+            help="Mark alarms about this, do not drop them: CHANNEL, CHANNEL:up, CHANNEL:down, CHANNEL:2.5 (a smaller change, in its units), CHANNEL:5%, CHANNEL:down:2.5. CHANNEL may be a pattern."
         ),
     ] = None,
     where: Where = Where(),

@@ -72,7 +72,12 @@ def fit(
     ] = None,
     rule: Annotated[str, typer.Option(help="Alarm rule: excess, threshold, paper or drift.")] = "excess",
     rule_set: RuleSet = None,
-    method: Annotated[str, typer.Option(help="How the threshold is found; see docs/4-alarms.md.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="How the threshold is found: auto, episodes or bootstrap; for the paper rule also its formulas."
+        ),
+    ] = "auto",
     control: Annotated[
         bool,
         typer.Option(help="Let the threshold follow the alarms, so that in the long run weak ones keep to the budget."),

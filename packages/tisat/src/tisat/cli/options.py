@@ -37,7 +37,8 @@ RuleSet = Annotated[
     ),
 ]
 Method = Annotated[
-    str | None, typer.Option(help="How the threshold is found: auto, bootstrap, ...; see docs/4-alarms.md.")
+    str | None,
+    typer.Option(help="How the threshold is found: auto, episodes or bootstrap; for the paper rule also its formulas."),
 ]
 Period = Annotated[
     str | None, typer.Option(help="Sampling period, such as '1 min', where the training data had no clock.")
