@@ -45,11 +45,28 @@ class InputError(TisatError, ValueError):
 
 
 class ParameterError(InputError):
-    """An argument outside its domain; ``parameter`` is its name, where one is to blame."""
+    """An argument outside its domain.
 
-    def __init__(self, message: str, *, parameter: str | None = None) -> None:
+    ``parameter`` is its name, where one is to blame, and ``predicate`` the sentence without its subject ("must be ... Got ... instead."):
+    a command line puts its option there.
+    """
+
+    def __init__(self, message: str, *, parameter: str | None = None, predicate: str | None = None) -> None:
         super().__init__(message)
         self.parameter = parameter
+        self.predicate = predicate
+
+    @classmethod
+    def about(cls, parameter: str, predicate: str, *, whose: str = "", subject: str = "") -> ParameterError:
+        """Make the error of one parameter, of ``whose`` or under another ``subject``.
+
+        Examples
+        --------
+        >>> ParameterError.about("k", "must be at least 1. Got 0 instead.", whose="KNNEvidence")
+        ParameterError("The 'k' parameter of KNNEvidence must be at least 1. Got 0 instead.")
+        """
+        subject = subject or f"The {parameter!r} parameter of {whose}"
+        return cls(f"{subject} {predicate}", parameter=parameter, predicate=predicate)
 
 
 class NotFoundError(InputError):

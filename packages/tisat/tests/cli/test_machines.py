@@ -130,5 +130,6 @@ def test_one_budget_or_the_other(capsys, plant, tmp_path):
     said = run(capsys, "fit", "--train", plant / "train", "--out", tmp_path / "m", "--budget", "nightly", code=1)
     assert "--budget must be a budget such as" in said.err
     said = run(capsys, "fit", "--train", plant / "train", "--out", tmp_path / "m", "--rule", "exces", code=1)
+    assert "tisat: --rule must be one of" in said.err
     assert "make_rule" not in said.err
     assert "--rule" in said.err

@@ -148,8 +148,8 @@ def load(
         return _choose(own_files.read_dataset(name, train=train), entities)
     card = read_card(check_choice(name, "name", "load", choices=NAMES))
     if train is not None:
-        raise ParameterError(
-            f"The 'train' parameter of load must be None for {name!r}, whose publisher split it. Got {train!r} instead."
+        raise ParameterError.about(
+            "train", f"must be None for {name!r}, whose publisher split it. Got {train!r} instead.", whose="load"
         )
     strict = check_flag(strict, "strict", "load")
     if telemetry_only is not None:

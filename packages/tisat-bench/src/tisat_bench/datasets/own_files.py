@@ -64,9 +64,10 @@ def _split(series: Series, train: float | int | None) -> tuple[Series, Series]:
         rows = check_integer(int(match[1]), "tr", f"the file name {series.name!r}", minimum=1, maximum=len(series) - 1)
         head, tail = series[:rows], series[rows:]
     elif train is None:
-        raise ParameterError(
-            f"The 'train' parameter of load must say how many rows of {series.name!r} are for training (a share such as "
-            f"0.5, or a number), since neither NAME.train.csv nor NAME_tr_N_1st_M.csv does. Got None instead. To look at a file as it is: tisat look FILE."
+        raise ParameterError.about(
+            "train",
+            f"must say how many rows of {series.name!r} are for training (a share such as 0.5, or a number), since neither NAME.train.csv nor NAME_tr_N_1st_M.csv does. Got None instead. To look at a file as it is: tisat look FILE.",
+            whose="load",
         )
     elif isinstance(train, float):
         share = check_real(train, "train", "load", above=0, below=1)

@@ -132,7 +132,9 @@ class Budget:
             return value
         step = None if period is None else seconds_of(period, whose="Budget.parse")
         said = value
-        wrong = ParameterError(f"The budget of false alarms must be {MUST}. Got {said!r} instead.")
+        wrong = ParameterError.about(
+            "budget", f"must be {MUST}. Got {said!r} instead.", subject="The budget of false alarms"
+        )
         if isinstance(value, bool | np.bool_):
             raise wrong
         if isinstance(value, str):
@@ -141,8 +143,10 @@ class Budget:
                 return cls.parse(many["one"], period=period).shared(int(many["count"]))
             value = plain_words(value)
             if re.search(r"\bshifts?\b", value):
-                raise ParameterError(
-                    f"The budget must say how long a shift is: 'one per shift of 8h'. Got {said!r} instead."
+                raise ParameterError.about(
+                    "budget",
+                    f"must say how long a shift is: 'one per shift of 8h'. Got {said!r} instead.",
+                    subject="The budget",
                 )
         if isinstance(value, str) and re.fullmatch(r"\s*(0?\.\d+|\d+(\.\d+)?e-\d+)\s*", value.lower()):
             value = float(value)  # a rate typed at a command line
@@ -162,9 +166,10 @@ class Budget:
             raise wrong
         time_steps = span / count if unit in UNITS else _time_steps(span / count * SECONDS[unit], step, said)
         if time_steps <= 1:
-            raise ParameterError(
-                f"The budget must leave more than one row between two false alarms. "
-                f"Got {said!r}, which is {1 / time_steps:.3g} a row."
+            raise ParameterError.about(
+                "budget",
+                f"must leave more than one row between two false alarms. Got {said!r}, which is {1 / time_steps:.3g} a row.",
+                subject="The budget",
             )
         return cls(said.strip(), time_steps, step)
 
@@ -173,6 +178,7 @@ def _time_steps(seconds: float, period: float | None, value: object) -> float:
     if period is None:
         raise ParameterError(
             f"The budget {value!r} speaks of time, and the series had no timestamps. "
-            "Give the sampling period too, for example period='1 min', or a budget such as '1/1000 rows'."
+            "Give the sampling period too, for example period='1 min' (--period '1 min'), or a budget such as '1/1000 rows'.",
+            parameter="period",
         )
     return seconds / period

@@ -59,8 +59,8 @@ def rearm_rows(rearm: object, period: float | None) -> int | None:
         return 0
     seconds = nanoseconds_of(rearm, name="rearm", whose="Watch", must=REARM) * 1e-9
     if period is None:
-        raise ParameterError(
-            f"The 'rearm' parameter of Watch must be in rows where rows have no clock, '500 rows'. Got {rearm!r} instead."
+        raise ParameterError.about(
+            "rearm", f"must be in rows where rows have no clock, '500 rows'. Got {rearm!r} instead.", whose="Watch"
         )
     return max(round(seconds / period), 1)
 

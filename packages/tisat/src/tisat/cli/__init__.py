@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import sys
 from importlib import import_module
 from typing import Any
 
 from tisat import __version__
-from tisat.errors import MissingExtraError, TisatError
+from tisat.errors import MissingExtraError, ParameterError, TisatError
 
 ABOUT = "Time-series anomaly detection with a false-alarm budget."
 
@@ -159,25 +158,20 @@ def overview() -> str:
 
 # Parameters of Python that have an option of another name, or of the same.
 OPTIONS = {"false_alarms": "budget", "budget": "budget", "rule": "rule", "method": "method", "period": "period", "train": "train",
-           "delta_max": "delta-max", "holdout": "holdout", "detector": "detector"}  # fmt: skip
+           "delta_max": "delta-max", "holdout": "holdout", "detector": "detector", "rearm": "rearm", "refit": "refit"}  # fmt: skip
 
 
-def as_typed(sentence: str) -> str:
-    """An error as somebody at the command line would say it: options, not parameters of Python.
+def sentence_of(error: TisatError) -> str:
+    """Return what is printed of an error; the option stands for the parameter of Python that it is about.
 
     Examples
     --------
-    >>> as_typed("The 'rule' parameter of make_rule must be excess. Got 'x' instead; give period='1 min'.")
-    "--rule must be excess. Got 'x' instead; give --period '1 min'."
+    >>> sentence_of(ParameterError.about("rule", "must be excess. Got 'x' instead.", whose="make_rule"))
+    "--rule must be excess. Got 'x' instead."
     """
-
-    def option(found: re.Match[str]) -> str:
-        name = OPTIONS.get(found["name"])
-        return found[0] if name is None else f"--{name}"
-
-    sentence = re.sub(r"[Tt]he '(?P<name>\w+)' (?:parameter|argument)(?: of [\w.]+)?", option, sentence)
-    sentence = re.sub(r"\bThe budget(?: of false alarms)? must\b", "--budget must", sentence)
-    return re.sub(r"\b(?P<name>period|budget|method|rule)=(?=')", lambda found: f"--{found['name']} ", sentence)
+    if isinstance(error, ParameterError) and error.parameter in OPTIONS and error.predicate is not None:
+        return f"--{OPTIONS[error.parameter]} {error.predicate}"
+    return str(error)
 
 
 def take_imports(arguments: list[str]) -> list[str]:
@@ -234,7 +228,7 @@ def main(arguments: list[str] | None = None) -> None:
         given = take_imports(given)
         build(given[0] if given[0] in {**VERBS, **installed_verbs()} else None)(args=given)
     except TisatError as error:
-        _refused(as_typed(str(error)), whole=arguments is None)
+        _refused(sentence_of(error), whole=arguments is None)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left: nothing to say, and nobody to say it to
         sys.exit(0)

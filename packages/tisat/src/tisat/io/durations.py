@@ -51,7 +51,7 @@ def nanoseconds_of(duration: Any, *, name: str, whose: str, must: str = MUST) ->
     >>> nanoseconds_of("10 minutes", name="delta_max", whose="spd_score") == 600 * 10**9
     True
     """
-    refusal = ParameterError(f"The {name!r} parameter of {whose} must be {must}. Got {duration!r} instead.")
+    refusal = ParameterError.about(name, f"must be {must}. Got {duration!r} instead.", whose=whose)
     if isinstance(duration, str):
         found = _TEXT.fullmatch(duration)
         unit = unit_of(found["unit"]) if found else None

@@ -148,8 +148,10 @@ def windows_of(
     if isinstance(delta_max, str | timedelta | np.timedelta64):
         delta = parse_duration(delta_max, name="delta_max", whose=whose)
         if ticks is None:
-            raise ParameterError(
-                f"The 'delta_max' parameter of {whose} must be an integer >= 1 where there are no timestamps. Got {delta_max!r} instead."
+            raise ParameterError.about(
+                "delta_max",
+                f"must be an integer >= 1 where there are no timestamps. Got {delta_max!r} instead.",
+                whose=whose,
             )
         steps = np.diff(ticks)
         regular = length < 2 or bool((steps == steps[0]).all())
@@ -162,8 +164,10 @@ def windows_of(
             or not isinstance(delta_max, int | np.integer)
             or not 1 <= delta_max <= LONGEST
         ):
-            raise ParameterError(
-                f"The 'delta_max' parameter of {whose} must be an integer >= 1 (rows) or a duration such as '10min'. Got {delta_max!r} instead."
+            raise ParameterError.about(
+                "delta_max",
+                f"must be an integer >= 1 (rows) or a duration such as '10min'. Got {delta_max!r} instead.",
+                whose=whose,
             )
         delta = stride = int(delta_max)
         reach = onsets + min(delta, length) + 1

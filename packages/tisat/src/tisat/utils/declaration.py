@@ -75,9 +75,7 @@ class Parameter:
             check_flag(value, self.name, whose)
         elif self.kind == "integers":
             if not isinstance(value, tuple | list) or not value:
-                raise ParameterError(
-                    f"The {self.name!r} parameter of {whose} must be {self.domain()}. Got {value!r} instead."
-                )
+                raise ParameterError.about(self.name, f"must be {self.domain()}. Got {value!r} instead.", whose=whose)
             for one in value:
                 check_integer(one, self.name, whose, minimum=bounds.get("at_least"), maximum=bounds.get("at_most"))
 

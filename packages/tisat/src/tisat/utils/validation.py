@@ -16,7 +16,7 @@ from tisat.utils.types import Array, Flags
 
 
 def _refuse(name: str, whose: str, must: str, got: object) -> ParameterError:
-    return ParameterError(f"The {name!r} parameter of {whose} must be {must}. Got {got!r} instead.")
+    return ParameterError.about(name, f"must be {must}. Got {got!r} instead.", whose=whose)
 
 
 def check_integer(
@@ -99,8 +99,8 @@ def check_choice(value: object, name: str, whose: str, *, choices: Iterable[str]
     """
     allowed = tuple(choices)
     if not isinstance(value, str) or value not in allowed:
-        sentence = str(_refuse(name, whose, "one of " + ", ".join(repr(choice) for choice in allowed) + also, value))
-        raise ParameterError(sentence + meant(value, allowed))
+        must = "one of " + ", ".join(repr(choice) for choice in allowed) + also
+        raise ParameterError.about(name, f"must be {must}. Got {value!r} instead.{meant(value, allowed)}", whose=whose)
     return value
 
 

@@ -182,8 +182,8 @@ def _length(span: object, name: str, series: Series) -> tuple[float, bool]:
         return float(text), True
     seconds = nanoseconds_of(span, name=name, whose="backtest", must=MUST) * 1e-9
     if series.seconds is None:
-        raise ParameterError(
-            f"The {name!r} parameter of backtest must be in rows where the series has no clock, '5000 rows'. Got {span!r} instead."
+        raise ParameterError.about(
+            name, f"must be in rows where the series has no clock, '5000 rows'. Got {span!r} instead.", whose="backtest"
         )
     return seconds, False
 
