@@ -17,12 +17,11 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.events import events_from_labels
 from tisat.series import Series
 from tisat.utils.stage import Folded, State
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import AnyArray, Array, Flags
 
 Stamp: TypeAlias = str | float | None
 
@@ -76,7 +75,7 @@ def _moment(stamp: Stamp, row: int) -> str:
     return f"row {row}" if stamp is None else str(stamp)
 
 
-def carry_forward(values: npt.NDArray[Any], begins: Flags | None = None) -> Array:
+def carry_forward(values: AnyArray, begins: Flags | None = None) -> Array:
     """Fill each channel's missing values with its last known one, at most ``MAX_GAP`` rows old.
 
     Parameters
@@ -184,7 +183,7 @@ def time_flags(series: Series, period: float | None) -> tuple[Flags, Flags]:
     return left_out, begins
 
 
-def _first_pace(stamps: npt.NDArray[Any], unit: float, left_out: Flags, begins: Flags) -> tuple[float | None, int]:
+def _first_pace(stamps: AnyArray, unit: float, left_out: Flags, begins: Flags) -> tuple[float | None, int]:
     """The median of the first steps, and the row up to which it took to find it; flags rows on the way."""
     last, waiting, steps = 0, 0, list[float]()
     for row in range(1, len(stamps)):

@@ -35,7 +35,7 @@ from tisat.io.timestamps import Times, read_times, say
 from tisat.io.validate import check_times, check_values, plain_array
 from tisat.utils.html import table
 from tisat.utils.near_names import meant
-from tisat.utils.types import AnyFloats, Array, Flags, Integers
+from tisat.utils.types import AnyArray, AnyFloats, Array, Flags, Integers
 from tisat.utils.validation import check_labels
 
 GAP_FACTOR = 1.5  # a step longer than this many sampling periods is a gap: a row is missing once it reaches 2
@@ -77,7 +77,7 @@ class Series:
     """
 
     values: AnyFloats  # (T, C)
-    timestamps: npt.NDArray[Any] | None = None  # (T,), datetime64[ns] or float64 seconds
+    timestamps: AnyArray | None = None  # (T,), datetime64[ns] or float64 seconds
     channels: tuple[str, ...] = ()  # C names
     labels: Flags | None = None  # (T,)
     name: str = ""  # the entity

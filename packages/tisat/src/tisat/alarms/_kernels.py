@@ -7,14 +7,11 @@ These functions trust their arguments; they do not know what a point, a budget o
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from tisat.alarms.control import follow, threshold_of
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import AnyArray, Array, Flags, Integers
 
 RESTART, RECOVERY, COOLDOWN, ENDLESS = 0, 1, 2, 3
 
@@ -379,6 +376,6 @@ def count_runs(active: Flags) -> int:
     return raised
 
 
-def fresh_clock() -> npt.NDArray[Any]:
+def fresh_clock() -> AnyArray:
     """The integer state of an accumulator that has seen nothing."""
     return np.zeros(5, dtype=np.int64)

@@ -16,14 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import AnyArray, Array, Arrays, Flags
 
 STEP = 1.5  # how much one alarm too many raises the threshold, on the logarithmic scale
 BURST, START = 3.0, 1.0  # alarms in a row that move nothing, after a calm time and at the first row
@@ -141,12 +139,12 @@ def no_control() -> Array:
     return np.zeros(FIELDS)
 
 
-def kept(state: Array) -> dict[str, npt.NDArray[Any]]:
+def kept(state: Array) -> Arrays:
     """What changes from row to row."""
     return {"control": state[:KEPT].copy()} if state[CONTROLLED] else {}
 
 
-def restore(state: Array, found: Mapping[str, npt.NDArray[Any]]) -> None:
+def restore(state: Array, found: Mapping[str, AnyArray]) -> None:
     """Go on from :func:`kept`; a state from before there was control begins afresh."""
     if not state[CONTROLLED] or "control" not in found:
         return

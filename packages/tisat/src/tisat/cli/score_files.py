@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import DataFileError, InputError
 from tisat.io.columns import LABEL_NAMES, TIME_NAMES
@@ -20,7 +19,7 @@ from tisat.io.compression import named_once, open_numpy, problem
 from tisat.io.files import ENTITY, stem_of
 from tisat.io.missing_values import spellings
 from tisat.io.time_columns import arrow_times
-from tisat.utils.types import Array
+from tisat.utils.types import AnyArray, Array
 
 SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy", ".npz")
 SCORE_NAMES = ("score", "scores", "y_score", "anomaly_score", "statistic")
@@ -33,7 +32,7 @@ class Column:
     """One column of one series, with its clock where the file has one."""
 
     values: Array  # (T,)
-    timestamps: npt.NDArray[Any] | None  # (T,)
+    timestamps: AnyArray | None  # (T,)
 
 
 def _table(file: Path) -> Any:
@@ -63,7 +62,7 @@ def _numbers(file: Path, column: Any, name: str) -> Array:
         raise problem(file, f"hold numbers in column {name!r}", f"{column.type}") from None
 
 
-def _clock(file: Path, column: Any, name: str) -> npt.NDArray[Any]:
+def _clock(file: Path, column: Any, name: str) -> AnyArray:
     try:
         return arrow_times(column.combine_chunks(), name=name).values
     except InputError as error:
@@ -152,7 +151,7 @@ class ScoredSeries:
     names: list[str]
     labels: list[Array]
     scores: list[Array]
-    timestamps: list[npt.NDArray[Any]] | None  # only where every series has a clock
+    timestamps: list[AnyArray] | None  # only where every series has a clock
 
 
 def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_column: str | None) -> ScoredSeries:

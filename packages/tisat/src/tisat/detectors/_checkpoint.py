@@ -17,17 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.adam import Optimizer
 from tisat.errors import ArtefactError
 from tisat.persistence.model_file import read_artefact, write_artefact
+from tisat.utils.types import AnyArray, Arrays
 
 if TYPE_CHECKING:
     from tisat.detectors._training import Phase
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 def network_arrays(network: torch.nn.Module, *, prefix: str) -> Arrays:
@@ -35,7 +33,7 @@ def network_arrays(network: torch.nn.Module, *, prefix: str) -> Arrays:
     return {f"{prefix}{name}": tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()}
 
 
-def load_network(network: torch.nn.Module, arrays: Mapping[str, npt.NDArray[Any]], *, prefix: str, what: str) -> None:
+def load_network(network: torch.nn.Module, arrays: Mapping[str, AnyArray], *, prefix: str, what: str) -> None:
     """Put named arrays into ``network``; refuse names or shapes that are not its own."""
     expected = network.state_dict()
     found = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
@@ -95,7 +93,7 @@ class Progress:
     seconds: float = 0.0  # spent in training
 
 
-def fingerprint(params: Mapping[str, Any], data: npt.NDArray[Any]) -> str:
+def fingerprint(params: Mapping[str, Any], data: AnyArray) -> str:
     """What a checkpoint belongs to: parameters, scaling and training rows. Where it runs and how long may change."""
     kept = {name: value for name, value in params.items() if name not in ("device", "epochs")}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode())

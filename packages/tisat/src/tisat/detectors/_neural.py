@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.detectors._checkpoint import load_network, network_arrays
 from tisat.detectors._ranges import channel_ranges
@@ -27,6 +26,7 @@ from tisat.errors import ArtefactError, SeriesError
 from tisat.gap_filling import usable_parts
 from tisat.series import Series, as_series
 from tisat.utils.parameters import choice, learned
+from tisat.utils.types import AnyArray, Arrays
 from tisat.utils.validation import check_flag
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -179,7 +179,7 @@ class NeuralDetector(TrainedDetector[Network]):
 
     # ------------------------------------------------------------------ one file
 
-    def _check_weights(self, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _check_weights(self, weights: Mapping[str, AnyArray]) -> None:
         """Refuse weights that are not those of the network the parameters ask for, before room is made for it."""
         with torch.device("meta"):
             wanted = self._network(self.n_channels_).state_dict()
@@ -193,12 +193,12 @@ class NeuralDetector(TrainedDetector[Network]):
                     f"Got shape {found.shape}."
                 )
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         plain, tensors = super()._state()
         del plain["network_"]
         return plain, {**tensors, **network_arrays(self.network_, prefix="network.")}
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
         weights = {name: array for name, array in tensors.items() if name.startswith("network.")}
         super()._restore(plain, {name: array for name, array in tensors.items() if name not in weights})
         self._check_weights(weights)

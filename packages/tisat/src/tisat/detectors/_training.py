@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.detectors._checkpoint import (
-    Arrays,
     Progress,
     fingerprint,
     load_network,
@@ -37,6 +36,7 @@ from tisat.errors import ParameterError, TrainingError
 from tisat.io.durations import spelt
 from tisat.utils.parameters import choice, integer, learned, real
 from tisat.utils.progress import Bar, progress
+from tisat.utils.types import Arrays
 
 Batches: TypeAlias = "Callable[..., Iterator[torch.Tensor]]"
 Optimizers: TypeAlias = "dict[str, Optimizer]"

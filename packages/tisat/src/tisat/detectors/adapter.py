@@ -23,7 +23,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from tisat.detectors._windows import StandardWindowDetector, training_windows
@@ -32,6 +31,7 @@ from tisat.errors import ArtefactError, ParameterError
 from tisat.gap_filling import HUGE
 from tisat.utils.extras import require
 from tisat.utils.parameters import flag, integer, learned, value
+from tisat.utils.types import Arrays
 from tisat.utils.validation import check_choice
 
 PYOD = ("ABOD", "CBLOF", "COPOD", "ECOD", "GMM", "HBOS", "IForest", "INNE", "KDE", "KNN", "LODA", "LOF", "MCD", "OCSVM", "PCA")  # fmt: skip
@@ -197,7 +197,7 @@ class Adapter(StandardWindowDetector):
             return np.concatenate([self._anomaly(row[None]) for row in flat])[:, None]
         return self._anomaly(flat)[:, None]
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         if not isinstance(self.estimator, str) or not all(map(_plain, dict(self.params or {}).values())):
             raise ArtefactError(
                 f"An Adapter can be saved where its estimator is one of {', '.join(ESTIMATORS)}, with plain parameters. "

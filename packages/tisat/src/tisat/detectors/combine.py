@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat import registry
 from tisat.alarms.explanation import Explanation
@@ -20,6 +19,7 @@ from tisat.errors import ArtefactError, ParameterError, SeriesError
 from tisat.series import Series
 from tisat.utils.parameters import FROM_PRESET, choice, learned, value
 from tisat.utils.stage import State
+from tisat.utils.types import AnyArray, Arrays
 
 DEFAULT = ("prism", "mahalanobis")
 LEAST_LEVEL = 1e-12  # a member whose normal scores do not differ has no unit of its own: 1 is taken
@@ -190,7 +190,7 @@ class Combine(Detector):
 
     # ------------------------------------------------------------------ on disk
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         plain, tensors = super()._state()
         documents = []
         for i, member in enumerate(plain.pop("members_")):
@@ -199,7 +199,7 @@ class Combine(Detector):
             tensors.update({f"{i}.{name}": array for name, array in arrays.items()})
         return {**plain, "members": documents}, tensors
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
         rest = dict(plain)
         documents = rest.pop("members")
         expected = self._build()

@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import is_regressor
 
 from tisat.detectors._forecast import ForecastDetector, StandardisedDetector, residual_spread
@@ -28,6 +27,7 @@ from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windo
 from tisat.detectors.base import Array
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.utils.parameters import integer, learned, value
+from tisat.utils.types import AnyArray, Arrays
 
 MAY_BE = "a regressor of scikit-learn, a model of statsforecast with 'forward', or an object with fit(parts) and predict(windows)"
 LARGEST = 1e150  # a forecast beyond is as good as infinite, and its square is still a number
@@ -168,13 +168,13 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
     def _minimum_rows(self) -> int:
         return self.window + 2
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         raise ArtefactError(
             f"A detector made of {type(self.model).__name__} cannot be saved: nothing is known of it but fit and predict, and no pickle is read. "
             "Fit it again where it runs, or write a detector class and tisat.registry.register it."
         )
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
         raise ArtefactError("A ForecasterDetector cannot be read from a file.")
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.detectors._windows import sliding_windows
 from tisat.detectors.base import Array, Detector, Stream
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.utils.parameters import integer, value
+from tisat.utils.types import AnyArray, Arrays
 
 PROBE_ROWS = 500  # training rows a function without context is tried on
 
@@ -95,12 +95,12 @@ class FunctionDetector(Detector):
             )
         return super()._stream()
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         raise ArtefactError(
             "A FunctionDetector cannot be saved: write a detector class and tisat.registry.register it."
         )
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
         raise ArtefactError("A FunctionDetector cannot be read from a file.")
 
 

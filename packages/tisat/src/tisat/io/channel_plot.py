@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy.typing as npt
-
 from tisat.utils.extras import require
 from tisat.utils.palette import FAULT, INK
+from tisat.utils.types import AnyArray
 
 
 def draw_channels(
-    times: npt.NDArray[Any],
-    values: npt.NDArray[Any],
+    times: AnyArray,
+    values: AnyArray,
     channels: Sequence[str],
     *,
     title: str,

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import SeriesError
 from tisat.io.arrow_arrays import plain
 from tisat.io.dates import ISO, DateReader, guess_format
 from tisat.io.time_zones import in_zone
 from tisat.io.timestamps import OFFSET, Times, offset_minutes, read_times, times_of
-from tisat.utils.types import Flags
+from tisat.utils.types import AnyArray, Flags
 
 _OF_DAY = re.compile(r"\d{1,2}[:.]\d{2}([:.]\d{2}([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?")
 DEDUPS = ("first", "last", "mean")
@@ -110,8 +109,8 @@ def is_time_of_day(column: Any) -> bool:
 
 
 def in_time_order(
-    times: Times, values: npt.NDArray[Any], labels: Flags | None, *, sort: bool, dedup: str | None
-) -> tuple[Times, npt.NDArray[Any], Flags | None, list[str]]:
+    times: Times, values: AnyArray, labels: Flags | None, *, sort: bool, dedup: str | None
+) -> tuple[Times, AnyArray, Flags | None, list[str]]:
     """Rows in the order of their times and each time once, as far as was asked for, and what was done."""
     notes: list[str] = []
     stamps, offsets = times.values, times.offsets

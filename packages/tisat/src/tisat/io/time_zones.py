@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import datetime
 import zoneinfo
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import ParameterError
 from tisat.io.timestamps import Times
 from tisat.utils.near_names import meant
-from tisat.utils.types import Flags
+from tisat.utils.types import AnyArray, Flags
 
 _QUARTER = 15 * 60 * 10**9  # no zone changes its clock within a quarter of an hour
 _UTC = datetime.UTC
@@ -70,7 +68,7 @@ def in_zone(times: Times, name: str) -> Times:
         return Times(times.values, np.array(found, dtype=np.int16)[back], times.note)
     pairs = np.array([offsets_of_local(int(q) * _QUARTER, zone) for q in quarters], dtype=np.int16).reshape(-1, 2)
     first, second = pairs[back, 0], pairs[back, 1]
-    offsets: npt.NDArray[Any] = first.copy()
+    offsets: AnyArray = first.copy()
     twice = first > second
     for start, stop in _runs(twice):
         steps = np.flatnonzero(np.diff(values[start:stop]) <= 0)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.errors import SeriesError
+from tisat.utils.types import AnyArray
 
 # The size of an epoch number and what it counts: from 1985 on in seconds, and up to the year 5138.
 EPOCHS = (
@@ -50,7 +51,7 @@ class Moment(NamedTuple):
 class Times:
     """The time column of a table."""
 
-    values: npt.NDArray[Any]  # (T,) datetime64[ns] in UTC, or float64 seconds
+    values: AnyArray  # (T,) datetime64[ns] in UTC, or float64 seconds
     offsets: npt.NDArray[np.int16] | None = None  # (T,) minutes east of UTC
     note: str = ""  # what had to be guessed
 
@@ -214,7 +215,7 @@ def read_times(column: Any, *, name: str = "time") -> Times:
     return times_of(array.tolist(), read_time)
 
 
-def _nanoseconds(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _nanoseconds(array: AnyArray) -> AnyArray:
     known = array[~np.isnat(array)]
     for edge in (known.min(), known.max()) if len(known) else ():
         day = edge.astype("datetime64[D]")
@@ -223,7 +224,7 @@ def _nanoseconds(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array.astype("datetime64[ns]")
 
 
-def _epochs(array: npt.NDArray[Any], name: str) -> Times:
+def _epochs(array: AnyArray, name: str) -> Times:
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
     unit = epoch_unit(float(finite[0])) if len(finite) and float(finite.min()) >= EPOCHS[0][0] else None
     if unit is None:

@@ -6,14 +6,13 @@ import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import SeriesError
 from tisat.io.timestamps import Times
-from tisat.utils.types import AnyFloats
+from tisat.utils.types import AnyArray, AnyFloats
 
 
-def plain_array(data: Any) -> npt.NDArray[Any]:
+def plain_array(data: Any) -> AnyArray:
     """An array from a tensor or anything else with ``__array__``, also with gradients, on a device or in half precision."""
     try:
         for step in ("detach", "cpu"):
@@ -61,7 +60,7 @@ def check_values(values: object) -> AnyFloats:
     return array
 
 
-def check_times(times: Times, length: int) -> npt.NDArray[Any]:
+def check_times(times: Times, length: int) -> AnyArray:
     """Times that are known, strictly increase, and are one for each row."""
     array = times.values
     if array.shape != (length,):
@@ -89,7 +88,7 @@ def _moment(stamp: Any) -> str:
     return re.sub(r"\.?0+$", "", str(stamp)) if isinstance(stamp, np.datetime64) and "." in str(stamp) else str(stamp)
 
 
-def _way_on(array: npt.NDArray[Any], late: npt.NDArray[Any], row: int, *, zoned: bool) -> str:
+def _way_on(array: AnyArray, late: AnyArray, row: int, *, zoned: bool) -> str:
     """What to type about times that do not increase."""
     back = array[row - 1] - array[row]
     hour = np.timedelta64(3600, "s")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import Windows
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import AnyArray, Array, Arrays, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +31,12 @@ class EntityCounts:
     n_events: Integers  # (E,)
     delta_max: int
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> Arrays:
         """The fields as arrays, to be kept in a file."""
         return {one.name: np.asarray(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> EntityCounts:
+    def of_arrays(cls, arrays: Mapping[str, AnyArray]) -> EntityCounts:
         """The counts that :meth:`to_arrays` described."""
         given: dict[str, Any] = {**arrays, "delta_max": int(arrays["delta_max"])}
         return cls(**given)

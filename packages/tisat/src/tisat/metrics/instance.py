@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.metrics.pooling import mean_known
 from tisat.metrics.windows import all_scores, series_list
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import AnyArray, Array, Flags, Integers
 from tisat.utils.validation import check_labels, check_real
 
 _T = TypeVar("_T")
@@ -80,7 +79,7 @@ def label_score_pairs(y_true: object, y_score: object, *, whose: str) -> list[tu
     return list(zip(labels, all_scores(y_score, labels, whose=whose), strict=True))
 
 
-def best_f1(thresholds: Array, hits: npt.NDArray[Any], false: npt.NDArray[Any], total: float) -> PrecisionRecall:
+def best_f1(thresholds: Array, hits: AnyArray, false: AnyArray, total: float) -> PrecisionRecall:
     """The best F1 over descending thresholds; the highest threshold where several are best."""
     if not total or not len(thresholds):
         return PrecisionRecall.of_counts(0, 0, total)

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import InputError
 from tisat.metrics import _kernels
 from tisat.metrics.alarm_counts import count_active, count_raised
 from tisat.metrics.pooling import Score
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import AnyArray, Array, Integers
 from tisat.utils.validation import check_choice, check_vector
 
 COUNTINGS = ("event", "instance")
@@ -35,7 +34,7 @@ class Points:
     """The counts at descending thresholds: all that a curve or an area is made of."""
 
     thresholds: Array  # (K,), descending
-    saved: npt.NDArray[Any]  # (K,), delta_max * n_events - sum of the delays: the delay saved so far; exact integers
+    saved: AnyArray  # (K,), delta_max * n_events - sum of the delays: the delay saved so far; exact integers
     true_alarms: Integers  # (K,)
     false_alarms: Integers  # (K,)
     n_events: int
@@ -64,7 +63,7 @@ class Points:
         return float((gains[useful] * self.precision[useful]).sum() / (self.n_events * self.delta_max))
 
 
-def _gains(scores: Sequence[Array], windows: Sequence[Windows]) -> tuple[Array, npt.NDArray[Any], Integers]:
+def _gains(scores: Sequence[Array], windows: Sequence[Windows]) -> tuple[Array, AnyArray, Integers]:
     """For every record inside a window: its value, the delay saved and the events gained when a threshold falls to it."""
     values, saved, gained = [], [], []
     for one, window in zip(scores, windows, strict=True):

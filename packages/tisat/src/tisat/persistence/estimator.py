@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat import registry
 from tisat.errors import ArtefactError
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.utils.fitted_state import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values
 from tisat.utils.parameters import FROM_PRESET, Parametrized, rebuild
+from tisat.utils.types import AnyArray, Arrays
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
 MOST_ROWS = 2**53  # of training data
@@ -33,7 +33,7 @@ class OneFile(Parametrized):
         def _check_fitted(self) -> None: ...
         def _context(self) -> int | None: ...
 
-    def document(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def document(self) -> tuple[dict[str, Any], Arrays]:
         """What is kept on disk, as plain values and arrays."""
         self._check_fitted()
         plain, tensors = self._state()
@@ -47,9 +47,7 @@ class OneFile(Parametrized):
         }, tensors
 
     @classmethod
-    def from_document(
-        cls, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], *, path: object
-    ) -> Self:
+    def from_document(cls, document: Mapping[str, Any], tensors: Mapping[str, AnyArray], *, path: object) -> Self:
         """The fitted detector whose file holds these."""
         try:
             said, presets = _from_json(document["params"]), _from_json(document.get("presets", {}))
@@ -85,10 +83,10 @@ class OneFile(Parametrized):
             )
         return found
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         """Learned attributes (their names end in one underscore), split into plain values and arrays."""
         plain: dict[str, Any] = {}
-        tensors: dict[str, npt.NDArray[Any]] = {}
+        tensors: Arrays = {}
         for name, value in vars(self).items():
             if name.endswith("_") and not name.startswith("_"):
                 if isinstance(value, np.ndarray):
@@ -97,7 +95,7 @@ class OneFile(Parametrized):
                     plain[name] = value.item() if isinstance(value, np.generic) else value
         return plain, tensors
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
         """Set what :meth:`_state` returned, after it was checked against what the class declares to learn."""
         whose, table = type(self).__name__, dict(type(self).learns)
         if self._declares_nothing():

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import ArtefactError
 from tisat.persistence.old_names import rename_arrays, rename_keys
+from tisat.utils.types import AnyArray, Arrays
 
 FORMAT = "tisat"
 LEFT_BEHIND = 3600.0  # seconds after which a .part file belongs to nobody
@@ -82,7 +82,7 @@ def _sweep(target: Path) -> None:
                 left.unlink()
 
 
-def _checksum(document: str, tensors: Mapping[str, npt.NDArray[Any]]) -> str:
+def _checksum(document: str, tensors: Mapping[str, AnyArray]) -> str:
     digest = hashlib.sha256(document.encode())
     for name in sorted(tensors):
         array = tensors[name]
@@ -91,7 +91,7 @@ def _checksum(document: str, tensors: Mapping[str, npt.NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def pack_artefact(document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> bytes:
+def pack_artefact(document: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> bytes:
     """``document`` (JSON values) and ``tensors`` as the bytes of one file.
 
     Raises
@@ -111,12 +111,12 @@ def pack_artefact(document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray
     return content
 
 
-def write_artefact(path: str | Path, document: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+def write_artefact(path: str | Path, document: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
     """Write ``document`` (JSON values) and ``tensors`` to one file, atomically; errors as :func:`pack_artefact`."""
     write_bytes(path, pack_artefact(document, tensors))
 
 
-def read_artefact(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def read_artefact(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     """The document and the tensors of a file written by :func:`write_artefact`.
 
     Raises
@@ -130,13 +130,13 @@ def read_artefact(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArr
     return unpack_artefact(file.read_bytes(), where=str(file))
 
 
-def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[dict[str, Any], Arrays]:
     """The document and the tensors of what :func:`pack_artefact` made; errors as :func:`read_artefact`."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
-        tensors: dict[str, npt.NDArray[Any]] = load(content)
+        tensors: Arrays = load(content)
         size = int.from_bytes(content[:8], "little")  # within the content: load has checked it
         metadata = json.loads(content[8 : 8 + size]).get("__metadata__") or {}
     except (SafetensorError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:

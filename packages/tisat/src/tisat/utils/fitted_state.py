@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.errors import ArtefactError
+from tisat.utils.types import AnyArray
 
 MOST_CHANNELS = 100_000
 MOST_NUMBERS = 100_000_000  # what one window, or one parameter of a file, may ask for
@@ -87,7 +87,7 @@ def _size(expression: str, sizes: Mapping[str, int]) -> int | None:
 
 
 def check_arrays(
-    table: Mapping[str, Learned], arrays: Mapping[str, npt.NDArray[Any]], sizes: dict[str, int], *, whose: str
+    table: Mapping[str, Learned], arrays: Mapping[str, AnyArray], sizes: dict[str, int], *, whose: str
 ) -> None:
     """Refuse arrays that are not as declared; ``sizes`` learns the free letters on the way.
 
@@ -116,7 +116,7 @@ def _check_names(found: Collection[str], wanted: Collection[str], whose: str) ->
             raise ArtefactError(f"The state of {whose} must hold {name!r}. There is none.")
 
 
-def _check_shape(name: str, one: Learned, array: npt.NDArray[Any], sizes: dict[str, int], whose: str) -> None:
+def _check_shape(name: str, one: Learned, array: AnyArray, sizes: dict[str, int], whose: str) -> None:
     if array.dtype.kind not in {"f": "f", "i": "iu", "b": "b"}[one.kind]:
         raise ArtefactError(f"The {name!r} of {whose} must hold {KINDS[one.kind]}. Got {array.dtype} instead.")
     assert one.shape is not None
@@ -135,7 +135,7 @@ def _check_shape(name: str, one: Learned, array: npt.NDArray[Any], sizes: dict[s
             sizes.setdefault(part, int(got))
 
 
-def _check_range(name: str, one: Learned, array: npt.NDArray[Any], sizes: dict[str, int], whose: str) -> None:
+def _check_range(name: str, one: Learned, array: AnyArray, sizes: dict[str, int], whose: str) -> None:
     if array.size == 0:
         return
     if one.kind == "f" and not np.isfinite(array).all():
@@ -188,9 +188,7 @@ def check_sizes(params: Mapping[str, Any], *, whose: str) -> None:
     look("parameter", params)
 
 
-def check_layout(
-    found: Mapping[str, npt.NDArray[Any]], expected: Mapping[str, npt.NDArray[Any]], *, whose: str
-) -> None:
+def check_layout(found: Mapping[str, AnyArray], expected: Mapping[str, AnyArray], *, whose: str) -> None:
     """Refuse a state whose arrays are not those a fresh one has: names, kinds, shapes, and counters that count.
 
     Examples

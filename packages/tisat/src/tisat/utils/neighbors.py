@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Array, Flags, Integers, Singles
+from tisat.utils.types import AnyArray, Array, Flags, Integers, Singles
 
 BLOCK_DISTANCES = 1_000_000  # distances held at a time: 4 MB, near the processor
 SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a true neighbour
@@ -23,7 +22,7 @@ FEW_ROWS = 32  # fewer are measured against all: converting what is stored would
 
 
 @compiled()
-def insert(values: npt.NDArray[Any], owners: Integers, value: float, owner: int) -> None:  # pragma: no cover - compiled
+def insert(values: AnyArray, owners: Integers, value: float, owner: int) -> None:  # pragma: no cover - compiled
     """Put ``value`` in its place among ascending ``values``, with its ``owner``; the largest goes. It must be below the last."""
     slot = len(values) - 1
     while slot > 0 and values[slot - 1] > value:

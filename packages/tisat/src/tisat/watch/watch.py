@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat import registry
 from tisat.alarms.alarms import Alarms
@@ -33,6 +32,7 @@ from tisat.io.durations import seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import Series, as_many
 from tisat.utils.parameters import clone
+from tisat.utils.types import AnyArray
 from tisat.watch.aggregation import Aggregation
 from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
@@ -358,7 +358,7 @@ class Watch:
     def of_document(
         cls,
         document: Mapping[str, Any],
-        tensors: Mapping[str, npt.NDArray[Any]],
+        tensors: Mapping[str, AnyArray],
         *,
         path: str | Path,
         budget: object = None,

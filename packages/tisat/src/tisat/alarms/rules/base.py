@@ -22,8 +22,8 @@ from tisat.alarms.cusum import Trace, TraceRow
 from tisat.errors import InputError, NotFittedError, ParameterError
 from tisat.utils.parameters import Parametrized
 from tisat.utils.stage import Stage, State, Stateless
+from tisat.utils.types import AnyArray, Flags
 from tisat.utils.types import Array as Array
-from tisat.utils.types import Flags
 
 
 class Scored(NamedTuple):
@@ -71,7 +71,7 @@ class Scored(NamedTuple):
     def __len__(self) -> int:  # rows, not fields
         return len(self.scores)
 
-    def rows(self, which: slice | npt.NDArray[Any]) -> Scored:
+    def rows(self, which: slice | AnyArray) -> Scored:
         """Some of the rows."""
         return Scored(self.points[which], self.scores[which], self.views[which], self.momentary)
 

@@ -35,7 +35,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.alarms.explanation import Explanation, shares
 from tisat.detectors._windows import parts_longer_than
@@ -53,7 +52,7 @@ from tisat.detectors.prism.standing import Deviating
 from tisat.detectors.prism.touched import touched
 from tisat.detectors.prism.view import View, level_of, thinned
 from tisat.utils.parameters import integer, learned, real, value
-from tisat.utils.types import Flags, Integers
+from tisat.utils.types import AnyArray, Arrays, Flags, Integers
 
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
 LEVELS_FROM = 4000  # rows of training a view's level is computed from
@@ -367,7 +366,7 @@ class Prism(Deviating, Detector):
 
     # ------------------------------------------------------------------ on disk
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         plain, tensors = super()._state()
         plain.pop("forecaster_", None)
         if self.forecaster_ is not None:
@@ -377,7 +376,7 @@ class Prism(Deviating, Detector):
             tensors.update({f"{name}.{attribute}": array for attribute, array in view.arrays().items()})
         return plain, tensors
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
         rest = dict(plain)
         document = rest.pop("forecaster", None)
         self.forecaster_ = restored_forecaster(self.forecaster, document, tensors, rest["channels_"])

@@ -15,10 +15,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism import VIEWS
@@ -26,7 +25,7 @@ from tisat.detectors.prism.trees import Forest, boost
 from tisat.detectors.prism.view import Scene, View, rare_unit, thinned
 from tisat.errors import ArtefactError, ParameterError
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Flags, Integers
+from tisat.utils.types import AnyArray, Flags, Integers
 
 LONG, SMOOTH, SHORT = 60, 20, 10  # rows over which the others are averaged
 DAY, WEEKDAYS = 86_400.0, 7  # seconds, days
@@ -264,7 +263,7 @@ class Mode(View):
         """The same of inputs, which both mode views share."""
         return np.asarray(self.beside(inputs) / self.spread[self.cells(inputs)])
 
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], n_channels: int) -> None:
+    def restore(self, arrays: Mapping[str, AnyArray], n_channels: int) -> None:
         """Continue from arrays that may come from a file: indices that point nowhere are refused."""
         super().restore(arrays, n_channels)
         forest = Forest(self.nodes, self.roots, self.first)

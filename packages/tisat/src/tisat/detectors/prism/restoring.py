@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy.typing as npt
-
 from tisat.detectors.base import Detector
 from tisat.detectors.prism import VIEWS, View
 from tisat.detectors.prism.forecaster import LINE, make_forecaster
 from tisat.detectors.prism.modes import MODES
 from tisat.errors import ArtefactError
+from tisat.utils.types import AnyArray
 
 
 def restored_forecaster(
-    name: str, document: Mapping[str, Any] | None, tensors: Mapping[str, npt.NDArray[Any]], channels: Sequence[str]
+    name: str, document: Mapping[str, Any] | None, tensors: Mapping[str, AnyArray], channels: Sequence[str]
 ) -> Detector | None:
     """The forecaster in the place of the line; None for the line; refused where it is not the one that is named."""
     if document is None:
@@ -31,7 +30,7 @@ def restored_forecaster(
     return forecaster
 
 
-def restored_views(tensors: Mapping[str, npt.NDArray[Any]], n_channels: int) -> dict[str, View]:
+def restored_views(tensors: Mapping[str, AnyArray], n_channels: int) -> dict[str, View]:
     """The views by name, each from its arrays."""
     views: dict[str, View] = {name: view() for name, view in VIEWS.items()}
     if "mode.switches" in tensors:

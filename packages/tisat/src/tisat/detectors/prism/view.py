@@ -11,14 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tisat.detectors.base import NORMAL_QUANTILE, Array
 from tisat.errors import ArtefactError
-from tisat.utils.types import Integers
+from tisat.utils.types import AnyArray, Arrays, Integers
 
 LEAST_LEVEL = 1e-9  # a view below this never moved in training
 RARE, RARE_PEAK = 0.002, 12.0  # the share of rows that is rare, and what a normal channel reaches there
@@ -63,7 +62,7 @@ class View(ABC):
         """Contributions ``(n, C)`` at rows it was fitted on; override where a row would find itself."""
         return np.concatenate([self.contributions(scene) for scene in scenes])
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """What was learned."""
         return {name: getattr(self, name) for name in self.learned}
 
@@ -72,7 +71,7 @@ class View(ABC):
         """Dimensions of :attr:`learned` that a file may not choose."""
         return {}
 
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], n_channels: int) -> None:
+    def restore(self, arrays: Mapping[str, AnyArray], n_channels: int) -> None:
         """Go on from :meth:`arrays`, which may come from a file: sizes that do not fit are refused."""
         sizes = {"C": n_channels, **self.sizes(n_channels)}
         for name, dimensions in self.learned.items():
