@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.utils.validation import check_is_fitted
 
 from contract.toy import Distance
-from tisat.detectors.base import MAX_GAP, carry_forward, usable_parts
 from tisat.errors import ParameterError, SeriesError
+from tisat.gap_filling import MAX_GAP, carry_forward, usable_parts
 from tisat.series import Series
 
 RNG = np.random.default_rng(0)

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -315,11 +315,9 @@ class Series:
                 times = read_times(values[:, c], name=channels[c])
                 notes.append(f"the column {channels[c]!r} is plainly a clock and was taken for the time")
             else:
-                notes.append(
-                    f"the column {channels[c]!r} is plainly {what} and was left out; name it in --channels to keep it"
-                )
-        if len(keep) < len(channels):
-            values = values[:, keep]
+                left = f"the column {channels[c]!r} is plainly {what} and was left out"
+                notes.append(f"{left}; name it in --channels to keep it")
+        values = values[:, keep] if len(keep) < len(channels) else values
         if times is not None and (how.sort or how.dedup):
             times, values, labels, done = in_time_order(times, values, labels, sort=how.sort, dedup=how.dedup)
             notes += done
@@ -341,7 +339,11 @@ def _range(values: AnyFloats) -> tuple[float, float, float, float]:
     return (float(known.min()), float(np.median(known)), float(known.max()), 1.0 - len(known) / len(values))
 
 
-def as_series(data: Any, *, whose: str = "tisat") -> Series:
+SeriesLike: TypeAlias = "Series | npt.ArrayLike | Path"  # dataframes are like arrays: they have __array__
+ManySeries: TypeAlias = "SeriesLike | Sequence[SeriesLike]"  # or several of them
+
+
+def as_series(data: SeriesLike, *, whose: str = "tisat") -> Series:
     """A series from whatever users hold: a Series, an array, a dataframe, or the path of a csv or parquet file.
 
     Examples
@@ -359,13 +361,11 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise SeriesError(
-                f"The series given to {whose} must be a table of numbers. Got rows of different length."
-            ) from None
+            must = f"The series given to {whose} must be a table of numbers. Got rows of different length."
+            raise SeriesError(must) from None
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
-        raise SeriesError(
-            f"The series given to {whose} must be dense: sparse data is not supported. Give it as .toarray()."
-        )
+        must = f"The series given to {whose} must be dense: sparse data is not supported."
+        raise SeriesError(f"{must} Give it as .toarray().")
     try:
         import narwhals as nw
 
@@ -383,7 +383,7 @@ def as_series(data: Any, *, whose: str = "tisat") -> Series:
         ) from None
 
 
-def as_many(data: object, *, whose: str = "tisat") -> list[Series]:
+def as_many(data: ManySeries, *, whose: str = "tisat") -> list[Series]:
     """One series or several: a list of anything :func:`as_series` takes, but a list of numbers or of rows is one series.
 
     Examples
@@ -397,4 +397,4 @@ def as_many(data: object, *, whose: str = "tisat") -> list[Series]:
         rows = rows or (isinstance(first, np.ndarray) and first.ndim < 2)
         if not rows:
             return [as_series(one, whose=whose) for one in data]
-    return [as_series(data, whose=whose)]
+    return [as_series(cast(SeriesLike, data), whose=whose)]

@@ -11,10 +11,11 @@ import pytest
 
 import tisat
 from tisat.alarms import PaperRule, calibrate, make_rule, raise_alarms
-from tisat.alarms.alarms import COLUMNS, alarms_of, shares_of
+from tisat.alarms.alarms import COLUMNS, alarms_of
 from tisat.alarms.explanation import Reason
 from tisat.alarms.files import read_active
 from tisat.alarms.rules import Scored
+from tisat.alarms.shares import shares_of
 from tisat.errors import DataFileError, InputError
 from tisat.events import events_from_labels
 

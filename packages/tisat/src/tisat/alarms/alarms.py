@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from tisat.alarms.budget import Budget
+from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.control import Movement, most_alike
 from tisat.alarms.explanation import Explanation, Reason
@@ -23,16 +23,14 @@ from tisat.alarms.files import ADDED, COLUMNS, arrow_of, csv_of, dated, jsonl_of
 from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
 from tisat.alarms.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
 from tisat.alarms.sentences import UNKNOWN_HABITS, Habits, still_at
-from tisat.alarms.shares import explained as explained
-from tisat.alarms.shares import named_shares as named_shares
-from tisat.alarms.shares import shares_between as shares_between
-from tisat.alarms.shares import shares_of as shares_of
+from tisat.alarms.shares import explained, named_shares, shares_between
 from tisat.alarms.suppression import Suppression, Suppressor
 from tisat.alarms.tally import Tally as Tally
 from tisat.alarms.tally import say_time as say_time
 from tisat.events import events_from_labels
 from tisat.gap_filling import Silence
-from tisat.series import Series
+from tisat.io.durations import DurationLike
+from tisat.series import Series, SeriesLike
 from tisat.utils.extras import require
 from tisat.utils.html import table, text
 from tisat.utils.types import Array, Flags, Integers
@@ -254,7 +252,7 @@ class Alarms(Sequence[Alarm]):
         """Write the table; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
         write_table(path, self.alarms)
 
-    def plot(self, series: object = None, *, channels: int = 3) -> Any:
+    def plot(self, series: SeriesLike | None = None, *, channels: int = 3) -> Any:
         """A picture: contributing channels of the series they were raised on (also a frame, an array, a file), statistic, threshold, alarms."""
         from tisat.alarms.plot import draw
 
@@ -359,8 +357,8 @@ def raise_alarms(
     scores: npt.ArrayLike,
     *,
     normal: npt.ArrayLike,
-    false_alarms: object,
-    period: object = None,
+    false_alarms: BudgetLike,
+    period: DurationLike | None = None,
     rule: str | AlarmRule = DEFAULT_RULE,
     method: str = "auto",
     control: bool = True,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from tisat.errors import ParameterError
-from tisat.io.durations import SECONDS, seconds_of, unit_of
+from tisat.io.durations import SECONDS, DurationLike, seconds_of, unit_of
 
 UNITS = ("row", "sample", "instant")  # of a budget in rows; "instant" is what files before 0.3 have
 _RATE = re.compile(
@@ -33,6 +33,9 @@ _MACHINES = re.compile(r"^(?P<one>.*\S)\s+over\s+(?P<count>\d+)\s+machines$")
 _SHARE = re.compile(
     r"^(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent|per cent)(?:\s+of\s+(?:the\s+)?(?:rows|instants|samples))?$"
 )
+
+# '1/day', a rate per row below 1, the time between two false alarms, or a Budget.
+BudgetLike: TypeAlias = "str | float | datetime.timedelta | np.timedelta64 | Budget"
 
 
 def plain_words(text: str) -> str:
@@ -117,7 +120,7 @@ class Budget:
         return f"{words} ({seconds:.3g} seconds)"
 
     @classmethod
-    def parse(cls, value: Any, *, period: Any = None) -> Budget:
+    def parse(cls, value: BudgetLike, *, period: DurationLike | None = None) -> Budget:
         """A budget from what users say.
 
         Parameters
@@ -171,7 +174,7 @@ class Budget:
                 f"must leave more than one row between two false alarms. Got {said!r}, which is {1 / time_steps:.3g} a row.",
                 subject="The budget",
             )
-        return cls(said.strip(), time_steps, step)
+        return cls(str(said).strip(), time_steps, step)
 
 
 def _time_steps(seconds: float, period: float | None, value: object) -> float:

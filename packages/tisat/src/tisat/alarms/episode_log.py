@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tisat.alarms.budget import Budget
+from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.episodes import PEAKS
 from tisat.alarms.result import Calibration, expanded, from_episodes
 from tisat.errors import ArtefactError, InputError, ParameterError
@@ -201,7 +201,7 @@ class Proposal:
         return "\n".join(self.words)
 
 
-def propose(calibration: Calibration, record: EpisodeRecord, *, budget: object = None) -> Proposal:
+def propose(calibration: Calibration, record: EpisodeRecord, *, budget: BudgetLike | None = None) -> Proposal:
     """What the threshold would be with what was seen in operation, and what that would have meant.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 
 from tisat.errors import SeriesError
 from tisat.events import events_from_labels
-from tisat.series import Series, as_series
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, FAULT, INK, ONSET
 
@@ -29,7 +29,7 @@ def contributing(alarms: Alarms, series: Series, count: int) -> list[int]:
     return order[:count]
 
 
-def series_of(alarms: Alarms, given: object, *, whose: str) -> Series:
+def series_of(alarms: Alarms, given: SeriesLike, *, whose: str) -> Series:
     """The series that alarms were raised on, whatever it was given as."""
     series = as_series(given, whose=whose)
     if len(series) != len(alarms.statistic):
@@ -39,7 +39,9 @@ def series_of(alarms: Alarms, given: object, *, whose: str) -> Series:
     return series
 
 
-def draw(alarms: Alarms, given: object = None, *, channels: int = 3, title: str = "", expected: Any = None) -> Any:
+def draw(
+    alarms: Alarms, given: SeriesLike | None = None, *, channels: int = 3, title: str = "", expected: Any = None
+) -> Any:
     """A matplotlib figure; the series given adds its contributing channels, its time axis and, where labelled, its events.
 
     ``expected``, a pair of arrays (T, C), adds what was expected of each channel and two usual spreads around it.

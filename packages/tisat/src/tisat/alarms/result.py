@@ -11,7 +11,7 @@ import math
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from tisat.alarms.budget import Budget
+from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.control import BURST, LOWER, Control
 from tisat.alarms.episodes import Episodes
 from tisat.errors import ArtefactError, ParameterError
@@ -127,7 +127,7 @@ class Calibration:
             f"Held-out check: {alarms} in {self.time_steps:,} normal rows; 1 in {interval} rows with 95 % confidence."
         )
 
-    def recalibrated(self, budget: object, *, strict: bool | None = None) -> Calibration:
+    def recalibrated(self, budget: BudgetLike, *, strict: bool | None = None) -> Calibration:
         """The calibration for another budget, from the normal data kept here: nothing is trained again.
 
         Examples

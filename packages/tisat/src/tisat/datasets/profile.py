@@ -13,7 +13,7 @@ import numpy as np
 from tisat.gap_filling import MAX_GAP
 from tisat.io.channel_plot import draw_channels
 from tisat.io.counters import is_counter
-from tisat.series import as_series
+from tisat.series import SeriesLike, as_series
 from tisat.utils.types import Array, Flags
 
 FEW = 8  # distinct values of a channel that is a state
@@ -67,7 +67,7 @@ class Look:
         return asdict(self)
 
 
-def look(data: object) -> Look:
+def look(data: SeriesLike) -> Look:
     """Look at a series, an array, a dataframe or a file.
 
     Parameters
@@ -140,7 +140,7 @@ def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
     return "measurement", "kept"
 
 
-def draw_look(given: object, *, most: int = 12) -> Any:
+def draw_look(given: SeriesLike, *, most: int = 12) -> Any:
     """Draw the first channels of a series, an array, a frame or a file over time, gaps in grey; a matplotlib figure."""
     series = as_series(given, whose="draw_look")
     times = np.arange(len(series)) if series.timestamps is None else series.timestamps

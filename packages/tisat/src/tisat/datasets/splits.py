@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from tisat.errors import ParameterError, SeriesError
-from tisat.series import Series, as_series
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.types import AnyFloats
 from tisat.utils.validation import check_integer, check_real
 
 
-def windows(series: object, *, length: int, step: int = 1) -> AnyFloats:
+def windows(series: SeriesLike, *, length: int, step: int = 1) -> AnyFloats:
     """All windows of ``length`` consecutive rows, as a read-only view that shares the series' memory.
 
     Parameters
@@ -41,7 +41,7 @@ def windows(series: object, *, length: int, step: int = 1) -> AnyFloats:
     return view[::step].transpose(0, 2, 1)
 
 
-def split_tail(series: object, *, share: float | None = None, rows: int | None = None) -> tuple[Series, Series]:
+def split_tail(series: SeriesLike, *, share: float | None = None, rows: int | None = None) -> tuple[Series, Series]:
     """Head and tail of a training series: fit on the first, validate on the second.
 
     Parameters

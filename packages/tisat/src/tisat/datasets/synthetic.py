@@ -28,7 +28,7 @@ from tisat.datasets.pump import PUMP_FAULTS as PUMP_FAULTS
 from tisat.datasets.pump import make_pump as make_pump
 from tisat.errors import ParameterError
 from tisat.events import labels_from_events
-from tisat.series import Series, as_series
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.random import Seed, generator
 from tisat.utils.types import Array
 from tisat.utils.validation import check_integer, check_real
@@ -180,7 +180,7 @@ def make_plant(
 
 
 def inject_faults(
-    series: object,
+    series: SeriesLike,
     *,
     n_faults: int = 1,
     kinds: Sequence[str] = tuple(KINDS),

@@ -24,7 +24,7 @@ from tisat.detectors.networks import torch
 from tisat.detectors.networks.threads import threads_for
 from tisat.errors import ArtefactError, SeriesError
 from tisat.gap_filling import usable_parts
-from tisat.series import Series, as_series
+from tisat.series import ManySeries, Series, SeriesLike, as_series
 from tisat.utils.parameters import choice, learned
 from tisat.utils.types import AnyArray, Arrays
 from tisat.utils.validation import check_flag
@@ -64,7 +64,7 @@ class NeuralDetector(TrainedDetector[Network]):
 
     def fit(
         self,
-        series: object,
+        series: ManySeries,
         y: object = None,
         *,
         holdout: float | None = None,
@@ -107,7 +107,7 @@ class NeuralDetector(TrainedDetector[Network]):
             scaled.append(Series((one.values - low) / span, channels=one.channels, name=one.name))
         return self.fit(scaled, holdout=0.0)
 
-    def adapted_to(self, series: object) -> Self:
+    def adapted_to(self, series: SeriesLike) -> Self:
         """The same network for one entity: scaling, spread and normal points are learned from its rows, weights are not."""
         one = self.check_series(series)
         low, span = channel_ranges([one.values])

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.errors import NotFittedError
+from tisat.series import SeriesLike
 from tisat.utils.types import Array
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ class SklearnOutlier:
     channels_: tuple[str, ...]
     n_channels_: int
 
-    def fit_predict(self: Any, series: object, y: object = None) -> npt.NDArray[np.int8]:
+    def fit_predict(self: Any, series: SeriesLike, y: object = None) -> npt.NDArray[np.int8]:
         """Fit, and :meth:`predict` the same rows: 1 where a row exceeds ``threshold_``, else 0."""
         found: npt.NDArray[np.int8] = self.fit(series, y).predict(series)
         return found
 
-    def score_samples(self: Any, series: object) -> Array:
+    def score_samples(self: Any, series: SeriesLike) -> Array:
         """Minus :meth:`decision_function`: scikit-learn's sign, **lower** = more anomalous; NaN in warm-up."""
         return -np.asarray(self.decision_function(series))
 

@@ -22,6 +22,7 @@ from tisat.detectors.networks import torch
 from tisat.detectors.networks.anomaly_transformer import AnomalyTransformerNetwork, discrepancy
 from tisat.errors import ParameterError
 from tisat.gap_filling import usable_parts
+from tisat.series import SeriesLike
 from tisat.utils.parameters import integer, presets, real
 
 SMALLEST_SPREAD = 0.01  # of a channel's training range: a channel that hardly moves is not blown up further
@@ -86,7 +87,7 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
                 f"The 'width' parameter of {type(self).__name__} must be a multiple of its {self.n_heads} heads. Got {self.width} instead."
             )
 
-    def published_scores(self, series: object) -> Array:
+    def published_scores(self, series: SeriesLike) -> Array:
         """Scores ``(T,)`` as published: windows laid end to end, every row scored within its window, with its future.
 
         A row's score depends on up to ``window - 1`` later rows and changes with the first row of the series, so it cannot

@@ -41,13 +41,11 @@ from tisat.detectors.explaining import Explaining
 from tisat.detectors.streaming import WindowStream as WindowStream
 from tisat.detectors.training_checks import check_training
 from tisat.errors import SeriesError
-from tisat.gap_filling import MAX_GAP as MAX_GAP
-from tisat.gap_filling import carry_forward as carry_forward
 from tisat.gap_filling import finite, usable_parts
 from tisat.io.counters import difference
 from tisat.io.local_time import local_seconds
 from tisat.persistence.estimator import OneFile
-from tisat.series import Series, as_series
+from tisat.series import ManySeries, Series, SeriesLike, as_series
 from tisat.utils.fitted_state import learned
 from tisat.utils.types import Array as Array
 from tisat.utils.types import Integers
@@ -168,7 +166,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         """
         return self.aggregate(points)[:, None]
 
-    def fit(self, series: object, y: object = None, *, holdout: float | None = None) -> Self:
+    def fit(self, series: ManySeries, y: object = None, *, holdout: float | None = None) -> Self:
         """Learn what is normal.
 
         Parameters
@@ -185,7 +183,9 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         """
         return self._fit_series(series, holdout=holdout, learn=self._fit)
 
-    def _fit_series(self, series: object, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]) -> Self:
+    def _fit_series(
+        self, series: ManySeries, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]
+    ) -> Self:
         """:meth:`fit`, with what learns from the clean parts: a neural detector's has a checkpoint."""
         whose = type(self).__name__
         self._check_parameters()
@@ -228,7 +228,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         }
         return self
 
-    def adapted_to(self, series: object) -> Self:
+    def adapted_to(self, series: SeriesLike) -> Self:
         """The same model for one machine of many: its normal points are from this series, what the model learned is not.
 
         For a model that was fitted on several machines alike; budgets are then kept for each by its own rows.
@@ -248,11 +248,11 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         }
         return mine
 
-    def decision_function(self, series: object) -> Array:
+    def decision_function(self, series: SeriesLike) -> Array:
         """Scores ``(T,)``: higher = more anomalous, NaN in warm-up and at unusable rows."""
         return self.aggregate(self.points(series))
 
-    def points(self, series: object, *, period: float | None = None) -> Array:
+    def points(self, series: SeriesLike, *, period: float | None = None) -> Array:
         """Points ``(T, m)``, what the alarm layer measures distances between; NaN where there is no score.
 
         Parameters
@@ -264,7 +264,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         """
         return self.points_and_deviations(series, period=period)[0]
 
-    def points_and_deviations(self, series: object, *, period: float | None = None) -> tuple[Array, Array | None]:
+    def points_and_deviations(self, series: SeriesLike, *, period: float | None = None) -> tuple[Array, Array | None]:
         """Points ``(T, m)`` and, where the detector has them, deviations ``(T, C)`` that tell whether a channel is still different."""
         checked = self.check_series(series)
         width = self.n_points_ + (0 if getattr(self, "deviation_limits", None) is None else self.n_channels_)
@@ -290,7 +290,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         clock = local_seconds(series)
         return [(rows, np.column_stack([values, clock[rows]])) for rows, values in parts]
 
-    def predict(self, series: object, *, quantile: float = NORMAL_QUANTILE) -> npt.NDArray[np.int8]:
+    def predict(self, series: SeriesLike, *, quantile: float = NORMAL_QUANTILE) -> npt.NDArray[np.int8]:
         """1 where the score exceeds this quantile of the normal scores, else 0; warm-up is 0.
 
         For alarms that keep a false-alarm budget use :meth:`monitor` or :meth:`alarms`; this is the plain threshold.
@@ -305,7 +305,7 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
         return float(np.quantile(self.aggregate(self.normal_), share))
 
-    def check_series(self, series: object, *, ignore_extra: bool = False) -> Series:
+    def check_series(self, series: SeriesLike, *, ignore_extra: bool = False) -> Series:
         """The series with this detector's channels in its order, by name where both have names; refused otherwise."""
         self._check_fitted()
         whose = type(self).__name__

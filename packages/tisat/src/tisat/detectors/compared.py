@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tisat.alarms.budget import Budget
+from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.calibration import period_interval
 from tisat.datasets.synthetic import KINDS, SHORTEST_STRETCH, Fault, inject_faults
 from tisat.detectors import make
 from tisat.detectors.suggestions import suggest
 from tisat.errors import CalibrationWarning, ParameterError, SeriesError, TisatError
 from tisat.gap_filling import carry_forward
-from tisat.series import Series, as_series
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.html import table
 from tisat.utils.palette import ALARM, LINE
@@ -137,10 +137,10 @@ class DetectorComparison:
 
 
 def compare(
-    series: object,
+    series: SeriesLike,
     detectors: Sequence[str | Scorer] | None = None,
     *,
-    budget: object = None,
+    budget: BudgetLike | None = None,
     tail: float = 0.5,
     n_faults: int = 21,
     random_state: int = 0,
@@ -245,7 +245,7 @@ def _one(
     cut: int,
     lead: int,
     rounds: Sequence[tuple[Series, tuple[Fault, ...]]],
-    budget: object,
+    budget: BudgetLike | None,
     settings: dict[str, Any],
     bar: Any,
 ) -> ComparedDetector:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tisat.alarms.explanation import Explanation, shares
 from tisat.gap_filling import take_in
-from tisat.series import Series
+from tisat.series import Series, SeriesLike
 from tisat.utils.types import Array
 
 
@@ -30,8 +30,8 @@ class Explaining:
         def _points_of_windows(self, windows: Array) -> Array: ...
         def aggregate(self, points: Array) -> Array: ...  # noqa: D102
         def bounded(self, rows: Array) -> Array: ...  # noqa: D102
-        def check_series(self, series: object, *, ignore_extra: bool = False) -> Series: ...  # noqa: D102
-        def points(self, series: object, *, period: float | None = None) -> Array: ...  # noqa: D102
+        def check_series(self, series: SeriesLike, *, ignore_extra: bool = False) -> Series: ...  # noqa: D102
+        def points(self, series: SeriesLike, *, period: float | None = None) -> Array: ...  # noqa: D102
 
     def explain(self, row: Array, point: Array) -> Explanation:
         """Why a row is unusual: kind of fault, channels, what was seen and expected in the user's units.
@@ -47,7 +47,7 @@ class Explaining:
         seen = np.asarray(row, dtype=np.float64)
         return replace(self._explain(self.bounded(seen), np.asarray(point, dtype=np.float64)), seen=seen)
 
-    def expected(self, series: object) -> tuple[Array, Array]:
+    def expected(self, series: SeriesLike) -> tuple[Array, Array]:
         """What is expected of each channel at each row and the usual spread, ``(T, C)`` each, in the user's units.
 
         It is what :meth:`explain` says of the rows: a forecast where the detector makes one, else the usual value. NaN where there is no score.

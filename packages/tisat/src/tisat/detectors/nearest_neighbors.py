@@ -16,6 +16,7 @@ import numpy as np
 from tisat.detectors._neighbors import NeighborDetector
 from tisat.detectors.base import Array
 from tisat.errors import ArtefactError, ParameterError
+from tisat.series import SeriesLike
 from tisat.utils.neighbors import nearest
 from tisat.utils.parameters import integer, learned, value
 from tisat.utils.period import own_period
@@ -104,7 +105,7 @@ class NearestNeighbors(NeighborDetector):
     def _score_neighbors(self, distances: Array, indices: Integers) -> Array:
         return distances[:, -1:]
 
-    def centred_scores(self, series: object) -> Array:
+    def centred_scores(self, series: SeriesLike) -> Array:
         """Score each row ``(T,)`` of a whole file by the mean distance of all windows that contain it.
 
         For rankings of files, where a row may be scored by what comes after it; no threshold is calibrated for it.

@@ -18,7 +18,7 @@ import sklearn.pipeline
 from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector
 from tisat.errors import ParameterError, SeriesError
 from tisat.io.columns import are_names
-from tisat.series import Series, as_many, as_series
+from tisat.series import ManySeries, Series, SeriesLike, as_many, as_series
 from tisat.utils.types import AnyFloats
 from tisat.watch.shortcuts import AlarmsInOneStep
 
@@ -44,7 +44,7 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
     700
     """
 
-    def fit(self, series: object, y: object = None, **params: Any) -> Self:
+    def fit(self, series: ManySeries, y: object = None, **params: Any) -> Self:
         """Fit every step on normal data: a series, an array, a table, a file, or a list of them.
 
         ``params`` are those of the detector's ``fit``, as scikit-learn writes them: ``detector__holdout=0.1``.
@@ -75,30 +75,30 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
         last: Detector = self.steps[-1][1]
         return last
 
-    def prepare(self, series: object) -> Series:
+    def prepare(self, series: SeriesLike) -> Series:
         """What the detector sees: the series after every step but the last, with its clock, names and labels."""
         found = as_series(series, whose="Pipeline")
         for _, step in self._transformers():
             found = _through(step, found)
         return found
 
-    def fit_predict(self, series: object, y: object = None, **params: Any) -> npt.NDArray[np.int8]:
+    def fit_predict(self, series: SeriesLike, y: object = None, **params: Any) -> npt.NDArray[np.int8]:
         """Fit, and :meth:`predict` the same rows."""
         return self.fit(series, y, **params).predict(series)
 
-    def decision_function(self, series: object) -> Array:
+    def decision_function(self, series: SeriesLike) -> Array:
         """Scores ``(T,)``: higher = more anomalous, NaN in warm-up."""
         return self.detector.decision_function(self.prepare(series))
 
-    def score_samples(self, series: object) -> Array:
+    def score_samples(self, series: SeriesLike) -> Array:
         """Minus :meth:`decision_function`: scikit-learn's sign."""
         return -self.decision_function(series)
 
-    def predict(self, series: object, *, quantile: float = NORMAL_QUANTILE) -> npt.NDArray[np.int8]:
+    def predict(self, series: SeriesLike, *, quantile: float = NORMAL_QUANTILE) -> npt.NDArray[np.int8]:
         """1 where the score exceeds this quantile of the normal scores, else 0."""
         return self.detector.predict(self.prepare(series), quantile=quantile)
 
-    def _watched(self, series: object) -> tuple[Detector, Series]:
+    def _watched(self, series: SeriesLike) -> tuple[Detector, Series]:
         return self.detector, self.prepare(series)  # reasons speak of the channels as the detector sees them
 
 

@@ -17,7 +17,7 @@ from tisat.datasets.profile import Look, look
 from tisat.datasets.sizes import FEW_ROWS, FOR_FEW, size_notes
 from tisat.gap_filling import carry_forward
 from tisat.io.durations import spelt
-from tisat.series import Series, as_series
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.html import table
 from tisat.utils.types import Array
 
@@ -170,7 +170,7 @@ def _facts(one: _Traits) -> list[str]:
     return facts
 
 
-def suggest(data: object) -> Suggestions:
+def suggest(data: SeriesLike) -> Suggestions:
     """Look at normal data and say which detectors are worth a try, and why.
 
     Parameters

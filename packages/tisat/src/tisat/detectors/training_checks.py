@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tisat.errors import SeriesError
-from tisat.series import Series, as_many
+from tisat.series import ManySeries, Series, as_many
 
 SMALLEST = 1e-150  # of a channel's largest value: its square is not lost
 
 
-def check_training(series: object, whose: str) -> list[Series]:
+def check_training(series: ManySeries, whose: str) -> list[Series]:
     """Read the series given to ``fit``, with the channels of the first in their order; refused where one cannot be learned from."""
     many = as_many(series, whose=f"{whose}.fit")
     first = many[0].channels

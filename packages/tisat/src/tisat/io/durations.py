@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -43,7 +43,11 @@ def unit_of(word: str) -> str | None:
     return next((name for name in (text, text.removesuffix("s")) if name in UNITS), None)
 
 
-def nanoseconds_of(duration: Any, *, name: str, whose: str, must: str = MUST) -> int:
+# '10 min', a number of seconds, or a timedelta.
+DurationLike: TypeAlias = str | float | datetime.timedelta | np.timedelta64
+
+
+def nanoseconds_of(duration: object, *, name: str, whose: str, must: str = MUST) -> int:
     """A duration in whole nanoseconds, at least one.
 
     Examples
@@ -73,7 +77,7 @@ def nanoseconds_of(duration: Any, *, name: str, whose: str, must: str = MUST) ->
     return round(amount)
 
 
-def seconds_of(duration: Any, *, name: str = "period", whose: str = "tisat") -> float:
+def seconds_of(duration: object, *, name: str = "period", whose: str = "tisat") -> float:
     """A duration in seconds.
 
     Examples

@@ -17,6 +17,7 @@ from tisat.alarms.recurrence import recurring
 from tisat.events import events_from_labels
 from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, axis_of, span, thinned
 from tisat.plotting.page import Block, Key, Section, render_page
+from tisat.series import SeriesLike
 from tisat.utils.types import Array
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ HOW = "Drag to zoom; a double click or the button goes back. The names above swi
 
 def alarm_page(
     alarms: Alarms,
-    given: object,
+    given: SeriesLike,
     *,
     expected: tuple[Array, Array] | None = None,
     channels: int = MOST_CHANNELS,

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from tisat import registry
-from tisat.alarms.budget import Budget
+from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.calibration import Calibration, NormalEvidence, period_interval
 from tisat.alarms.episodes import SUPPORT
 from tisat.alarms.rules import Scored, make_rule
 from tisat.errors import CalibrationWarning
 from tisat.plotting.page import Picture, Section, Table, figure_to_svg, render_page
-from tisat.series import Series, as_series
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, LINE, SOFT
 
@@ -91,12 +91,12 @@ def _duration(rows: float, period: float | None) -> str:
 
 
 def own_study(
-    given: object,
+    given: SeriesLike,
     *,
     detector: str = registry.DEFAULT,
     rule: str = "excess",
     method: str = "auto",
-    budget: object = None,
+    budget: BudgetLike | None = None,
     tail: float = 0.5,
     **options: Any,
 ) -> OwnStudy:

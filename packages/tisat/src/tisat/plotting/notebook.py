@@ -7,9 +7,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from tisat.alarms.budget import BudgetLike
 from tisat.alarms.plot import draw
 from tisat.persistence.model_file import write_bytes
 from tisat.plotting.alarm_page import alarm_page
+from tisat.series import SeriesLike
 from tisat.watch.watch import Watch
 
 POINTS = 4000  # of a curve at most: a notebook keeps every page it has shown
@@ -35,7 +37,7 @@ class Page:
 
 
 def show_anomalies(
-    model: Any, series: object, *, budget: object = None, channels: int = 4, interactive: bool = False
+    model: Any, series: SeriesLike, *, budget: BudgetLike | None = None, channels: int = 4, interactive: bool = False
 ) -> Any:
     """The alarms of a series in one picture: contributing channels with what was expected of them, evidence, threshold and alarms.
 

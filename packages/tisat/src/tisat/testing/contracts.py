@@ -20,8 +20,9 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.base import clone
 
-from tisat.detectors.base import MAX_GAP, Detector
+from tisat.detectors.base import Detector
 from tisat.errors import InputError, NotFittedError
+from tisat.gap_filling import MAX_GAP
 from tisat.series import Series
 from tisat.testing.subject import N_TEST, N_TRAIN, Subject, assert_refused, example
 from tisat.utils.parameters import FROM_PRESET

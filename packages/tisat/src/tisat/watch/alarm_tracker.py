@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tisat.alarms._kernels import LARGEST
-from tisat.alarms.alarms import Alarm, explained, named_shares, shares_of
+from tisat.alarms.alarms import Alarm
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
 from tisat.alarms.patterns import demoted
 from tisat.alarms.recent_switch import RecentRows, mode_of
 from tisat.alarms.rules import RuleRun
 from tisat.alarms.sentences import Habits, Stillness
-from tisat.alarms.shares import known_or_zero
+from tisat.alarms.shares import explained, known_or_zero, named_shares, shares_of
 from tisat.gap_filling import Silence, Stamp
 from tisat.utils.stage import Folded, State
 from tisat.utils.types import Array

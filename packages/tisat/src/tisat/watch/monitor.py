@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from tisat.alarms.alarms import Alarm, Tally
+from tisat.alarms.budget import BudgetLike
 from tisat.alarms.calibration import Calibration
 from tisat.alarms.control import EXEMPT, Movement
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
@@ -306,7 +307,7 @@ class Monitor:
         """
         return self._course.accept(row, max(self.rows - 1, 0))
 
-    def propose(self, *, budget: object = None) -> Proposal:
+    def propose(self, *, budget: BudgetLike | None = None) -> Proposal:
         """Another threshold from what was seen and labelled, with its consequences; :meth:`Watch.adopt` puts it in force."""
         return propose(self.calibration, self.record, budget=budget)
 

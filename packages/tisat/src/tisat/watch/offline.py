@@ -18,7 +18,7 @@ from tisat.alarms.sentences import Habits
 from tisat.errors import SeriesError, SeriesWarning
 from tisat.gap_filling import silences, take_in
 from tisat.io.local_time import local_seconds
-from tisat.series import Series
+from tisat.series import Series, SeriesLike
 from tisat.watch.clock import UNDATED, wrong_pace
 from tisat.watch.protocols import Scorer
 from tisat.watch.watch import Watch
@@ -55,7 +55,7 @@ def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector
     )
 
 
-def alarms_of_series(watch: Watch, series: object, *, any_period: bool, ignore_extra: bool) -> Alarms:
+def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, ignore_extra: bool) -> Alarms:
     """The alarms of a series: :meth:`tisat.Watch.alarms`."""
     calibration = watch.calibration
     raw = watch.read(series) if isinstance(series, str | Path) else series

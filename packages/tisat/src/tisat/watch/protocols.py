@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol
 
 from tisat.alarms.explanation import Explanation
-from tisat.series import Series
+from tisat.series import Series, SeriesLike
 from tisat.utils.stage import Stage
 from tisat.utils.types import Array as Array
 from tisat.utils.types import Arrays, Integers
@@ -44,10 +44,10 @@ class Scorer(Protocol):
     normal_breaks_: Integers
     trained_on_: dict[str, Any]
 
-    def points(self, series: object, *, period: float | None = None) -> Array:
+    def points(self, series: SeriesLike, *, period: float | None = None) -> Array:
         """Points ``(T, m)`` of a series."""
 
-    def points_and_deviations(self, series: object, *, period: float | None = None) -> tuple[Array, Array | None]:
+    def points_and_deviations(self, series: SeriesLike, *, period: float | None = None) -> tuple[Array, Array | None]:
         """Points ``(T, m)`` and, where there are any, deviations ``(T, C)`` of each channel."""
 
     def aggregate(self, points: Array) -> Array:
@@ -63,7 +63,7 @@ class Scorer(Protocol):
     def momentary_views(self) -> tuple[int, ...]:
         """Numbers of the views that speak while something happens."""
 
-    def check_series(self, series: object, *, ignore_extra: bool = False) -> Series:
+    def check_series(self, series: SeriesLike, *, ignore_extra: bool = False) -> Series:
         """The series with the detector's channels, in its order; refused where it cannot be."""
 
     def explain(self, row: Array, point: Array) -> Explanation:

@@ -15,11 +15,12 @@ import numpy as np
 
 from tisat import registry
 from tisat.alarms.alarms import Alarm, Alarms, Tally
+from tisat.alarms.budget import BudgetLike
 from tisat.errors import CalibrationWarning, SeriesError
 from tisat.events import events_from_labels
 from tisat.gap_filling import silences, take_in
 from tisat.io.counters import counters_of, difference
-from tisat.series import Series, as_series
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.parameters import clone
 from tisat.utils.progress import progress
 from tisat.watch.contaminated import LEAD, ROUNDS, LeftOut, blocks_for, folds_of, kept_rows
@@ -29,7 +30,7 @@ from tisat.watch.watch import Watch
 
 
 def scan(
-    series: object, *, budget: object = None, detector: str | Scorer = registry.DEFAULT, **settings: Any
+    series: SeriesLike, *, budget: BudgetLike | None = None, detector: str | Scorer = registry.DEFAULT, **settings: Any
 ) -> Alarms:
     """Raise the alarms of a series by models that learn from the same series, each row by one that has not seen it.
 
@@ -61,7 +62,7 @@ def scan(
 
 
 def scan_series(
-    series: object, *, budget: object = None, detector: str | Scorer = registry.DEFAULT, **settings: Any
+    series: SeriesLike, *, budget: BudgetLike | None = None, detector: str | Scorer = registry.DEFAULT, **settings: Any
 ) -> tuple[Alarms, Series, tuple[Array, Array]]:
     """The alarms of :func:`scan`, the series they were raised on, and what was expected of its rows, with the spread."""
     given = as_series(series, whose="scan").without_labels()

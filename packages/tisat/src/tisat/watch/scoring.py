@@ -8,13 +8,14 @@ import numpy as np
 
 from tisat.alarms.calibration import NEVER
 from tisat.errors import ParameterError
+from tisat.series import SeriesLike
 from tisat.utils.types import AnyFloats
 from tisat.watch.centred import ahead, joined, window_scores
 from tisat.watch.protocols import Array
 from tisat.watch.watch import Watch
 
 
-def score_series(watch: Watch, series: object, *, centred: bool = False, train: Array | None = None) -> Array:
+def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, train: Array | None = None) -> Array:
     """Score the rows of a series ``(T,)``.
 
     Parameters

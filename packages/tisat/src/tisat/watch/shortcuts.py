@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tisat.series import SeriesLike
+
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarms
     from tisat.alarms.rules import AlarmRule
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 class AlarmsInOneStep:
     """Alarms of a series, by way of a :class:`tisat.watch.Watch`."""
 
-    def _watched(self, series: object) -> tuple[Any, Any]:
+    def _watched(self, series: SeriesLike) -> tuple[Any, Any]:
         """The detector that is watched, and the series as it sees it."""
         return self, series
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from tisat import registry
 from tisat.alarms.alarms import Alarm
-from tisat.alarms.budget import Budget
+from tisat.alarms.budget import Budget, BudgetLike
 from tisat.errors import CalibrationWarning, ParameterError, SeriesError
 from tisat.io.durations import nanoseconds_of
-from tisat.series import Series, as_series
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.parameters import clone
 from tisat.watch.protocols import Scorer
 from tisat.watch.watch import DEFAULT_BUDGET, DEFAULT_BUDGET_WITHOUT_CLOCK, Watch
@@ -120,11 +120,11 @@ def reasons_of(alarms: Sequence[Alarm], most: int = 2) -> str:
 
 
 def backtest(
-    series: object,
+    series: SeriesLike,
     *,
     train: object = "14d",
     refit: object = "7d",
-    budget: object = None,
+    budget: BudgetLike | None = None,
     budgets: Sequence[str] | None = None,
     detector: str | Scorer = registry.DEFAULT,
     **settings: Any,
@@ -194,7 +194,7 @@ def _step(
     begin: int,
     end: int,
     detector: Any,
-    budget: object,
+    budget: BudgetLike | None,
     ladder: Sequence[str],
     settings: Mapping[str, Any],
 ) -> Step:

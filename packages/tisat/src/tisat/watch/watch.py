@@ -20,7 +20,7 @@ import numpy as np
 
 from tisat import registry
 from tisat.alarms.alarms import Alarms
-from tisat.alarms.budget import Budget
+from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.calibration import Calibration, calibrate
 from tisat.alarms.episode_log import Proposal
 from tisat.alarms.ongoing import rearm_rows
@@ -28,9 +28,9 @@ from tisat.alarms.patterns import Pattern, PatternProposal
 from tisat.alarms.rules import DEFAULT_RULE, RULES, RuleLike, Scored, make_rule, seeded_rule
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, TisatError
 from tisat.io.counters import counters_of, difference
-from tisat.io.durations import seconds_of
+from tisat.io.durations import DurationLike, seconds_of
 from tisat.persistence.model_file import read_artefact, write_artefact
-from tisat.series import Series, as_many
+from tisat.series import ManySeries, Series, SeriesLike, as_many
 from tisat.utils.parameters import clone
 from tisat.utils.types import AnyArray
 from tisat.watch.aggregation import Aggregation
@@ -89,15 +89,15 @@ class Watch:
         self,
         detector: str | Scorer = registry.DEFAULT,
         *,
-        budget: object = None,
+        budget: BudgetLike | None = None,
         rule: RuleLike = DEFAULT_RULE,
         method: str = "auto",
         strict: bool = False,
         control: bool = True,
-        period: object = None,
+        period: DurationLike | None = None,
         random_state: int = 0,
         counters: Sequence[str] | None = None,
-        rearm: object = None,
+        rearm: DurationLike | None = None,
         contaminated: bool = False,
     ) -> None:
         self.rearm = rearm
@@ -120,7 +120,7 @@ class Watch:
 
     # ------------------------------------------------------------------ fit and calibrate
 
-    def fit(self, series: object, **options: Any) -> Self:
+    def fit(self, series: ManySeries, **options: Any) -> Self:
         """Fit the detector on normal data, the rule on what it says of data it has not seen, and find the threshold.
 
         Parameters
@@ -144,7 +144,7 @@ class Watch:
             self.detector.fit(many, **options)
         return self.calibrate()
 
-    def calibrate(self, budget: object = None) -> Self:
+    def calibrate(self, budget: BudgetLike | None = None) -> Self:
         """Find the threshold for a budget, from what the fitted detector keeps of its normal data."""
         self.budget = self.budget if budget is None else budget
         if not hasattr(self.detector, "normal_"):
@@ -182,13 +182,13 @@ class Watch:
 
     def recalibrated(
         self,
-        budget: object = None,
+        budget: BudgetLike | None = None,
         *,
         rule: RuleLike | None = None,
         method: str | None = None,
-        period: object = None,
+        period: DurationLike | None = None,
         control: bool | None = None,
-        rearm: object = None,
+        rearm: DurationLike | None = None,
     ) -> Watch:
         """Make the same watch for another budget, rule (or options of its rule), method, period, control or rearm; this one stays."""
         rule = make_rule(rule, like=self.rule) if isinstance(rule, Mapping) else rule
@@ -215,7 +215,7 @@ class Watch:
         other.reading, other.patterns = dict(self.reading), self.patterns
         return other
 
-    def refitted(self, series: object, *, budget: object = None) -> Watch:
+    def refitted(self, series: ManySeries, *, budget: BudgetLike | None = None) -> Watch:
         """The same detector and rule with their settings, fitted on other rows; this one stays as it is.
 
         Parameters
@@ -264,7 +264,7 @@ class Watch:
         given = {name: value for name, value in options.items() if value}
         return Series.read(path, **{**self.reading, **given})
 
-    def alarms(self, series: object, *, any_period: bool = False, ignore_extra: bool = False) -> Alarms:
+    def alarms(self, series: SeriesLike, *, any_period: bool = False, ignore_extra: bool = False) -> Alarms:
         """The alarms of a series.
 
         Parameters
@@ -280,7 +280,7 @@ class Watch:
 
         return alarms_of_series(self, series, any_period=any_period, ignore_extra=ignore_extra)
 
-    def score(self, series: object, *, centred: bool = False, train: Array | None = None) -> Array:
+    def score(self, series: SeriesLike, *, centred: bool = False, train: Array | None = None) -> Array:
         """Scores ``(T,)`` of a series: the statistic that alarms are raised on; NaN where there is none.
 
         ``centred`` scores each row by what lies round it, for rankings of a whole file; with normal rows ``train`` windows of the
@@ -342,7 +342,7 @@ class Watch:
         }
 
     @classmethod
-    def load(cls, path: str | Path, *, budget: object = None) -> Watch:
+    def load(cls, path: str | Path, *, budget: BudgetLike | None = None) -> Watch:
         """Read a watch back. The file of a bare detector becomes a watch with the default rule.
 
         Parameters
@@ -361,7 +361,7 @@ class Watch:
         tensors: Mapping[str, AnyArray],
         *,
         path: str | Path,
-        budget: object = None,
+        budget: BudgetLike | None = None,
     ) -> Watch:
         """The watch whose file holds these."""
         if document.get("kind") not in ("watch", "detector"):
