@@ -62,6 +62,13 @@ def measured(text):
     )
 
 
+def detector_names():
+    """Public names of a detector, as a user's editor lists them."""
+    from tisat.detectors.base import Detector
+
+    return [name for name in dir(Detector) if not name.startswith("_")]
+
+
 def main():
     """Print two Markdown tables: a row for each package, and a row for each folder of a package."""
     folders = collections.defaultdict(collections.Counter)
@@ -81,6 +88,8 @@ def main():
     for (package, folder), found in sorted(folders.items()):
         cells = [f"{found[name]:,}" for name in ("files", "code", "Any", "ignored", "long")]
         sys.stdout.write(f"| {package}/{folder} | {' | '.join(cells)} |\n")
+    if len(sys.argv) == 1:
+        sys.stdout.write(f"\nA detector has {len(detector_names())} public names.\n")
 
 
 if __name__ == "__main__":

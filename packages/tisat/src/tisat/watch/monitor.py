@@ -113,7 +113,8 @@ class Monitor:
     @property
     def condition(self) -> str:
         """``raised``, ``ongoing`` or ``calm``: whether an alarm is on, or one is over and its channels still different."""
-        return "raised" if self.alarm is not None else "ongoing" if self.ongoing else "calm"
+        course = self._course
+        return "raised" if course.alarm is not None else "ongoing" if course.states.ongoing else "calm"
 
     @property
     def rows(self) -> int:
@@ -191,7 +192,7 @@ class Monitor:
         point = self._no_point if taken.filled is None else self._stream.step(self._framed(taken))
         if taken.filled is not None:
             taken = taken._replace(deviations=self.deviations)
-        return self.judge(taken, self._aggregation.step(point))
+        return self.judge(taken, self._aggregation.run(point[None]))
 
     def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[RowResult]:
         """The results on many rows, in order; a row that cannot be read is refused with its reason."""
@@ -204,7 +205,7 @@ class Monitor:
 
     def take(self, row: object, time: object) -> Taken:
         """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
-        taken = self._intake.step((row, time), last=self.stamp)
+        taken = self._intake.step((row, time), last=self._course.stamp)
         if taken.gap or taken.status == "unusable":
             self._stream.reset()
         return taken
@@ -265,7 +266,7 @@ class Monitor:
         if score != score and status == "ok":
             status = "warming up"
         self.counts[status] += 1
-        before = self.alarm is not None
+        before = self._course.alarm is not None
         changed = self._course.step(
             Judged(taken, scored.points[0], evidence, statistic, active, onset, judged=status == "ok")
         )

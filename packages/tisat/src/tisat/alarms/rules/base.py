@@ -147,7 +147,7 @@ class RuleRun:
         Unless ``learn``, the row is measured by what the rule knows and teaches it nothing: a moving reference stays.
         """
         known = None if learn else self._evidence.state()
-        evidence = self._evidence.step(row)
+        evidence = self._evidence.run(row)  # a batch of one
         if known is not None:
             self._evidence.restore(known)
         trace = self._trace
