@@ -47,6 +47,16 @@ def plant(tmp_path_factory):
     return root
 
 
+def test_a_comparison_can_be_read_on_a_narrow_terminal(plant):
+    """Fourteen columns do not fit 80 characters: a line for each figure, a column for each detector."""
+    words = ["--budget", "0.01", "--detector", "last-value", "--detector", "ewma"]
+    done = CliRunner().invoke(app, ["compare", str(plant / "week.csv"), *words], env={"COLUMNS": "80"})
+    lines = [[cell.strip() for cell in line.strip("┃│").split("│")] for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines if len(line) == 3][-9:-2] == [
+        "spike", "level shift", "slow drift", "stuck sensor", "broken correlation", "changed frequency", "contextual",
+    ]  # fmt: skip
+
+
 def test_a_look_says_what_a_file_is_like(plant, tmp_path):
     text = tisat("look", plant / "new.csv").out
     assert "new: 400 rows of 2 channels, 0.0 to 23940.0, one every 1 min" in text

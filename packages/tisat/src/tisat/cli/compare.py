@@ -60,5 +60,6 @@ def compare(
     if json:
         print_json(found.to_json())
         return
-    columns, rows = found.table()
-    print_table(f"{found.name or file}: {found.answer}", columns, rows, note=HONEST)
+    columns, rows = found.table()  # a column for each detector: a terminal is rarely as wide as all the kinds
+    names, *lines = zip(columns, *rows, strict=True)
+    print_table(f"{found.name or file}: {found.answer}", names, lines, note=HONEST)
