@@ -62,7 +62,8 @@ class Recurrence:
 
     def __str__(self) -> str:
         what = self.last.kind or "alarm"
-        channel = f" of {self.last.reasons[0].channel}" if self.last.reasons else ""
+        first = [one.reasons[0].channel for one in reversed(self.alarms) if one.reasons]
+        channel = f" of {max(first, key=first.count)}" if first else ""  # the latest of those that lead equally often
         whose = f"{self.last.series}: " if self.last.series else ""
         return f"{whose}{what}{channel}" + (f": {self.words}" if self.words else "")
 
