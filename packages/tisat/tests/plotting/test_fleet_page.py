@@ -67,10 +67,17 @@ def test_one_page_of_a_folder(folder, capsys):
     assert set(re.findall(r"href='#(m\d+)'", text)) <= set(re.findall(r"id='(m\d+)'", text))
     assert "Incidents over machines" in text
     assert "each machine gets one false alarm in 3 d" in text
+    assert "1 machine needs no attention" in capsys.readouterr().out
     assert "&lt;m1&gt;" in text
     assert "<m1>" not in text
     assert "<script" not in text
     assert len(text) < 200_000
+    drawn = text.replace(
+        "</svg><svg", ""
+    )  # pictures scroll on a narrow screen: each in a figure, without a width of its own style
+    assert drawn.count("<figure><svg") == drawn.count("<svg") > 1
+    assert not re.search(r"<svg[^>]*style=", drawn)
+    assert re.search(r"<td class='left short'>2026-01-01 06:4\d", text)  # a time is not broken over lines
     assert typed(*asked) == 1
     assert "--overwrite" in capsys.readouterr().err
 
@@ -111,6 +118,12 @@ def test_a_budget_in_words():
         fleet_words("1/1000 rows over 10 machines", 10)
         == "Budget 1/1000 rows over 10 machines: each machine gets one false alarm in 10,000 rows on average."
     )
+
+
+def test_the_count_of_quiet_machines_reads_well():
+    assert "2 machines had no alarm and are not drawn." in fleet_page([MachineAlarms("a"), MachineAlarms("b")])
+    loud = fleet_page([MachineAlarms("a", trouble="no rows"), MachineAlarms("b", trouble="no rows")])
+    assert "0 machines" not in loud
 
 
 def test_alarms_far_apart_are_no_incident():

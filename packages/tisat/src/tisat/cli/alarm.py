@@ -176,7 +176,12 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: s
             f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be judged",
             ["machine", "alarms", "last raised", "x h", "judged", "why"],
             [_summary(one) for one in loud],
-            note=f"{quiet} machines need no attention{_suppressed(found)}"
+            note=(
+                f"{quiet} machine{'s need' if quiet != 1 else ' needs'} no attention"
+                if quiet
+                else "every machine needs attention"
+            )
+            + _suppressed(found)
             + ("" if out is None else f"; all alarms are in {out}")
             + (f"\n{words}" if words else ""),
         )

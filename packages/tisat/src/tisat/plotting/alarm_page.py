@@ -212,8 +212,8 @@ def _row(one: Alarm, x: Array) -> str:
     button = f"<button data-from='{start - room:.6f}' data-to='{stop + room:.6f}'>{escape(_moment(one.raised, one.raised_time))}</button>"
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""
     return (
-        f"<tr><td class=left>{button}</td>" + "".join(f"<td class=left>{escape(cell)}</td>" for cell in cells)
-        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class=left>{escape(one.why or attribution)}{escape(f' (suppressed: {one.suppressed})') if one.suppressed else ''}</td></tr>"
+        f"<tr><td class='left short'>{button}</td>" + "".join(f"<td class='left short'>{escape(cell)}</td>" for cell in cells)
+        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class='left why'>{escape(one.why or attribution)}{escape(f' (suppressed: {one.suppressed})') if one.suppressed else ''}</td></tr>"
     )  # fmt: skip
 
 

@@ -134,6 +134,8 @@ def answer(machines: Sequence[MachineAlarms], incidents: Sequence[Incident]) -> 
 def _quiet(machines: Sequence[MachineAlarms], loud: Sequence[Any], rest: Sequence[Any]) -> str:
     count = len(machines) - len(loud)
     words = f"{count} machine{'s' * (count != 1)} had no alarm and {'are' if count != 1 else 'is'} not drawn."
+    if not count:
+        words = "Not one machine was without an alarm."
     return words + (f" {len(rest)} more with alarms are not drawn: they need attention least." if rest else "")
 
 
@@ -154,7 +156,7 @@ def _timeline(drawn: Sequence[MachineAlarms], incidents: Sequence[Incident], *, 
 
     tall = HIGH * len(drawn) + BELOW
     parts = [
-        f"<svg viewBox='0 0 {WIDE:.0f} {tall:.0f}' role='img' aria-label='Alarms of all machines over time' style='width:100%;height:auto'>"
+        f"<svg viewBox='0 0 {WIDE:.0f} {tall:.0f}' role='img' aria-label='Alarms of all machines over time' width='100%'>"
     ]
     for incident in incidents:
         width = max(x(incident.stop) - x(incident.start), NARROWEST)
@@ -195,15 +197,16 @@ def _machine(number: int, one: MachineAlarms) -> str:
     if one.silent:
         words += f" Nothing comes from {', '.join(one.silent)}."
     cells = "".join(
-        f"<tr><td class=left>{escape(_when(alarm))}</td><td class=left>{escape(alarm.until)}</td>"
-        f"<td>{alarm.peak / alarm.threshold:.1f}</td><td class=left>{escape(alarm.kind)}</td><td class=left>{escape(alarm.why)}</td></tr>"
+        f"<tr><td class='left short'>{escape(_when(alarm))}</td><td class='left short'>{escape(alarm.until)}</td>"
+        f"<td>{alarm.peak / alarm.threshold:.1f}</td><td class=left>{escape(alarm.kind)}</td><td class='left why'>{escape(alarm.why)}</td></tr>"
         for alarm in one.alarms
     )
     columns = "".join(f"<th class=left>{word}</th>" for word in ("raised", "until", "x threshold", "what", "why"))
     table = (
         f"<div class='wide' tabindex='0'><table><thead><tr>{columns}</tr></thead><tbody>{cells}</tbody></table></div>"
     )
-    return f"{head}<p>{escape(words)}</p>{''.join(_curve(one, *curve) for curve in one.curves)}{table if one.alarms else ''}"
+    curves = "".join(_curve(one, *curve) for curve in one.curves)
+    return f"{head}<p>{escape(words)}</p>{f'<figure>{curves}</figure>' if curves else ''}{table if one.alarms else ''}"
 
 
 def _when(alarm: Alarm) -> str:
@@ -235,7 +238,7 @@ def _curve(one: MachineAlarms, channel: str, lows: Sequence[float], highs: Seque
     )
     name = channel if len(channel) <= 24 else channel[:23] + "…"
     return (
-        f"<svg viewBox='0 0 {WIDE:.0f} {CURVE:.0f}' role='img' aria-label='{escape(channel, quote=True)}' style='width:100%;height:auto'>{behind}"
+        f"<svg viewBox='0 0 {WIDE:.0f} {CURVE:.0f}' role='img' aria-label='{escape(channel, quote=True)}' width='100%'>{behind}"
         f"<path d='{line}' style='stroke:var(--ink);stroke-width:{max(step, 0.8):.2f};fill:none'/>"
         f"<text x='{LEFT - 8:.0f}' y='{CURVE / 2 + 4:.0f}' text-anchor='end' style='font-size:11px;fill:var(--ink)'>{escape(name)}</text></svg>"
     )
