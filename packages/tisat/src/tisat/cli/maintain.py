@@ -152,7 +152,8 @@ def label(
     record.run(found.statistic.tolist())
     check_choice(take, "take", "tisat label", choices=("threshold", "patterns", "both"))
     count, labels = 0, {}
-    for number, (row, word) in enumerate(_labels(alarms, series.name)):
+    rows, others = _labels(alarms, series.name)
+    for number, (row, word) in enumerate(rows):
         if word not in LABELS:
             raise InputError(
                 f"A label of {str(alarms)!r} must be {', '.join(LABELS[1:])}, or empty. Got {word!r} at row {number} instead."
@@ -161,6 +162,11 @@ def label(
             record.label(row, word)
             labels[row] = word
             count += 1
+    if not rows and others:
+        raise InputError(
+            f"The table {str(alarms)!r} must have alarms of {series.name!r}, the name of {file!r}. Got those of "
+            f"{', '.join(map(repr, others[:5]))}; give the file they were raised on."
+        )
     if not count:
         raise InputError(
             f"The table {str(alarms)!r} must have labels in a column 'label': {', '.join(LABELS[1:])}. Got none; add the column "
@@ -193,8 +199,8 @@ def label(
     )
 
 
-def _labels(path: Path, machine: str) -> list[tuple[int, str]]:
-    """Rows and labels of a table of alarms."""
+def _labels(path: Path, machine: str) -> tuple[list[tuple[int, str]], list[str]]:
+    """Rows and labels of a table of alarms, and the other machines that it has alarms of."""
     from tisat.errors import DataFileError
 
     if not path.is_file() or path.suffix != ".csv":
@@ -203,13 +209,15 @@ def _labels(path: Path, machine: str) -> list[tuple[int, str]]:
         sample = text.readline()
         text.seek(0)
         rows = list(csv.DictReader(text, delimiter=";" if sample.count(";") > sample.count(",") else ","))
-    found = []
+    found, others = [], []
     for number, row in enumerate(rows):
-        if (row.get("series") or machine).removeprefix("'") != machine:
+        whose = (row.get("series") or machine).removeprefix("'")
+        if whose != machine:
+            others.append(whose)
             continue
         try:
             raised = int(row["raised"])
         except (KeyError, TypeError, ValueError):
             raise DataFileError(f"The table {str(path)!r} must have rows in 'raised'. Row {number} has not.") from None
         found.append((raised, (row.get("label") or "").strip().lower() or "unlabelled"))
-    return found
+    return found, list(dict.fromkeys(others))
