@@ -96,9 +96,17 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
     again = json.loads(run(capsys, "alarm", new, "--model", known, "--json").out)["alarms"]
     assert len(again) == len(rows)  # counted and visible, never dropped
     assert all(one["known"] for one in again if not one["further"] and one["ongoing_since"] is None)
+    page = tmp_path / "page.html"
+    count = sum(bool(one["known"]) for one in again)
+    said = run(capsys, "alarm", new, "--model", known, "--html", page).out
+    assert f"{count} of them known" in said  # and the table and the page say which
+    assert said.count("known: ") == page.read_text().count("(known: ") == count
     assert (
         "must be one of 'threshold', 'patterns', 'both'"
         in run(capsys, "label", table, new, "--model", model, "--take", "all", code=1).err
     )
+    said = run(capsys, "label", table, week, "--model", model, code=1).err
+    assert f"must have alarms of {week.stem!r}" in said  # it has labels, of another file
+    assert f"Got those of {new.stem!r}" in said
     table.write_text(table.read_text().replace(",false", ",maybe"))
     assert "must be false, true, expected, new normal" in run(capsys, "label", table, new, "--model", model, code=1).err

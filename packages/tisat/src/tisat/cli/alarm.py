@@ -151,8 +151,8 @@ def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -
 
 
 def _quiet(found: Alarms) -> str:
-    count = len(found) - len(found.unsuppressed)
-    return f", {count} of them suppressed" if count else ""
+    suppressed, known = len(found) - len(found.unsuppressed), sum(bool(one.known) for one in found)
+    return (f", {suppressed} of them suppressed" if suppressed else "") + (f", {known} of them known" if known else "")
 
 
 def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: str) -> None:
@@ -251,6 +251,7 @@ def _row(one: Alarm, shown: int) -> list[str]:
                 *reasons,
                 *([one.joined] if one.further else []),
                 *([f"suppressed: {one.suppressed}"] if one.suppressed else []),
+                *([f"known: {one.known}"] if one.known else []),
             ]
         ),
     ]

@@ -211,9 +211,11 @@ def _row(one: Alarm, x: Array) -> str:
     ]
     button = f"<button data-from='{start - room:.6f}' data-to='{stop + room:.6f}'>{escape(_moment(one.raised, one.raised_time))}</button>"
     strength = f"{one.peak / one.threshold:.1f}" if one.threshold else ""
+    words = (("suppressed", one.suppressed), ("known", one.known))
+    marks = "".join(f" ({word}: {why})" for word, why in words if why)
     return (
         f"<tr><td class='left short'>{button}</td>" + "".join(f"<td class='left short'>{escape(cell)}</td>" for cell in cells)
-        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class='left why'>{escape(one.why or attribution)}{escape(f' (suppressed: {one.suppressed})') if one.suppressed else ''}</td></tr>"
+        + f"<td>{escape(strength)}</td><td class=left>{escape(one.kind)}</td><td class='left why'>{escape(one.why or attribution)}{escape(marks)}</td></tr>"
     )  # fmt: skip
 
 

@@ -198,7 +198,7 @@ def _machine(number: int, one: MachineAlarms) -> str:
         words += f" Nothing comes from {', '.join(one.silent)}."
     cells = "".join(
         f"<tr><td class='left short'>{escape(_when(alarm))}</td><td class='left short'>{escape(alarm.until)}</td>"
-        f"<td>{alarm.peak / alarm.threshold:.1f}</td><td class=left>{escape(alarm.kind)}</td><td class='left why'>{escape(alarm.why)}</td></tr>"
+        f"<td>{alarm.peak / alarm.threshold:.1f}</td><td class=left>{escape(alarm.kind)}</td><td class='left why'>{escape(alarm.why + (f' (known: {alarm.known})' if alarm.known else ''))}</td></tr>"
         for alarm in one.alarms
     )
     columns = "".join(f"<th class=left>{word}</th>" for word in ("raised", "until", "x threshold", "what", "why"))
