@@ -1,7 +1,7 @@
 """Write the reference pages from the code: ``python docs/reference.py`` (``--check`` writes nothing).
 
-``docs/reference/cli.md`` has every verb with its options, ``docs/reference/api.md`` every public name with its signature and the
-first paragraph of its docstring. ``tests/test_documentation.py`` fails where a page is not what the code says now.
+``docs/reference/cli.md`` has every verb with its options, ``docs/reference/api.md`` every public name with the parameters, result and
+example of its docstring (``docs/docstrings.py``). ``tests/test_documentation.py`` fails where a page is not what the code says now.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 import types
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +26,9 @@ from tisat.cli.help_texts import EXAMPLES
 from tisat.cli.options import READING
 from tisat.detectors.base import Detector
 
+sys.path.insert(0, str(Path(__file__).parent))
+from docstrings import public_names, sections_of  # beside this file
+
 HERE = Path(__file__).parent
 NOTE = "<!-- made by python docs/reference.py; do not edit -->"
 MODULES = (
@@ -34,8 +38,9 @@ MODULES = (
     "tisat.detectors",
     "tisat.metrics",
     "tisat.datasets",
-    "tisat_bench.datasets",
+    "tisat.datasets.synthetic",
 )
+BENCH = ("tisat_bench.datasets",)  # for experiments: in the repository, not on the site
 # What is said once for all, with the class that has it first; not again with those that inherit or wrap it.
 MACHINERY = {"get_metadata_routing", "set_score_request", "set_fit_request", "set_decision_function_request"}
 
@@ -54,15 +59,38 @@ def cli_page() -> str:
         "2 wrong usage, 130 interrupted. `--import module:Class` in any verb makes a detector of your own known by its name.",
         _table(("verb", "what it does"), ((f"[`{name}`](#tisat-{name})", about) for name, (_, about) in VERBS.items())),
     ]
+    many = _common_options(app)
     for name in VERBS:
-        parts += _verb(f"tisat {name}", app.commands[name])
-    parts += ["## How files are read", "These options are the same in every verb that says so above."]
+        parts += _verb(f"tisat {name}", app.commands[name], many)
+    parts += [
+        "## Options of many verbs",
+        _options(list(many.values())),
+        "## How files are read",
+        "These options are the same in every verb that says so above.",
+    ]
     fit = {option.name: option for option in app.commands["fit"].params}
     parts.append(_options([fit[name] for name in READING]))
     return "\n\n".join(parts) + "\n"
 
 
-def _verb(called: str, command: Any) -> Iterator[str]:
+def _common_options(app: Any) -> dict[tuple[str, str], Any]:
+    """Options that two verbs or more have in the same words."""
+    every = [one for command in _commands(app) for one in command.params if one.param_type_name == "option"]
+    every = [
+        one for one in every if one.name not in READING and one.name != "help" and not getattr(one, "hidden", False)
+    ]
+    counts = Counter((one.name, one.help) for one in every)
+    return {(one.name, one.help): one for one in every if counts[one.name, one.help] >= 2}
+
+
+def _commands(app: Any) -> Iterator[Any]:
+    for command in app.commands.values():
+        yield command
+        if hasattr(command, "commands"):
+            yield from _commands(command)
+
+
+def _verb(called: str, command: Any, many: dict[tuple[str, str], Any]) -> Iterator[str]:
     """The section of a verb, and of its verbs where it has some."""
     yield f"{'#' * called.count(' ')}# {called}"
     yield inspect.cleandoc(command.help or "").replace("\b", "").strip()
@@ -80,13 +108,17 @@ def _verb(called: str, command: Any) -> Iterator[str]:
         yield _table(
             ("argument", "what it is"), ((f"`{_value(one)}`", _help(one)) for one in arguments if _help(one).strip())
         )
-    if options:
-        yield _options(options)
+    own = [one for one in options if (one.name, one.help) not in many]
+    if own:
+        yield _options(own)
+    others = [f"`{one.opts[0]}`" for one in options if one not in own]
+    if others:
+        yield f"And [{', '.join(others)}](#options-of-many-verbs)."
     if reading:
         yield "And the options of [how files are read](#how-files-are-read)."
     for name, below in sorted(verbs.items()):  # the order in which modules were imported says nothing
         if not below.hidden:
-            yield from _verb(f"{called} {name}", below)
+            yield from _verb(f"{called} {name}", below, many)
 
 
 def _options(options: list[Any]) -> str:
@@ -121,33 +153,94 @@ def _default(one: Any) -> str:
 
 
 def _help(one: Any) -> str:
-    more = (
-        " May be given more than once." if getattr(one, "multiple", False) and "again" not in (one.help or "") else ""
-    )
+    more = " Repeatable." if getattr(one, "multiple", False) and "again" not in (one.help or "") else ""
     return (one.help or "") + more
 
 
 # -------------------------------------------------------------------------------------------------- names of Python
 
 
+# The names a user needs first, in the order in which they are met.
+FIRST = (
+    "tisat.Series", "tisat.Watch", "tisat.Alarms", "tisat.Alarm", "tisat.Monitor", "tisat.watch.RowResult", "tisat.Fleet",
+    "tisat.alarms.Calibration", "tisat.make", "tisat.suggest", "tisat.show_anomalies", "tisat.metrics.evaluate_alarms",
+)  # fmt: skip
+
+
 def api_page() -> str:
     """Every public name of the modules a user imports."""
+    first = ((f"[`{name}`](#{_anchor(name)})", _first_paragraph(_found(name))) for name in FIRST)
     parts = [
         NOTE,
-        "# Names of Python",
-        "What you can import, with its signature and what it is. `help(name)` in Python has the whole text: parameters, what comes back, an example. "
-        "Names that begin with `_` are not for you, and may change.",
+        "# Python reference",
+        "Every public name with its parameters, result and an example. Names that begin with `_` are private.",
         "A series is an array `(T, C)`: time is axis 0, a column is a channel. A higher score is more anomalous. Intervals are half-open. `Array`, `Integers` and `Flags` are numpy arrays of float64, int64 and bool.",
+        "## The twelve names to start with",
+        _table(("name", "what it is"), first),
+    ]
+    return "\n\n".join([*parts, *_modules(MODULES)]) + "\n"
+
+
+def bench_page() -> str:
+    """Every public name of the data sets of the benchmark."""
+    return "\n\n".join([NOTE, "# Python reference of tisat-bench", *_modules(BENCH)]) + "\n"
+
+
+def _modules(names: tuple[str, ...]) -> list[str]:
+    """The sections of modules, after the parameters that many of their names share."""
+    shared, parts = _shared(), []
+    parts += [
+        "## Common parameters",
+        _table(("parameter", "type", "what it is"), ((name, kind, said) for (name, said), kind in shared.items())),
     ]
     seen: dict[int, str] = {}
-    for name in MODULES:
+    for name in names:
         module = import_module(name)
         parts += [f"## {name}", _first_paragraph(module)]
+        detectors, again = [], []
         for public in sorted(_public(module), key=str.lower):
-            if f"{name}.{public}" in MODULES:
+            value = getattr(module, public)
+            if f"{name}.{public}" in MODULES or isinstance(value, types.ModuleType):
                 continue  # it has a section of its own
-            parts += _name(f"{name}.{public}", getattr(module, public), seen)
-    return "\n\n".join(parts) + "\n"
+            if id(value) in seen:
+                again.append(f"[`{public}`](#{_anchor(seen[id(value)])})")
+                continue
+            known = _registered(value)
+            if known:
+                seen[id(value)] = f"{name}.{public}"
+                detectors.append(
+                    (f"`{public}`", f"[{known}](../detectors/{known}.md)", _sentence(inspect.getdoc(value) or ""))
+                )
+            else:
+                parts += _name(f"{name}.{public}", value, seen, set(shared))
+        if again:
+            parts.append(f"Also here, described above: {', '.join(again)}.")
+        if detectors:
+            parts.append("### Detectors")
+            parts.append(
+                "All are classes with the methods of `tisat.Detector`; parameters and an example are on the page of each."
+            )
+            parts.append(_table(("class", "by name", "what it is"), detectors))
+    return parts
+
+
+def _shared() -> dict[tuple[str, str], str]:
+    """Parameters that four names or more have with the same words: said once for all."""
+    rows = [
+        row for _, value in public_names() if not _registered(value) for row in sections_of(value).parameters if row[2]
+    ]
+    counts = Counter((name, said) for name, _, said in rows)
+    kinds = {(name, said): kind for name, kind, said in rows}
+    return {pair: kinds[pair] for pair, count in counts.items() if count >= 4}
+
+
+def _anchor(name: str) -> str:
+    return name.lower().replace(".", "")
+
+
+def _found(name: str) -> Any:
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
 
 
 def _public(module: types.ModuleType) -> list[str]:
@@ -155,33 +248,30 @@ def _public(module: types.ModuleType) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
-def _name(called: str, value: Any, seen: dict[int, str]) -> Iterator[str]:
-    """The section of a name: a class with its methods, a function, a module, a value."""
+def _name(called: str, value: Any, seen: dict[int, str], common: set[tuple[str, str]]) -> Iterator[str]:
+    """The section of a name: a class with its methods, a function, a value."""
     yield f"### {called}"
-    if isinstance(value, types.ModuleType):
-        yield _first_paragraph(value)
-        return
     if not callable(value):
-        yield f"`{value!r}`"
-        return
-    if id(value) in seen:
-        yield f"The same as [{seen[id(value)]}](#{seen[id(value)].lower().replace('.', '')})."
+        yield f"`{value!r}`" if not isinstance(value, dict) else f"Names: {', '.join(map(str, value))}."
         return
     seen[id(value)] = called
-    yield _code(f"{called.rpartition('.')[2]}{_signature(value)}")
-    registered = _registered(value)
-    about = _first_paragraph(value)
-    yield about + (
-        f" By name: `{registered}`; its page: [{registered}](../detectors/{registered}.md)." if registered else ""
-    )
-    if inspect.isclass(value) and not registered:
+    sections = sections_of(value)
+    result = "" if inspect.isclass(value) else _plain(inspect.signature(value).return_annotation)
+    yield _first_paragraph(value)
+    own = [row for row in sections.parameters if (row[0], row[2]) not in common]
+    if own:
+        yield _table(("parameter", "type", "what it is"), own)
+    if len(own) < len(sections.parameters):
+        yield f"{'And t' if own else 'T'}he common {', '.join(row[0] for row in sections.parameters if row not in own)}."
+    if sections.returns:
+        kind = f"`{result}`" if result and result is not inspect.Parameter.empty else ""
+        yield f"Returns {kind}: {sections.returns}"
+    if sections.example:
+        yield f"```pycon\n{sections.example}\n```"
+    if inspect.isclass(value):
         rows = list(_members(value))
         if rows:
             yield _table(("method or property", "what it is"), rows)
-    elif registered:
-        own = [row for row in _members(value) if row[0] not in {known for known, _ in _members(Detector)}]
-        if own:
-            yield _table(("method or property of its own", "what it is"), own)
 
 
 def _registered(value: Any) -> str | None:
@@ -193,7 +283,7 @@ def _registered(value: Any) -> str | None:
 
 def _members(cls: type) -> Iterator[tuple[str, str]]:
     """Public methods and properties that are written in tisat and say what they are."""
-    for name in sorted(vars_of(cls)):
+    for name in sorted(name for name in vars(cls) if not name.startswith("_")):
         member = inspect.getattr_static(cls, name)
         plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         if isinstance(plain, property):
@@ -203,53 +293,12 @@ def _members(cls: type) -> Iterator[tuple[str, str]]:
             home = plain.__module__
             text, shown = (
                 inspect.getdoc(getattr(cls, name)),
-                f"`{name}{_signature(getattr(cls, name), drop_self=True)}`",
+                f"`{name}({', '.join(one for one in inspect.signature(plain).parameters if one not in ('self', 'cls'))})`",
             )
         else:
             continue
         if home.startswith("tisat") and text and name not in MACHINERY:
             yield shown, _sentence(text)
-
-
-def vars_of(cls: type) -> set[str]:
-    """Public names of a class and of the classes of ours it comes from."""
-    ours = [base for base in cls.__mro__ if base.__module__.startswith("tisat")]
-    return {name for base in ours for name in vars(base) if not name.startswith("_")}
-
-
-def _signature(value: Any, *, drop_self: bool = False) -> str:
-    if inspect.isclass(value) and not getattr(value.__init__, "__module__", "tisat").startswith("tisat"):
-        return "(...)"  # scikit-learn's, and its version decides
-    found = inspect.signature(value)
-    given = [one.replace(annotation=_plain(one.annotation)) for one in found.parameters.values()]
-    if drop_self and given and given[0].name == "self":
-        given = given[1:]
-    text = ", ".join(_parameter(one) for one in _marked(given))
-    result = "" if inspect.isclass(value) else _plain(found.return_annotation)
-    return f"({text})" + (f" -> {result}" if result and result is not inspect.Parameter.empty else "")
-
-
-def _marked(given: list[inspect.Parameter]) -> Iterator[inspect.Parameter | None]:
-    """Parameters, with None for the bare star before those that must be named."""
-    starred = False
-    for one in given:
-        starred |= one.kind is inspect.Parameter.VAR_POSITIONAL
-        if one.kind is inspect.Parameter.KEYWORD_ONLY and not starred:
-            starred = True
-            yield None
-        yield one
-
-
-def _parameter(one: inspect.Parameter | None) -> str:
-    if one is None:
-        return "*"
-    star = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(one.kind, "")
-    kind = "" if one.annotation in ("", inspect.Parameter.empty) else f": {one.annotation}"
-    if one.default is inspect.Parameter.empty:
-        return f"{star}{one.name}{kind}"
-    shown = repr(one.default.value) if isinstance(one.default, enum.Enum) else repr(one.default)
-    shown = re.sub(r"<(?:factory|function (\w+)[^>]*|[^>]* object at)[^>]*>", r"...", shown)
-    return f"{one.name}{kind}{' = ' if kind else '='}{shown}"
 
 
 def _plain(annotation: Any) -> Any:
@@ -270,31 +319,14 @@ def _first_paragraph(value: Any) -> str:
 
 
 def _sentence(text: str) -> str:
-    return _linked(" ".join(text.split("\n\n")[0].split()))
+    first = " ".join(text.split("\n\n")[0].split())
+    return _linked(re.split(r"(?<=[a-z`)])[.;:] ", first)[0].rstrip(".;:"))
 
 
 def _linked(text: str) -> str:
     """Docstring marks as Markdown: names in code."""
     text = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text)
     return re.sub(r"``([^`]+)``", r"`\1`", text)
-
-
-def _code(text: str) -> str:
-    """A signature in a block, a parameter a line where it is long."""
-    if len(text) > 100:
-        head, _, rest = text.partition("(")
-        depth, parts, current = 0, [], ""
-        body, _, result = rest.rpartition(")")
-        for sign in body:
-            depth += (sign in "([{") - (sign in ")]}")
-            if sign == "," and depth == 0:
-                parts.append(current.strip())
-                current = ""
-            else:
-                current += sign
-        lines = "".join(f"    {part},\n" for part in [*parts, current.strip()] if part)
-        text = f"{head}(\n{lines}){result}"
-    return f"```py\n{text}\n```"
 
 
 def _table(head: tuple[str, ...], rows: Any) -> str:
@@ -309,7 +341,11 @@ def _cell(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Page -> its text, from the code as it is."""
-    return {HERE / "reference" / "cli.md": cli_page(), HERE / "reference" / "api.md": api_page()}
+    return {
+        HERE / "reference" / "cli.md": cli_page(),
+        HERE / "reference" / "api.md": api_page(),
+        HERE / "lab" / "api-bench.md": bench_page(),
+    }
 
 
 def main() -> int:

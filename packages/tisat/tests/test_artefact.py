@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from tisat.detectors import RandomGuess
-from tisat.detectors.base import Detector, load
+from tisat.detectors.base import Detector
+from tisat.detectors.loading import load
 from tisat.errors import ArtefactError
 from tisat.persistence import model_file as artefact
 

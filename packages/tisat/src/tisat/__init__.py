@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from tisat import watch as watch
     from tisat.alarms.alarms import Alarm as Alarm
     from tisat.alarms.alarms import Alarms as Alarms
-    from tisat.alarms.alarms import raise_alarms as raise_alarms
+    from tisat.alarms.from_scores import raise_alarms as raise_alarms
     from tisat.detectors import make as make
     from tisat.detectors.base import Detector as Detector
-    from tisat.detectors.base import load as load
     from tisat.detectors.combine import combine as combine
     from tisat.detectors.compared import compare as compare
+    from tisat.detectors.loading import load as load
     from tisat.detectors.pipeline import Pipeline as Pipeline
     from tisat.detectors.suggestions import suggest as suggest
     from tisat.detectors.tisat import TiSAT as TiSAT
@@ -53,9 +53,11 @@ _NAMES, __getattr__, __dir__ = lazily(
     __name__,
     {
         "": ("alarms", "datasets", "detectors", "metrics", "registry", "testing", "watch"),
-        "alarms.alarms": ("Alarm", "Alarms", "raise_alarms"),
+        "alarms.alarms": ("Alarm", "Alarms"),
+        "alarms.from_scores": ("raise_alarms",),
         "detectors": ("make",),
-        "detectors.base": ("Detector", "load"),
+        "detectors.base": ("Detector",),
+        "detectors.loading": ("load",),
         "detectors.combine": ("combine",),
         "detectors.compared": ("compare",),
         "detectors.pipeline": ("Pipeline",),

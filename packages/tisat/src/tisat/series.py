@@ -55,7 +55,7 @@ class Series:
         since 1970 are dates, in seconds, milli-, micro- or nanoseconds by their size.
     channels : sequence of str, optional
         Names; ``"0"``, ``"1"``, ... where not given, and ``"value"`` of a single one.
-    labels : array of 0 and 1, shape (T,), optional
+    labels : array of 0 and 1, shape (T,), optional; 1 in events
     name : str
         The entity: machine, sensor, channel.
     offsets : array of shape (T,), optional

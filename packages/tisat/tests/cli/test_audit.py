@@ -107,7 +107,7 @@ def test_without_a_threshold_it_says_oracle(series, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("labels", "scores", "options", "sentence"),
     [
-        ("absent.csv", "s.npy", [], "must be a file or a folder. There is neither."),
+        ("absent.csv", "s.npy", [], "File not found"),
         ("y.npy", "short.npy", [], "must have the same length. Got 600 and 10 instead."),
         ("two.npy", "s.npy", [], "must hold only 0 and 1. Got 2 at row 0 instead."),
         ("y.npy", "nan.npy", [], "must hold at least one number. Got only NaN instead."),

@@ -9,7 +9,7 @@ import pytest
 
 from tisat import Series, Watch
 from tisat.cli import main
-from tisat.detectors.base import load
+from tisat.detectors.loading import load
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sklearn.svm import OneClassSVM
 import tisat
 from tisat.detectors import from_function, from_pyod, from_sklearn
 from tisat.detectors.adapter import ESTIMATORS, Adapter
-from tisat.detectors.base import load
+from tisat.detectors.loading import load
 from tisat.errors import ArtefactError, InputError, ParameterError
 
 TRAIN = np.random.default_rng(0).standard_normal((300, 3)) * [1.0, 10.0, 0.1]

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from tisat import registry  # noqa: E402
 from tisat.detectors._neural import NeuralDetector  # noqa: E402
 from tisat.detectors._training import available_device  # noqa: E402
-from tisat.detectors.base import load  # noqa: E402
+from tisat.detectors.loading import load  # noqa: E402
 from tisat.errors import ArtefactError, ParameterError, SeriesError, TrainingError  # noqa: E402
 from tisat.utils.parameters import integer  # noqa: E402
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tisat.detectors import make
-from tisat.detectors.base import load
+from tisat.detectors.loading import load
 from tisat.detectors.prism import VIEWS, Scene
 from tisat.detectors.prism.shape import APART, ROWS, shapes_of, training_shapes
 from tisat.persistence.model_file import read_artefact, write_artefact

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from tisat import registry  # noqa: E402
 from tisat.detectors import TiSAT  # noqa: E402
 from tisat.detectors._forecast import residual_spread  # noqa: E402
-from tisat.detectors.base import load  # noqa: E402
+from tisat.detectors.loading import load  # noqa: E402
 from tisat.errors import ArtefactError, ParameterError, SeriesError  # noqa: E402
 from tisat.persistence.model_file import read_artefact, write_artefact  # noqa: E402
 from tisat.watch import Watch  # noqa: E402

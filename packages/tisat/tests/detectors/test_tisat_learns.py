@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tisat.detectors import TiSAT  # noqa: E402
-from tisat.detectors.base import load  # noqa: E402
+from tisat.detectors.loading import load  # noqa: E402
 from waves import waves  # noqa: E402
 
 TINY = TiSAT._test_params()

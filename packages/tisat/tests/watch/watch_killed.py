@@ -18,7 +18,7 @@ import numpy as np
 from tisat.alarms import calibrate, make_rule
 from tisat.alarms.rules import Scored
 from tisat.cli import main
-from tisat.detectors.base import load
+from tisat.detectors.loading import load
 from tisat.persistence.model_file import read_artefact
 
 

@@ -17,14 +17,27 @@ from tisat_bench.datasets.cards import Card
 
 
 class Attribution(NamedTuple):
-    """Which channels an expert contributing for an event."""
+    """Channels that an expert named as the cause of an event.
+
+    Parameters
+    ----------
+    event : tuple of int
+        Rows [start, stop).
+    channels : tuple of int
+        Indices, from 0.
+
+    Examples
+    --------
+    >>> Attribution((10, 20), (0, 3)).channels
+    (0, 3)
+    """
 
     event: tuple[int, int]  # [start, stop)
     channels: tuple[int, ...]  # indices, from 0
 
 
 def no_attribution() -> tuple[Attribution, ...]:
-    """Nobody was contributing: what every data set but SMD publishes."""
+    """No attribution: what every data set but SMD publishes."""
     return ()
 
 
@@ -33,13 +46,19 @@ class Entity:
     """One machine, channel or plant.
 
     ``train`` and ``test`` are :class:`tisat.Series`, read when first asked for and kept; the labels are in ``test``.
+
+    Examples
+    --------
+    >>> from tisat_bench.datasets import load
+    >>> load("smd").entities[0].test.n_channels  # doctest: +SKIP
+    38
     """
 
-    name: str
+    name: str  # machine, channel or plant
     period: float | None  # sampling period in seconds, as the card has it; None where nobody says
-    read_train: Callable[[], Series]
-    read_test: Callable[[], Series]
-    read_interpretation: Callable[[], tuple[Attribution, ...]] = no_attribution
+    read_train: Callable[[], Series]  # reads the training series
+    read_test: Callable[[], Series]  # reads the test series
+    read_interpretation: Callable[[], tuple[Attribution, ...]] = no_attribution  # reads which channels an expert named
 
     @cached_property
     def train(self) -> Series:
@@ -71,10 +90,16 @@ class Dataset:
 
     ``dataset.entities`` keeps what was read; a loop over the dataset itself gives fresh entities, so that
     ``for entity in dataset`` holds one entity in memory at a time.
+
+    Examples
+    --------
+    >>> from tisat_bench.datasets import load
+    >>> len(load("smd").entities)  # doctest: +SKIP
+    28
     """
 
-    card: Card
-    entities: tuple[Entity, ...]
+    card: Card  # what is known without opening it
+    entities: tuple[Entity, ...]  # in the order of names
     missing: tuple[str, ...] = ()  # entities of the card (or of the labels) whose values are not in the folder
 
     @property

@@ -65,27 +65,27 @@ class Card:
     (38, 28, 327, 'MIT')
     """
 
-    name: str
-    title: str
+    name: str  # by which it is loaded
+    title: str  # for people
     folder: str  # under the data root
-    description: str
-    source: str
-    paper: str
-    licence: str
+    description: str  # in a sentence
+    source: str  # address
+    paper: str  # to cite
+    licence: str  # of the data
     obtain: str  # how to get it
-    channels: int
+    channels: int  # number
     period: float  # sampling period in seconds
     clock: str  # what is known of the sampling period
-    train_rows: int
-    test_rows: int
-    entities: int
+    train_rows: int  # of all entities
+    test_rows: int  # of all entities
+    entities: int  # number
     events: int  # in the test split
     anomalous_percent: float  # of the test rows
     event: str  # what counts as an event
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # known of the data
     rows: dict[str, tuple[int | None, int | None]]  # entity -> published rows of train and test, None = not known
-    files: tuple[FileCard, ...]
-    download: tuple[Origin, ...]
+    files: tuple[FileCard, ...]  # with checksums
+    download: tuple[Origin, ...]  # where from
     channel_names: tuple[str, ...] = ()  # where the publisher gives names
 
     def to_json(self) -> dict[str, Any]:
@@ -118,6 +118,12 @@ def card(name: str) -> Card:
     Parameters
     ----------
     name : one of "smd", "msl", "smap", "swat", "psm"
+        ``smd``, ``msl``, ``smap``, ``swat`` or ``psm``.
+
+    Examples
+    --------
+    >>> card("smd").channels
+    38
     """
     return card_of(_raw(check_choice(name, "name", "card", choices=NAMES)))
 

@@ -245,6 +245,10 @@ def download(
     Returns
     -------
     folder : Path
+
+    Examples
+    --------
+    >>> download("smd")  # doctest: +SKIP
     """
     card = read_card(check_choice(name, "name", "download", choices=NAMES))
     attempts = check_integer(attempts, "attempts", "download", minimum=1)

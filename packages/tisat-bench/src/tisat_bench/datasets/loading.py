@@ -27,7 +27,23 @@ LOADERS: dict[str, ModuleType] = {"smd": smd, "msl": telemanom, "smap": telemano
 
 
 def data_root(data: str | Path | None = None) -> Path:
-    """The folder under which data sets lie: the argument, else ``TISAT_DATA``, else ``~/.cache/tisat``."""
+    """The folder under which data sets lie: the argument, else ``TISAT_DATA``, else ``~/.cache/tisat``.
+
+    Parameters
+    ----------
+    data : str or Path, optional
+        A folder; else ``TISAT_DATA``, else ``~/.cache/tisat``.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Examples
+    --------
+    >>> data_root("data").name
+    'data'
+    """
     chosen = data if data is not None else os.environ.get(ENVIRONMENT) or Path("~/.cache/tisat")
     return Path(chosen).expanduser()
 
@@ -49,6 +65,7 @@ def labels(name: str, data: str | Path | None = None, *, strict: bool = True) ->
     Parameters
     ----------
     name : one of "smd", "msl", "smap", "swat", "psm"
+        A data set.
     data : folder, optional
         The folder that holds the data set's folder; ``TISAT_DATA`` or ``~/.cache/tisat`` where not given.
 
@@ -58,6 +75,10 @@ def labels(name: str, data: str | Path | None = None, *, strict: bool = True) ->
     Returns
     -------
     labels : dict of entity name to a bool array of shape (T,)
+
+    Examples
+    --------
+    >>> labels("smd")  # doctest: +SKIP
     """
     card = read_card(check_choice(name, "name", "labels", choices=NAMES))
     root = data_root(data)
@@ -143,6 +164,10 @@ def load(
     -------
     dataset : Dataset
         ``dataset.entities``, ``dataset["machine-1-2"]``, ``len(dataset)``, ``dataset.card``, ``dataset.missing``.
+
+    Examples
+    --------
+    >>> load("smd")[0].train  # doctest: +SKIP
     """
     if name not in NAMES and (os.sep in str(name) or Path(name).exists()):
         return _choose(own_files.read_dataset(name, train=train), entities)
@@ -185,6 +210,7 @@ def convert(
     Parameters
     ----------
     name : one of "smd", "msl", "smap", "swat", "psm"
+        A data set.
     data : folder, optional
         Where the published files are, as for :func:`load`.
     out : folder, optional
@@ -196,6 +222,10 @@ def convert(
     Returns
     -------
     folder : Path
+
+    Examples
+    --------
+    >>> convert("swat", out="swat")  # doctest: +SKIP
     """
     card = read_card(check_choice(name, "name", "convert", choices=NAMES))
     if version is not None:

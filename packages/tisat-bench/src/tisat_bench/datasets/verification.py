@@ -20,7 +20,14 @@ from tisat_bench.datasets.cards import card as read_card
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as published."""
+    """One thing that is not as published.
+
+    Examples
+    --------
+    >>> from tisat_bench.datasets import verify
+    >>> verify("smd").findings  # doctest: +SKIP
+    ()
+    """
 
     path: str  # file, or the data set's name
     problem: str  # "missing", "different", "unreadable" or "count"
@@ -29,16 +36,23 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verification:
-    """What :func:`verify` found."""
+    """What :func:`verify` found.
 
-    name: str
-    folder: Path
+    Examples
+    --------
+    >>> from tisat_bench.datasets import verify
+    >>> verify("smd").complete  # doctest: +SKIP
+    True
+    """
+
+    name: str  # data set
+    folder: Path  # that was looked at
     checked: int  # files compared with a checksum
     entities: int  # with values
     train_rows: int  # of the entities with values
-    test_rows: int
+    test_rows: int  # of the entities with values
     events: int  # in all labels that are there
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  # what is missing or differs
 
     @property
     def complete(self) -> bool:
@@ -146,6 +160,7 @@ def verify(name: str, data: str | Path | None = None, *, values: bool = True) ->
     Parameters
     ----------
     name : one of "smd", "msl", "smap", "swat", "psm"
+        A data set.
     data : folder, optional
         As for :func:`tisat_bench.datasets.load`.
     values : bool
@@ -155,6 +170,11 @@ def verify(name: str, data: str | Path | None = None, *, values: bool = True) ->
     -------
     verification : Verification
         ``findings`` is empty where everything is as published.
+
+    Examples
+    --------
+    >>> verify("smd").complete  # doctest: +SKIP
+    True
     """
     card = read_card(check_choice(name, "name", "verify", choices=NAMES))
     values = check_flag(values, "values", "verify")

@@ -12,7 +12,6 @@ from tisat.utils.lazy import lazily
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarm as Alarm
     from tisat.alarms.alarms import Alarms as Alarms
-    from tisat.alarms.alarms import raise_alarms as raise_alarms
     from tisat.alarms.budget import Budget as Budget
     from tisat.alarms.calibration import Calibration as Calibration
     from tisat.alarms.calibration import calibrate as calibrate
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from tisat.alarms.episode_log import Proposal as Proposal
     from tisat.alarms.episode_log import propose as propose
     from tisat.alarms.evidence import KNNEvidence as KNNEvidence
+    from tisat.alarms.from_scores import raise_alarms as raise_alarms
     from tisat.alarms.neighbours import Neighbours as Neighbours
     from tisat.alarms.recurrence import Recurrence as Recurrence
     from tisat.alarms.recurrence import recurring as recurring
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
-        "alarms": ("Alarm", "Alarms", "raise_alarms"),
+        "alarms": ("Alarm", "Alarms"),
+        "from_scores": ("raise_alarms",),
         "budget": ("Budget",),
         "calibration": ("Calibration", "calibrate"),
         "cusum": ("CompressedSum", "Cusum", "WindowSum"),

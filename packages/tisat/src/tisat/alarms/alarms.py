@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from tisat.alarms.budget import Budget, BudgetLike
-from tisat.alarms.calibration import Calibration, calibrate
+from tisat.alarms.calibration import Calibration
 from tisat.alarms.control import Movement, most_alike
 from tisat.alarms.explanation import Explanation, Reason
 from tisat.alarms.files import ADDED, COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
-from tisat.alarms.rules import DEFAULT_RULE, AlarmRule, Scored, make_rule
+from tisat.alarms.rules import AlarmRule, Scored
 from tisat.alarms.sentences import UNKNOWN_HABITS, Habits, still_at
 from tisat.alarms.shares import explained, named_shares, shares_between
 from tisat.alarms.suppression import Suppression, Suppressor
@@ -29,7 +27,6 @@ from tisat.alarms.tally import Tally as Tally
 from tisat.alarms.tally import say_time as say_time
 from tisat.events import events_from_labels
 from tisat.gap_filling import Silence
-from tisat.io.durations import DurationLike
 from tisat.series import Series, SeriesLike
 from tisat.utils.extras import require
 from tisat.utils.html import table, text
@@ -38,7 +35,13 @@ from tisat.utils.types import Array, Flags, Integers
 
 @dataclass(frozen=True)
 class Alarm:
-    """One alarm."""
+    """One alarm: when it was raised and cleared, which channels contributed, and why.
+
+    Examples
+    --------
+    >>> Alarm(raised=50, onset=48, cleared=60, peak=7.5, threshold=3.0, rule="excess", budget="1/day", channels={}).peak
+    7.5
+    """
 
     raised: int  # row at which it was raised
     onset: int  # estimate of when the anomaly began: the last row the statistic was 0 or an alarm ended
@@ -49,8 +52,8 @@ class Alarm:
     budget: str  # false alarms the threshold was made for
     channels: dict[str, float]  # share of the evidence from the onset to the raise, largest first; empty if unknown
     raised_time: str | float | None = None  # timestamps of the three rows, where the series has them
-    onset_time: str | float | None = None
-    cleared_time: str | float | None = None
+    onset_time: str | float | None = None  # when it probably began
+    cleared_time: str | float | None = None  # when its statistic had fallen
     series: str = ""  # the entity
     kind: str = ""  # what it looks like: spike, stuck, level, rhythm, ...
     reasons: tuple[Reason, ...] = ()  # the channels that matter most: seen, expected and spread in the user's units
@@ -59,7 +62,7 @@ class Alarm:
     state: str = "raised"  # raised, ongoing, back, new normal, merged or cleared; see tisat.alarms.ongoing
     ongoing_since: int | None = None  # row at which the statistic fell while its channels were still different
     back: int | None = None  # row at which they were not any more, or the new normal was accepted; its timestamp
-    back_time: str | float | None = None
+    back_time: str | float | None = None  # when its channels were back
     mode: str = ""  # the switch within 60 rows before the raise, where the detector knows operating modes: "pump down"
     known: str = ""  # the accepted pattern it is of, where one is; see tisat.alarms.patterns
 
@@ -141,6 +144,7 @@ class Alarms(Sequence[Alarm]):
 
     Examples
     --------
+    >>> from tisat.alarms import raise_alarms
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.exponential(size=3000)
     >>> scores[2000:2040] += 30.0
@@ -149,12 +153,12 @@ class Alarms(Sequence[Alarm]):
     [(1999, 2000)]
     """
 
-    alarms: tuple[Alarm, ...]
+    alarms: tuple[Alarm, ...]  # in the order of time
     scores: Array  # (T,)
     evidence: Array  # (T,)
     statistic: Array  # (T,)
     active: Flags  # (T,)
-    calibration: Calibration
+    calibration: Calibration  # threshold and budget behind them
     tally: Tally  # rows judged and not judged
     silences: tuple[Silence, ...] = ()  # channels that fell silent: alarms about the data, outside the budget
     thresholds: Array = field(default_factory=lambda: np.empty(0))  # (T,), in force at each row
@@ -351,48 +355,3 @@ def alarms_of(
         tuple(found) if states is None else states(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
         trace.threshold, moved,
     )  # fmt: skip
-
-
-def raise_alarms(
-    scores: npt.ArrayLike,
-    *,
-    normal: npt.ArrayLike,
-    false_alarms: BudgetLike,
-    period: DurationLike | None = None,
-    rule: str | AlarmRule = DEFAULT_RULE,
-    method: str = "auto",
-    control: bool = True,
-    random_state: int = 0,
-    **options: Any,
-) -> Alarms:
-    """Alarms from any score, within a false-alarm budget.
-
-    Parameters
-    ----------
-    scores : array of shape (T,) or (T, m)
-        Higher = more anomalous; or residual vectors. NaN where there is none.
-    normal : array of shape (N,) or (N, m)
-        The same for normal data the scoring model has not seen, in time order.
-    false_alarms : str, float or timedelta
-        The budget: ``"1/day"``, ``"1/1000 rows"``, a rate per row: see :class:`tisat.alarms.Budget`.
-    period : float, str or timedelta, optional
-        The sampling period, where the budget speaks of time.
-    rule : str or AlarmRule
-        ``excess``, ``threshold`` or ``paper``; ``options`` are the rule's own.
-    method : str
-        How the threshold is found: see :func:`tisat.alarms.calibrate`.
-    control : bool
-        The threshold follows the alarms, so that in the long run weak ones keep to the budget; False: it stays.
-    random_state : int
-    """
-    scored = Scored.of(scores, whose="raise_alarms")
-    made = make_rule(rule, **options)
-    calibration = calibrate(
-        made,
-        normal,
-        Budget.parse(false_alarms, period=period),
-        method=method,
-        control=control,
-        random_state=random_state,
-    )
-    return alarms_of(scored, rule=made, calibration=calibration)

@@ -241,6 +241,7 @@ def calibrate(
     points : Scored, or array of shape (N, m) or (N,)
         Normal points in time order.
     budget : Budget, str or float
+        False alarms accepted.
     scores : array of shape (N,), optional
         As in :meth:`AlarmRule.fit`.
     breaks : sequence of int
@@ -258,6 +259,11 @@ def calibrate(
     -----
     CalibrationWarning
         Where an assumption fails or the normal data is too short for the budget.
+
+    Returns
+    -------
+    Calibration
+        The threshold with what the data supports and what was observed.
 
     Examples
     --------

@@ -227,6 +227,8 @@ class CompressedSum(_Controlled):
         Rows.
     unit : float
         A sum that counts as one unit.
+    views : int
+        Number of views.
 
     Examples
     --------

@@ -50,6 +50,7 @@ class EpisodeRecord(Stateful, Folded[float, None]):
     mark : float
         Least level of an episode, in the unit of the statistic.
     room : int
+        Number of episodes remembered.
 
     Examples
     --------
@@ -161,10 +162,18 @@ class EpisodeRecord(Stateful, Folded[float, None]):
 
 @dataclass(frozen=True)
 class Proposal:
-    """Another threshold and what it would have meant. Nothing has changed yet."""
+    """Another threshold and what it would have meant. Nothing has changed yet.
 
-    before: Calibration
-    after: Calibration
+    Examples
+    --------
+    >>> from tisat.alarms import EpisodeRecord, calibrate, make_rule, propose
+    >>> found = calibrate(make_rule("excess"), np.random.default_rng(0).exponential(size=9000), "1/2500 rows")
+    >>> propose(found, EpisodeRecord.beside(found)).before is found
+    True
+    """
+
+    before: Calibration  # in force
+    after: Calibration  # proposed
     false_alarms: int  # alarms labelled false or new normal
     avoided: int  # of those, not raised at the new threshold
     true_alarms: int  # alarms labelled true
@@ -212,6 +221,18 @@ def propose(calibration: Calibration, record: EpisodeRecord, *, budget: BudgetLi
         With its labels.
     budget : str, float or Budget, optional
         Another budget; the same unless given.
+
+    Returns
+    -------
+    Proposal
+        Threshold before and after, with the consequences.
+
+    Examples
+    --------
+    >>> from tisat.alarms import calibrate, make_rule
+    >>> found = calibrate(make_rule("excess"), np.random.default_rng(0).exponential(size=9000), "1/2500 rows")
+    >>> propose(found, EpisodeRecord.beside(found)).before is found
+    True
     """
     if calibration.normal is None:
         raise ParameterError(

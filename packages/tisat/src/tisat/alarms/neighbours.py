@@ -24,6 +24,7 @@ class Neighbours:
     Parameters
     ----------
     points : array of shape (N, m)
+        Normal points.
     k : int
         Which neighbour; 1 is the nearest.
     method : str

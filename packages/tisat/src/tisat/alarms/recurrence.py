@@ -36,9 +36,16 @@ UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 @dataclass(frozen=True)
 class Recurrence:
-    """Alarms of one entity that are alike, the oldest first."""
+    """Alarms of one entity that are alike, the oldest first.
 
-    alarms: tuple[Alarm, ...]
+    Examples
+    --------
+    >>> from tisat.alarms import recurring
+    >>> recurring([])
+    ()
+    """
+
+    alarms: tuple[Alarm, ...]  # those that look alike
     rhythm: str  # "nightly at 02:00", "on Mondays at 06:00", "about every 6 h"; empty: none, or too few
 
     @property
@@ -75,6 +82,11 @@ def recurring(alarms: Iterable[Alarm]) -> tuple[Recurrence, ...]:
     ----------
     alarms : iterable of Alarm
         Of one entity or of many, in any order.
+
+    Returns
+    -------
+    tuple[Recurrence, ...]
+        Groups of alarms that look alike.
 
     Examples
     --------

@@ -38,7 +38,16 @@ def period_interval(alarms: int, time_steps: int) -> tuple[float, float | None]:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A threshold, the budget behind it, and how the budget was kept on held-out normal data."""
+    """A threshold, the budget behind it, and how the budget was kept on held-out normal data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tisat.alarms import calibrate, make_rule
+    >>> found = calibrate(make_rule("threshold"), np.random.default_rng(0).exponential(size=9000), "1/1000 rows")
+    >>> found.budget, found.target, round(found.threshold, 1)
+    ('1/1000 rows', 1000.0, 7.6)
+    """
 
     rule: str  # paper, threshold, excess or one of your own
     budget: str  # as the user said it

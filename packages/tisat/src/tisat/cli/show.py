@@ -16,7 +16,7 @@ LISTED = 12  # channel names shown in a table; --json gives them all
 
 def describe(model: Path) -> dict[str, Any]:
     """What the file holds, after its checksum, names and shapes were checked."""
-    from tisat.detectors.base import load
+    from tisat.detectors.loading import load
     from tisat.persistence.model_file import read_artefact
 
     detector = load(model)

@@ -20,7 +20,14 @@ WEEK = 7 * DAY
 
 @dataclass(frozen=True)
 class Fault:
-    """One labelled event: what happened, when, and to which channels."""
+    """One labelled event: what happened, when, and to which channels.
+
+    Examples
+    --------
+    >>> from tisat.datasets.synthetic import make_plant
+    >>> make_plant(random_state=0).faults[0].kind
+    'spike'
+    """
 
     kind: str  # one of KINDS, or of PUMP_FAULTS
     start: int  # first affected row
@@ -40,6 +47,12 @@ class Plant:
         Continues the same plant, with faults; labelled.
     faults : tuple of Fault
         In order of time.
+
+    Examples
+    --------
+    >>> from tisat.datasets.synthetic import make_plant
+    >>> len(make_plant(random_state=0).faults)
+    7
     """
 
     train: Series

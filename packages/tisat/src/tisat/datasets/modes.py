@@ -243,6 +243,12 @@ def make_plant_with_modes(
     kinds : sequence of str
         Among ``MODE_FAULTS``, which names the channels of each.
     random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    Plant
+        Training series, test series and faults.
 
     Examples
     --------

@@ -52,6 +52,12 @@ def make_pump(
     faults : sequence of str
         Among ``PUMP_FAULTS``: vibration doubled, temperature ramp, flow halved.
     random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    Plant
+        Training series, test series and faults.
 
     Examples
     --------

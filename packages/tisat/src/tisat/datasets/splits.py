@@ -19,7 +19,9 @@ def windows(series: SeriesLike, *, length: int, step: int = 1) -> AnyFloats:
     Parameters
     ----------
     series : Series, array, dataframe or path
+        Rows in the order of time.
     length : int >= 1
+        Rows of a window.
     step : int >= 1
         Rows from one window's start to the next.
 
@@ -47,10 +49,16 @@ def split_tail(series: SeriesLike, *, share: float | None = None, rows: int | No
     Parameters
     ----------
     series : Series, array, dataframe or path
+        Rows in the order of time.
     share : float in (0, 1), optional
         The tail's share of the rows; 0.2 where neither is given.
     rows : int >= 1, optional
         The tail's length instead.
+
+    Returns
+    -------
+    tuple[Series, Series]
+        The head and the tail.
 
     Examples
     --------

@@ -33,6 +33,10 @@ from tisat.utils.random import Seed, generator
 from tisat.utils.types import Array
 from tisat.utils.validation import check_integer, check_real
 
+__all__ = [
+    "DAY", "KINDS", "MODE_FAULTS", "PUMP_FAULTS", "WEEK", "Fault", "Plant", "inject_faults", "make_plant", "make_plant_with_modes", "make_pump",
+]  # fmt: skip
+
 SHORTEST_STRETCH = 30  # rows a fault needs around it
 SET_POINT_EVERY = 900  # rows between an operator's moves, on average
 
@@ -122,6 +126,7 @@ def make_plant(
     n_train, n_test : int
         Rows, one a minute; the test follows the training data.
     n_channels : int
+        Number of channels.
     n_faults : int
         How many events; their kinds are taken from ``kinds`` in turn.
     kinds : sequence of str
@@ -129,6 +134,12 @@ def make_plant(
     size : float
         How large a fault is, in units of the channel's normal minute-to-minute spread (a spike is 4 times that).
     random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    Plant
+        Training series, test series and faults.
 
     Examples
     --------
@@ -204,6 +215,12 @@ def inject_faults(
         Smallest and largest size in units of a channel's standard deviation (a spike is twice that), drawn for each fault,
         evenly in the logarithm. A channel that never moves has 0.3 of its level, at least 0.3, for its deviation.
     random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    tuple[Series, tuple[Fault, ...]]
+        The series with labels, and the faults.
 
     Examples
     --------

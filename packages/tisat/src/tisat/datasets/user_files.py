@@ -65,6 +65,10 @@ def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
     -------
     series : dict of name to Series
         The name is the file's stem, or in a long table the ``unique_id``.
+
+    Examples
+    --------
+    >>> read_series("plant/*.csv")  # doctest: +SKIP
     """
     files = files_of(path)
     rows = files if len(files) == 1 else [one for one in files if not is_label_file(one)]

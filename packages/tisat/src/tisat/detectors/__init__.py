@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tisat import registry
-from tisat.detectors.base import Detector, load
+from tisat.detectors.base import Detector
+from tisat.detectors.loading import load
 from tisat.utils.lazy import lazily
 
 if TYPE_CHECKING:  # for editors and type checkers; a test compares it with the registry
@@ -65,6 +66,18 @@ __all__ = ["Detector", "load", "make", *_NAMES]
 
 def make(name: str, **params: Any) -> Detector:
     """A detector by its registered name.
+
+    Parameters
+    ----------
+    name : str
+        A name of :func:`tisat.registry.names`.
+    params : Any
+        Parameters of the detector.
+
+    Returns
+    -------
+    Detector
+        An unfitted detector.
 
     Examples
     --------

@@ -229,6 +229,18 @@ def _adapted(estimator: Any, library: str, options: Mapping[str, Any]) -> Adapte
 def from_sklearn(estimator: Any, **options: Any) -> Adapter:
     """A detector from an unfitted scikit-learn outlier or density estimator; ``options`` are those of :class:`Adapter`.
 
+    Parameters
+    ----------
+    estimator : object
+        Unfitted.
+    options : Any
+        Parameters of the adapter.
+
+    Returns
+    -------
+    Adapter
+        A detector.
+
     Examples
     --------
     >>> from sklearn.covariance import EllipticEnvelope
@@ -242,5 +254,22 @@ def from_pyod(estimator: Any, **options: Any) -> Adapter:
     """A detector from an unfitted PyOD estimator; ``options`` are those of :class:`Adapter`.
 
     Its ``contamination`` is not used: alarm thresholds come from a false-alarm budget.
+
+    Parameters
+    ----------
+    estimator : object
+        Unfitted.
+    options : Any
+        Parameters of the adapter.
+
+    Returns
+    -------
+    Adapter
+        A detector.
+
+    Examples
+    --------
+    >>> from pyod.models.hbos import HBOS  # doctest: +SKIP
+    >>> from_pyod(HBOS()).fit(rows)  # doctest: +SKIP
     """
     return _adapted(estimator, "pyod", options)

@@ -26,7 +26,6 @@ import math
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -59,7 +58,14 @@ NORMAL_QUANTILE = 0.99  # the level in whose units scores are compared across en
 
 
 class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
-    """Base of all detectors: ``fit`` on normal data, then scores, alarms, a monitor, one file on disk."""
+    """Base of all detectors: ``fit`` on normal data, then scores, alarms, a monitor, one file on disk.
+
+    Examples
+    --------
+    >>> from tisat.detectors import LastValue
+    >>> issubclass(LastValue, Detector), LastValue().fit([[0.0], [1.0], [2.0], [3.0]]).n_channels_
+    (True, 1)
+    """
 
     crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
     learns_unseen: ClassVar[bool] = False  # True: what it makes of points depends on rows the model has not seen
@@ -384,17 +390,3 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         """What is usual in each channel, and beyond which values one is as gross as another."""
         values = [part[:, : self.n_channels_] for part in parts]
         self.bounds_, self.usual_ = bounds(values), usual(values)
-
-
-def load(path: str | Path) -> Detector:
-    """Read any fitted detector from its file, or from that of a watch.
-
-    Examples
-    --------
-    >>> import tempfile, tisat
-    >>> file = tempfile.mkdtemp() + "/model.tisat"
-    >>> tisat.registry.resolve("random-guess")(random_state=1).fit([[0.0], [1.0], [2.0]]).save(file)
-    >>> load(file)
-    RandomGuess(random_state=1)
-    """
-    return Detector.load(path)

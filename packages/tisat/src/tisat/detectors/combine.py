@@ -251,6 +251,12 @@ def combine(*members: Any, how: str = "sum") -> Combine:
     *members : str, (str, dict) or Detector
         Registered names, names with parameters, or detectors, of which the parameters are taken.
     how : {"sum", "mean", "max"}
+        How the heights of the members become one score.
+
+    Returns
+    -------
+    Combine
+        A detector whose score is that of several.
 
     Examples
     --------

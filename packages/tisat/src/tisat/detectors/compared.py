@@ -165,6 +165,11 @@ def compare(
     **settings
         Of :class:`tisat.Watch`, the same for all.
 
+    Returns
+    -------
+    DetectorComparison
+        One row for each detector.
+
     Examples
     --------
     >>> from tisat.datasets.synthetic import make_plant

@@ -107,6 +107,18 @@ class FunctionDetector(Detector):
 def from_function(function: Callable[[Array], Any], *, context: int | None = None) -> FunctionDetector:
     """A detector from a function of values ``(T, C)`` to scores ``(T,)``; see :class:`FunctionDetector`.
 
+    Parameters
+    ----------
+    function : callable
+        Rows in, one score per row out.
+    context : int
+        Rows before the first score.
+
+    Returns
+    -------
+    FunctionDetector
+        A detector.
+
     Examples
     --------
     >>> import numpy as np

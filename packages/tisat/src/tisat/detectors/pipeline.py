@@ -30,7 +30,7 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
     ----------
     steps : list of (name, estimator)
         As in scikit-learn. The last is a detector of tisat.
-    memory, transform_input, verbose
+    memory, transform_input, verbose : object
         Of scikit-learn; ``memory`` is not used.
 
     Examples

@@ -176,6 +176,12 @@ def suggest(data: SeriesLike) -> Suggestions:
     Parameters
     ----------
     data : Series, array, dataframe or file path
+        A series, an array, a table or a file.
+
+    Returns
+    -------
+    Suggestions
+        Detectors worth a try, with reasons.
 
     Examples
     --------

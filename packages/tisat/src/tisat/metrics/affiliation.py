@@ -92,8 +92,11 @@ def affiliation_precision_recall(y_true: object, y_score: object, *, threshold: 
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     threshold : float
+        Rows with a score at or above it are alarms.
 
     Returns
     -------

@@ -33,8 +33,16 @@ class AlarmCounts:
         From the onset to the first active row of the window, in rows (or seconds where ``delta_max`` is a duration);
         a missed event has ``delta_max``.
     detected : bool array of shape (n_events,)
+        Whether each event has an alarm in time.
     false_alarms : list of int arrays
         For each series the rows at which a false alarm was raised.
+
+    Examples
+    --------
+    >>> from tisat.metrics import count_alarms
+    >>> found = count_alarms([0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 0, 0], delta_max=2)
+    >>> found.true_alarms, found.n_false_alarms, found.delays.tolist()
+    (1, 0, [1.0])
     """
 
     delays: Array  # (n_events,)
@@ -216,6 +224,7 @@ def count_alarms(y_true: object, active: object, *, delta_max: Delay, timestamps
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list of them
+        Labels: 1 in events.
     active : array of 0 and 1 of the same shape
         1 where the alarm is on. It is raised at the start of every run, and again every ``delta_max`` while the run lasts.
     delta_max : int or duration
@@ -244,9 +253,16 @@ def count_raises(y_true: object, raised: object, *, delta_max: Delay, timestamps
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list of them
+        Labels: 1 in events.
     raised : sequence of rows, or a list of such sequences
+        Rows at which an alarm was raised.
     delta_max, timestamps
         As in :func:`count_alarms`.
+
+    Returns
+    -------
+    AlarmCounts
+        True and false alarms, delays and misses.
 
     Examples
     --------
@@ -262,6 +278,24 @@ def count_at_threshold(
     y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
 ) -> AlarmCounts:
     """Alarms of a thresholded score (active where ``score >= threshold``; NaN never), counted against events.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (T,), or a list of them
+        Labels: 1 in events.
+    y_score : array-like of shape (T,), or a list of them
+        Scores; higher is more anomalous.
+    threshold : float
+        Rows with a score at or above it are alarms.
+    delta_max : int or str
+        Longest delay that counts: rows, or a duration where there are timestamps.
+    timestamps : array-like, optional
+        Times of the rows, for durations.
+
+    Returns
+    -------
+    AlarmCounts
+        True and false alarms, delays and misses.
 
     Examples
     --------
@@ -287,6 +321,16 @@ def detection_delay(
 
     Rows, or seconds where ``delta_max`` is a duration.
 
+    Parameters
+    ----------
+    y_true, y_score, threshold, delta_max, timestamps
+        As in :func:`count_at_threshold`.
+
+    Returns
+    -------
+    Array
+        Delay of each event; ``delta_max`` where it was missed.
+
     Examples
     --------
     >>> detection_delay([0, 1, 1, 0, 1, 0], [0, 0, 9, 0, 0, 0], threshold=5, delta_max=1).tolist()
@@ -299,6 +343,16 @@ def average_detection_delay(
     y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
 ) -> Score:
     """ADD: the mean delay over all events, missed ones at ``delta_max``; NaN without events. Always on: 0.
+
+    Parameters
+    ----------
+    y_true, y_score, threshold, delta_max, timestamps
+        As in :func:`count_at_threshold`.
+
+    Returns
+    -------
+    Score
+        Mean delay over events, misses counted as ``delta_max``.
 
     Examples
     --------
@@ -314,7 +368,17 @@ def alarm_precision(
 ) -> Score:
     """Detected events / (detected events + false alarms); NaN where no alarm counts either way.
 
-    Its floor is what an alarm that is always on gets: S / (S + normal rows / delta_max), about.
+    Its baseline is what an alarm that is always on gets: S / (S + normal rows / delta_max), about.
+
+    Parameters
+    ----------
+    y_true, y_score, threshold, delta_max, timestamps
+        As in :func:`count_at_threshold`.
+
+    Returns
+    -------
+    Score
+        Share of alarms that are true.
 
     Examples
     --------

@@ -35,7 +35,14 @@ class AlarmRow:
 
 @dataclass(frozen=True, repr=False)
 class AlarmEvaluation(Printed):
-    """Alarms and trivial baselines on the same labels. Prints as a table."""
+    """Alarms and trivial baselines on the same labels. Prints as a table.
+
+    Examples
+    --------
+    >>> from tisat.metrics import evaluate_alarms
+    >>> evaluate_alarms([0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 0, 0], delta_max=2).counts.true_alarms
+    1
+    """
 
     counts: AlarmCounts  # of the alarms themselves
     rows: tuple[AlarmRow, ...]  # these alarms first, then the trivial baselines
@@ -73,6 +80,7 @@ def evaluate_alarms(
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list of them
+        Labels: 1 in events.
     active : array of 0 and 1 of the same shape, or Alarms, or a list of either
         1 where the alarm is on.
     delta_max, timestamps
@@ -80,6 +88,12 @@ def evaluate_alarms(
     n_simulations : int
         How many rotations of the alarms are averaged.
     random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    AlarmEvaluation
+        Counts of these alarms beside those of trivial baselines.
 
     Examples
     --------

@@ -58,7 +58,9 @@ def auc_roc(y_true: object, y_score: object) -> Score:
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
 
     Returns
     -------
@@ -81,7 +83,9 @@ def auc_pr(y_true: object, y_score: object) -> Score:
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
 
     Returns
     -------

@@ -69,17 +69,25 @@ class FalseAlarm:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Printed):
-    """The whole account. ``verdict`` is the summary in words."""
+    """The whole account. ``verdict`` is the summary in words.
 
-    evaluation: Evaluation
-    threshold: float
+    Examples
+    --------
+    >>> from tisat.metrics import audit
+    >>> labels = np.repeat([0, 1, 0], [40, 10, 50])
+    >>> audit(labels, np.arange(100.0) % 50, delta_max=5).threshold_source
+    'oracle'
+    """
+
+    evaluation: Evaluation  # every score beside its baselines
+    threshold: float  # at which alarms are counted
     threshold_source: str  # "given", or "oracle": the best event F1, chosen with the labels
     random_baseline: PrecisionRecall  # adjusted scores of an alarm with probability 0.01
-    best_random_baseline_probability: float
+    best_random_baseline_probability: float  # of an alarm in a row
     best_random_baseline: PrecisionRecall  # of the probability that suits these labels best
-    sweep: tuple[SweepPoint, ...]
-    events: tuple[EventOutcome, ...]
-    false_alarms: tuple[FalseAlarm, ...]
+    sweep: tuple[SweepPoint, ...]  # scores over several delta_max
+    events: tuple[EventOutcome, ...]  # what came of each
+    false_alarms: tuple[FalseAlarm, ...]  # in the order of time
     unknown_share: float  # share of scores that are NaN
 
     def __str__(self) -> str:
@@ -190,6 +198,11 @@ def audit(
         What the series are called.
     n_simulations, random_state
         Draws of the random trivial baselines.
+
+    Returns
+    -------
+    Audit
+        Every score with its baselines, and a result in words.
 
     Examples
     --------

@@ -33,6 +33,12 @@ class Baselines:
     """SPD of each trivial baseline on the same labels; ``best`` is the baseline score.
 
     Each is a :class:`~tisat.metrics.Score`: the pooled value, with ``per_series_mean`` beside it.
+
+    Examples
+    --------
+    >>> from tisat.metrics import baselines
+    >>> baselines(np.repeat([0, 1, 0], [40, 10, 50]), delta_max=5).best > 0
+    True
     """
 
     random: Score  # independent uniform scores, in expectation, by closed form
@@ -238,6 +244,7 @@ def baselines(
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list of them
+        Labels: 1 in events.
     delta_max, counting, timestamps
         As in :func:`tisat.metrics.spd_score`.
     n_simulations : int
@@ -267,6 +274,18 @@ def baselines(
 
 def chance_corrected(score: float, baseline_score: float) -> float:
     """``(score - baseline_score) / (1 - baseline_score)``: 0 is what the best trivial baseline gets, 1 is perfect, below 0 a trivial baseline does better.
+
+    Parameters
+    ----------
+    score : float
+        Score of a detector.
+    baseline_score : float
+        Score of the best trivial baseline on the same labels.
+
+    Returns
+    -------
+    float
+        0 for the baseline, 1 for perfect, below 0 where the baseline is better.
 
     Examples
     --------

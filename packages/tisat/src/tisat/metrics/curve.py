@@ -37,6 +37,13 @@ class SPDCurve(Printed):
         Pooled over the series, by descending threshold.
     score : Score
         The area, SPD: pooled, with ``per_series_mean``.
+
+    Examples
+    --------
+    >>> from tisat.metrics import spd_curve
+    >>> labels = np.repeat([0, 1, 0], [40, 10, 50])
+    >>> float(spd_curve(labels, labels.astype(float), delta_max=5).score)
+    1.0
     """
 
     thresholds: Array  # (K,), descending
@@ -138,14 +145,59 @@ def spd_curve(
 def spd_curve_of_active(
     y_true: object, active: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
 ) -> SPDCurve:
-    """The curve of an alarm process given as ``{threshold: active mask}``; see :func:`tisat.metrics.spd_score_of_active`."""
+    """The curve of an alarm process given as ``{threshold: active mask}``; see :func:`tisat.metrics.spd_score_of_active`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (T,), or a list of them
+        Labels: 1 in events.
+    active : dict
+        Threshold -> mask of rows at which an alarm was on.
+    delta_max : int or str
+        Longest delay that counts: rows, or a duration where there are timestamps.
+    timestamps : array-like, optional
+        Times of the rows, for durations.
+
+    Returns
+    -------
+    SPDCurve
+        Precision against delay.
+
+    Examples
+    --------
+    >>> labels = np.repeat([0, 1, 0], [40, 10, 50])
+    >>> float(spd_curve_of_active(labels, {1.0: labels > 0}, delta_max=5).score)
+    1.0
+    """
     return _process_curve(y_true, active, delta_max, timestamps, "spd_curve_of_active", raised=False)
 
 
 def spd_curve_of_raises(
     y_true: object, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
 ) -> SPDCurve:
-    """The curve of an alarm process given as ``{threshold: raise times}``; see :func:`tisat.metrics.spd_score_of_raises`."""
+    """The curve of an alarm process given as ``{threshold: raise times}``; see :func:`tisat.metrics.spd_score_of_raises`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (T,), or a list of them
+        Labels: 1 in events.
+    raised : dict
+        Threshold -> rows at which an alarm was raised.
+    delta_max : int or str
+        Longest delay that counts: rows, or a duration where there are timestamps.
+    timestamps : array-like, optional
+        Times of the rows, for durations.
+
+    Returns
+    -------
+    SPDCurve
+        Precision against delay.
+
+    Examples
+    --------
+    >>> float(spd_curve_of_raises(np.repeat([0, 1, 0], [40, 10, 50]), {1.0: [40]}, delta_max=5).score)
+    1.0
+    """
     return _process_curve(y_true, raised, delta_max, timestamps, "spd_curve_of_raises", raised=True)
 
 

@@ -93,15 +93,22 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Printed):
-    """What scores are worth: one row for each score, the curve, and the alarms at a threshold. Prints as a table with the baseline scores."""
+    """What scores are worth: one row for each score, the curve, and the alarms at a threshold. Prints as a table with the baseline scores.
 
-    rows: tuple[Row, ...]
-    curve: SPDCurve
+    Examples
+    --------
+    >>> from tisat.metrics import evaluate
+    >>> evaluate(np.repeat([0, 1, 0], [40, 10, 50]), np.arange(100.0) % 50, delta_max=5).n_events
+    1
+    """
+
+    rows: tuple[Row, ...]  # one for each score
+    curve: SPDCurve  # precision against delay
     counts: AlarmCounts | None  # at the threshold, if one was given
-    threshold: float | None
-    n_series: int
-    n_rows: int
-    n_events: int
+    threshold: float | None  # None where none was given
+    n_series: int  # series
+    n_rows: int  # rows of all series
+    n_events: int  # events of all series
 
     @property
     def spd(self) -> Score:
@@ -245,6 +252,7 @@ def evaluate(
     n_simulations : int
         Draws of the random trivial baselines.
     random_state : int or Generator
+        Seed.
 
     Returns
     -------

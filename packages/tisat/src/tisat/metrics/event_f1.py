@@ -33,6 +33,11 @@ def best_event_f1(y_true: object, y_score: object, *, delta_max: Delay, timestam
     y_true, y_score, delta_max, timestamps
         As in :func:`tisat.metrics.spd_score`.
 
+    Returns
+    -------
+    PrecisionRecall
+        Precision, recall and F1 of events at the best threshold (oracle).
+
     Examples
     --------
     >>> print(best_event_f1([0, 0, 1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 2, 0, 0, 0, 3, 0], delta_max=2))

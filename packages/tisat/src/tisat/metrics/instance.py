@@ -30,13 +30,18 @@ class PrecisionRecall:
     """Precision, recall and F1, pooled over the series; those of single series in ``per_series``.
 
     F1 is ``2 TP / (2 TP + FP + FN)``: 0 where nothing is found although there was something, NaN where there was nothing at all.
+
+    Examples
+    --------
+    >>> PrecisionRecall(0.5, 1.0, 2 / 3).recall
+    1.0
     """
 
-    precision: float
-    recall: float
-    f1: float
+    precision: float  # true among the alarms
+    recall: float  # found among the events
+    f1: float  # their harmonic mean
     threshold: float = float("nan")  # NaN where there is none
-    per_series: tuple[PrecisionRecall, ...] = ()
+    per_series: tuple[PrecisionRecall, ...] = ()  # the same of single series
 
     @classmethod
     def of_counts(cls, hits: float, false: float, missed: float, *, threshold: float = float("nan")) -> PrecisionRecall:
@@ -105,8 +110,16 @@ def instance_precision_recall(y_true: object, y_score: object, *, threshold: flo
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     threshold : float
+        Rows with a score at or above it are alarms.
+
+    Returns
+    -------
+    PrecisionRecall
+        Precision, recall and F1 of rows.
 
     Examples
     --------
@@ -123,6 +136,18 @@ def instance_precision_recall(y_true: object, y_score: object, *, threshold: flo
 
 def best_instance_f1(y_true: object, y_score: object) -> PrecisionRecall:
     """The best instance F1 over all thresholds: an oracle's, for it is chosen with the labels. Floor: 2r / (1 + r).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (T,), or a list of them
+        Labels: 1 in events.
+    y_score : array-like of shape (T,), or a list of them
+        Scores; higher is more anomalous.
+
+    Returns
+    -------
+    PrecisionRecall
+        Precision, recall and F1 of rows at the best threshold (oracle).
 
     Examples
     --------

@@ -82,6 +82,7 @@ def nab_score(y_true: object, y_score: object, *, threshold: float | None = None
     y_true : array of 0 and 1, shape (T,), or a list
         Events are the benchmark's windows. The benchmark makes them a tenth of a series long; here they are as they are labelled.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     threshold : float, optional
         Where alarms are raised. Without one, the best threshold is chosen with the labels, as the benchmark does.
     profile : {"standard", "low-fp", "low-fn"}

@@ -28,10 +28,18 @@ def pa_k_precision_recall(y_true: object, y_score: object, *, threshold: float, 
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     threshold : float
+        Rows with a score at or above it are alarms.
     k : float from 0 to 100
         An event counts as wholly found when more than ``k`` percent of its rows are active.
+
+    Returns
+    -------
+    PrecisionRecall
+        Precision, recall and F1.
 
     Examples
     --------
@@ -89,6 +97,20 @@ def best_pa_k_f1(y_true: object, y_score: object, *, k: float) -> PrecisionRecal
 
     Its floor for k = 0 is :func:`tisat.metrics.best_random_guess`, for k = 100 always on: 2r / (1 + r) at anomaly rate r.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (T,), or a list of them
+        Labels: 1 in events.
+    y_score : array-like of shape (T,), or a list of them
+        Scores; higher is more anomalous.
+    k : float
+        Percentage of an event's rows that must be found.
+
+    Returns
+    -------
+    PrecisionRecall
+        Precision, recall and F1 at the best threshold (oracle).
+
     Examples
     --------
     >>> best_pa_k_f1([0, 1, 1, 1, 1, 0], [0, 9, 0, 0, 0, 3], k=0).f1
@@ -120,6 +142,11 @@ def pa_k_auc(y_true: object, y_score: object, *, n_steps: int = 20) -> Score:
         As in :func:`best_pa_k_f1`.
     n_steps : int
         Into how many equal steps 0..100 is cut.
+
+    Returns
+    -------
+    Score
+        Area under F1 over k.
 
     Examples
     --------

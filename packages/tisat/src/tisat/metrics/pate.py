@@ -100,7 +100,9 @@ def pate(y_true: object, y_score: object, *, max_buffer: int) -> Score:
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     max_buffer : int
         Rows before and after an event; the value depends on it, so say which was used. The authors' program takes 100.
 

@@ -53,12 +53,20 @@ def adjusted_precision_recall(y_true: object, y_score: object, *, threshold: flo
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     threshold : float
+        Rows with a score at or above it are alarms.
 
     Warnings
     --------
     The floor is :func:`tisat.metrics.random_guess`, and it is often above published figures.
+
+    Returns
+    -------
+    PrecisionRecall
+        Precision, recall and F1 after point adjustment.
 
     Examples
     --------
@@ -79,6 +87,18 @@ def best_adjusted_f1(y_true: object, y_score: object) -> PrecisionRecall:
 
     Twice flattered: by the adjustment, and by a threshold chosen with the labels (an oracle's). Its floor is
     :func:`tisat.metrics.best_random_guess`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (T,), or a list of them
+        Labels: 1 in events.
+    y_score : array-like of shape (T,), or a list of them
+        Scores; higher is more anomalous.
+
+    Returns
+    -------
+    PrecisionRecall
+        Precision, recall and F1 at the best threshold (oracle).
 
     Examples
     --------

@@ -27,6 +27,11 @@ def mean_known(values: Sequence[float] | Array) -> float:
 class Score(float):
     """A float, the pooled score, that also carries the scores of the single series.
 
+    Parameters
+    ----------
+    x : float
+        Pooled value.
+
     Attributes
     ----------
     per_series : tuple of float

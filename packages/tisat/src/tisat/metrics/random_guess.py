@@ -45,6 +45,7 @@ def random_guess(labels: object, p: float = 0.01) -> PrecisionRecall:
     Parameters
     ----------
     labels : array of 0 and 1, shape (T,), or a list of them
+        Labels: 1 in events.
     p : float
         Probability of an alarm at a row, above 0 and at most 1.
 
@@ -68,6 +69,22 @@ def random_guess_simulated(
     """The same by throwing the random baseline at every row: the check of the closed form.
 
     True and false positives are averaged over the simulations before precision, recall and F1 are taken.
+
+    Parameters
+    ----------
+    labels : array-like of shape (T,), or a list of them
+        Labels: 1 in events.
+    p : float
+        Probability of an alarm in a row.
+    n_simulations : int
+        Number of simulations.
+    random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    PrecisionRecall
+        Mean scores over the simulations.
 
     Examples
     --------
@@ -98,8 +115,14 @@ def best_random_guess(labels: object, *, probabilities: Sequence[float] | None =
     Parameters
     ----------
     labels : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     probabilities : sequence of float, optional
         Those tried; 200 from 0.00001 to 1, evenly in logarithm, by default.
+
+    Returns
+    -------
+    tuple[float, PrecisionRecall]
+        The best probability and its scores.
 
     Examples
     --------

@@ -82,8 +82,11 @@ def range_precision_recall(
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     threshold : float
+        Rows with a score at or above it are alarms.
     existence : float from 0 to 1
         The paper's alpha: how much of recall is for touching an event at all.
     cardinality : {"reciprocal", "one"}

@@ -143,6 +143,7 @@ def spd_score(
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list of such arrays
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
         Higher is more anomalous. NaN (warm-up) is never an alarm.
     delta_max : int or duration
@@ -217,11 +218,17 @@ def spd_score_of_active(
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     active : mapping from threshold to mask of shape (T,) (or to a list of masks)
         Taken in descending order of threshold; a point that does not lower the mean delay adds no area. Unlike a score's, the area is over
         the given thresholds only: more of them can only add to it.
     delta_max, timestamps
         As in :func:`spd_score`.
+
+    Returns
+    -------
+    Score
+        The area under precision against delay.
 
     Examples
     --------
@@ -238,6 +245,22 @@ def spd_score_of_raises(
     """SPD of an alarm process from the rows at which it raised alarms, at some thresholds.
 
     As :func:`spd_score_of_active`, but each row given is one alarm and nothing is raised again.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (T,), or a list of them
+        Labels: 1 in events.
+    raised : dict
+        Threshold -> rows at which an alarm was raised.
+    delta_max : int or str
+        Longest delay that counts: rows, or a duration where there are timestamps.
+    timestamps : array-like, optional
+        Times of the rows, for durations.
+
+    Returns
+    -------
+    Score
+        The area under precision against delay.
 
     Examples
     --------

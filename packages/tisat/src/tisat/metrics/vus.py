@@ -153,7 +153,9 @@ def vus_roc(
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     max_buffer : int
         The widest buffer, half of it on each side. Say which was used.
     version : "2025" or "2022"
@@ -187,7 +189,9 @@ def vus_pr(
     Parameters
     ----------
     y_true : array of 0 and 1, shape (T,), or a list
+        Labels: 1 in events.
     y_score : array of shape (T,), or a list
+        Scores; higher is more anomalous.
     max_buffer : int
         The widest buffer, half of it on each side. The value grows with it, so say which was used.
     version : "2025" or "2022"

@@ -44,13 +44,20 @@ def show_anomalies(
     Parameters
     ----------
     model : Watch or fitted Detector
+        Fitted.
     series : Series, array, dataframe or file path
+        Rows in the order of time.
     budget : optional
         False alarms one can accept; the watch's own unless given.
     channels : int
         How many channels are drawn at most, the most contributing first.
     interactive : bool
         A page to zoom into, which notebooks show and ``save`` writes, instead of a matplotlib figure.
+
+    Returns
+    -------
+    Any
+        A figure, or a page where ``interactive``.
 
     Examples
     --------

@@ -14,13 +14,24 @@ LEFT_OUT = ("late", "duplicate", "unconfirmed", "refused")  # rows that change n
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
-    """What a monitor says about one row."""
+    """What a monitor says about one row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tisat import Watch
+    >>> rng = np.random.default_rng(0)
+    >>> watch = Watch("mahalanobis", budget="1/100 rows").fit(rng.normal(size=(2000, 2)))
+    >>> result = watch.monitor().update([0.0, 0.0])
+    >>> result.raised, result.status
+    (False, 'warming up')
+    """
 
     row: int  # rows accepted before this one; -1 for a row that was left out
     status: str  # ok, warming up, unusable, late, duplicate, unconfirmed or refused
     score: float = float("nan")  # NaN where there is none
-    evidence: float = float("nan")
-    statistic: float = float("nan")
+    evidence: float = float("nan")  # what the row adds
+    statistic: float = float("nan")  # evidence of the last rows
     threshold: float = float("nan")  # h
     active: bool = False  # the alarm is on
     raised: bool = False  # it was raised at this row
@@ -29,7 +40,7 @@ class RowResult:
     time: object = None  # as it was given
     silences: tuple[Silence, ...] = ()  # channels that fell silent at this row, or came back
     reason: str = ""  # why a row was refused
-    entity: str = ""
+    entity: str = ""  # whose row it is
     state: str = "calm"  # raised, ongoing or calm: of the entity after this row
     ended: tuple[Alarm, ...] = ()  # alarms that were ongoing and are back, or the new normal, at this row
 

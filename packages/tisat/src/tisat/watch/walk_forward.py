@@ -134,6 +134,7 @@ def backtest(
     Parameters
     ----------
     series : Series, array, dataframe or file path
+        Rows in the order of time.
     train : str, int or timedelta
         How much history each model is fitted on: ``"14d"``, or rows as a number or ``"5000 rows"``.
     refit : str, int or timedelta
@@ -143,8 +144,14 @@ def backtest(
     budgets : sequence of str, optional
         Budgets for the what-if; four around one per day unless given.
     detector : str or Detector
+        A registered name.
     **settings
         Of :class:`tisat.Watch`.
+
+    Returns
+    -------
+    Backtest
+        Alarms of each stretch, and how many there would be at other budgets.
 
     Examples
     --------

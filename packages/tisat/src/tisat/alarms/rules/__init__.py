@@ -60,6 +60,18 @@ def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: Any) 
     **options
         Of the rule, where ``rule`` is a name.
 
+    Parameters
+    ----------
+    rule : str or AlarmRule
+        ``excess``, ``threshold``, ``paper`` or ``drift``, or a rule.
+    options : Any
+        Parameters of the rule.
+
+    Returns
+    -------
+    AlarmRule
+        The rule, unfitted.
+
     Examples
     --------
     >>> make_rule("paper", end="recovery").end

@@ -228,6 +228,12 @@ class AlarmRule(Parametrized, ABC):
 
     A subclass declares its parameters (:mod:`tisat.utils.parameters`), writes ``_fit``, ``_evidence_step`` and ``_accumulator``, and says what it is in the class
     attributes below: nobody asks for a rule's name to know what it can do.
+
+    Examples
+    --------
+    >>> from tisat.alarms import make_rule
+    >>> make_rule("excess", hold=20).hold
+    20
     """
 
     name: ClassVar[str]  # as users type it
