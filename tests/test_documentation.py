@@ -319,3 +319,48 @@ def test_the_bench_tutorial_does_not_look_into_a_home_full_of_leftovers(tmp_path
     printed = run("docs/tutorials/your-data.md", folder, data=False)
     assert any("tisat bench" in one.block.code for one in printed)
     assert all(one.agrees for one in printed)
+
+
+def test_every_figure_of_the_readme_has_its_command():
+    """Each row and paragraph of the results that has a figure names a command, whose file or verb exists."""
+    text = (ROOT / "README.md").read_text()
+    results = text[text.index("## What it finds") : text.index("## Limits")]
+    results = re.sub(r"<!-- demo, .*?<!-- end of demo -->", "", results, flags=re.S)  # its comment names the command
+    for part in [
+        part for whole in results.split("\n\n") for part in (whole.splitlines() if whole[:1] == "|" else [whole])
+    ]:
+        if re.search(r"\d", re.sub(r"`[^`]*`|\]\([^)]*\)", "", part)):
+            commands_ = re.findall(r"`((?:python|tisat|make) [^`]+)`", part)
+            assert commands_, part
+            for script in re.findall(r"python (\S+\.py)", " ".join(commands_)):
+                assert (ROOT / script).is_file(), script
+
+
+DRAWN = {"alarm": ("alarm.png",), "budget": ("budget-means.png", "budget-supported.png", "budget-label.png")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", DRAWN)
+def test_pictures_are_those_that_their_scripts_draw_now(script, tmp_path, monkeypatch):
+    """The same size, and on average less than 2 % of the range of a pixel away: fonts may differ, lines may not."""
+    import numpy as np
+    from matplotlib.image import imread
+
+    drawing = load(f"pictures/{script}")
+    monkeypatch.setattr(drawing, "HERE", tmp_path)
+    drawing.main()
+    for name in DRAWN[script]:
+        kept, now = imread(ROOT / "docs" / "pictures" / name), imread(tmp_path / name)
+        assert kept.shape == now.shape, f"type: python docs/pictures/{script}.py"
+        assert float(np.abs(kept - now).mean()) < 0.02, f"type: python docs/pictures/{script}.py"
+
+
+@pytest.mark.parametrize(
+    ("asked", "page"),
+    [("install", "installation"), ("citation", "faq"), ("anomaly detection", "index"), ("seasonal", "cookbook")],
+)
+def test_searching_the_site_finds_the_page(asked, page):
+    """Titles and headings count most, as in the search of the site: the page has the words in one, or in its first lines."""
+    text = (ROOT / "docs" / f"{page}.md").read_text().lower()
+    headings = "\n".join(re.findall(r"^#+ .*$", text, flags=re.M))
+    assert asked in headings or asked in text[:400]
