@@ -1,4 +1,4 @@
-"""scikit-learn's manners: its own checks over detectors, the names it looks for, a pipeline that also raises alarms."""
+"""scikit-learn's compatibility: its own checks over detectors, the names it looks for, a pipeline that also raises alarms."""
 
 import warnings
 

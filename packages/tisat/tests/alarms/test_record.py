@@ -72,7 +72,7 @@ def test_silence_changes_nothing_upwards(calibration):
     loud = propose(calibration, operation(calibration, [3.0] * 10))
     quiet = propose(calibration, operation(calibration, []))
     assert loud.unlabelled == 10
-    assert loud.after.threshold <= calibration.threshold  # ten alarms without a word do not deafen it
+    assert loud.after.threshold <= calibration.threshold  # ten alarms without a word do not desensitise it
     assert quiet.after.supported > 3 * calibration.supported
     assert loud.before is calibration
     assert not loud.new_normal

@@ -1,6 +1,6 @@
 """What a monitor remembers of its own episodes, what people said of them, and the threshold that would follow.
 
-A calibrated threshold never moves by itself: ten true alarms in a row would deafen it. A monitor keeps a small record of the highest
+A calibrated threshold never moves by itself: ten true alarms in a row would desensitise it. A monitor keeps a small record of the highest
 episodes of its statistic. People label alarms: **false**, **true**, **expected** (planned work), **new normal**. From
 the record and the labels :func:`propose` makes a new calibration with its consequences in words; somebody takes it or leaves it.
 
