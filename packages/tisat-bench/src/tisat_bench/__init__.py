@@ -14,4 +14,4 @@ In the order of use:
 No threshold sees test labels unless its column is called oracle. Every table shows what a trivial baseline gets.
 """
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"

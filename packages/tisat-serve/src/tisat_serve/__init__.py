@@ -10,4 +10,4 @@
 It imports only public names of ``tisat``.
 """
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tisat.watch.walk_forward import backtest as backtest
     from tisat.watch.watch import Watch as Watch
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"
 
 _NAMES, __getattr__, __dir__ = lazily(
     __name__,
