@@ -11,6 +11,7 @@ import tisat
 from tisat.alarms.budget import Budget
 from tisat.cli import main
 from tisat.errors import ParameterError, SeriesError
+from tisat.plotting.backtest_page import backtest_page
 from tisat.series import Series
 from tisat.watch.walk_forward import FACTORS, backtest
 
@@ -68,6 +69,16 @@ def test_rows_where_there_is_no_clock():
 def test_a_history_that_is_too_short_is_refused():
     with pytest.raises(SeriesError, match="longer than train='30d'"):
         backtest(history(), train="30d")
+
+
+def test_the_page_says_each_alarm_once_and_counts_in_whole_alarms(found):
+    page = backtest_page(found)
+    assert "alarm at" not in page
+    assert all(
+        page.count(f"<td class='left short'>{str(one.raised_time)[:16].replace('T', ' ')}") for one in found.alarms
+    )
+    assert "best trivial baseline" not in page
+    assert "the budget allows 1'" in page
 
 
 def test_the_verb_prints_a_table_json_and_a_page(tmp_path, capsys):

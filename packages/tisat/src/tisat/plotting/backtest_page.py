@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tisat.alarms.alarms import say_time
 from tisat.plotting.page import Dot, Dots, Key, Section, Table, render_page
 
 if TYPE_CHECKING:
@@ -19,12 +20,22 @@ def backtest_page(found: Backtest, *, command: str = "") -> str:
         for row, step in zip(rows, found.steps, strict=False)
     ]
     over = [[budget, count, f"{count / len(found.steps):.1f}"] for budget, count in found.counts.items()]
-    listed = [[str(one), one.kind, one.why] for one in found.alarms]
+    listed = [
+        [_moment(one.raised, one.raised_time), _moment(one.onset, one.onset_time), one.until, one.kind, one.why]
+        for one in found.alarms
+    ]
     sections = [
         Section(
             "Alarms, step by step",
             [
-                Dots("alarms", dots, top=float(most), caption="Dots: alarms. Bars: what the budget allows."),
+                Dots(
+                    "alarms",
+                    dots,
+                    top=float(most),
+                    caption="Dots: alarms. Bars: what the budget allows.",
+                    shown="{:.3g}",
+                    bar="the budget allows",
+                ),
                 Table(columns, rows, strong=[len(rows) - 1]),
             ],
         ),
@@ -32,7 +43,11 @@ def backtest_page(found: Backtest, *, command: str = "") -> str:
             "What if the budget were another",
             [Table(["budget", "alarms", "per step"], over, caption="The same models, each with another threshold.")],
         ),
-        Section("The alarms and their reasons", [Table(["alarm", "what", "why"], listed)], folded=len(listed) > 20),
+        Section(
+            "The alarms and their reasons",
+            [Table(["raised", "since", "until", "what", "why"], listed)],
+            folded=len(listed) > 20,
+        ),
     ]
     return render_page(
         f"Backtest of {found.name or 'a series'}",
@@ -46,3 +61,7 @@ def backtest_page(found: Backtest, *, command: str = "") -> str:
         next_steps=["Too many alarms, or too few: take the budget of the table above with `tisat fit --budget`."],
         command=command,
     )
+
+
+def _moment(row: int, stamp: str | float | None) -> str:
+    return f"row {row}" if stamp is None else say_time(stamp)

@@ -88,6 +88,7 @@ class Dots:
     top: float = 1.0  # the right end of the scale
     caption: str = ""
     shown: str = "{:.3f}"
+    bar: str = "best trivial baseline"  # what the bar is, in words
 
 
 @dataclass(frozen=True)
@@ -306,7 +307,7 @@ def _dots(item: Dots) -> str:
         parts, said = [], [f"{row.name}: {item.shown.format(row.value)}"]
         if math.isfinite(row.baseline_score):
             parts.append(f"<i class='baseline' style='left:{place(row.baseline_score)}%'></i>")
-            said.append(f"best trivial baseline {item.shown.format(row.baseline_score)}")
+            said.append(f"{item.bar} {item.shown.format(row.baseline_score)}")
         if math.isfinite(row.low) and math.isfinite(row.high):
             left, right = place(row.low), place(row.high)
             parts.append(
