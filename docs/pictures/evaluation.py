@@ -22,17 +22,17 @@ from tisat import metrics
 from tisat.events import events_from_labels
 from tisat.metrics.evaluation import baseline_scores
 from tisat.metrics.windows import all_windows
-from tisat.utils.palette import ALARM, EXPECTED, FAULT, FLOOR, FOUND
+from tisat.utils.palette import ALARM, EXPECTED, FAULT, BASELINE, FOUND
 from tisat_bench import datasets
 
 HERE = Path(__file__).parent
-BLUE, GREY, SHADE, RED, GREEN = EXPECTED, FLOOR, FAULT, ALARM, FOUND
+BLUE, GREY, SHADE, RED, GREEN = EXPECTED, BASELINE, FAULT, ALARM, FOUND
 DELTA_MAX, P = 100, 0.01
 plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
 
 
 def _save(figure: Any, name: str) -> None:
-    figure.savefig(HERE / name, dpi=110, bbox_inches="tight", metadata={"Software": "tisat"})
+    figure.savefig(HERE / name, dpi=200, bbox_inches="tight", metadata={"Software": "tisat"})
     plt.close(figure)
 
 
