@@ -56,3 +56,9 @@ def test_takes_frames(call, form, plant, watch):
 def test_the_picture_of_other_rows_is_refused(plant, watch):
     with pytest.raises(SeriesError, match="must be the one of the alarms, 1500 rows"):
         watch.alarms(plant.test).plot(plant.test[:700])
+
+
+def test_a_lazy_frame_is_refused_with_the_way_on_and_no_warning(plant, watch, recwarn):
+    with pytest.raises(SeriesError, match=r"Got LazyFrame instead\. Give it as \.collect\(\)\."):
+        watch.alarms(forms(plant.test)["polars"].lazy())
+    assert not recwarn.list

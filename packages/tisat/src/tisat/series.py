@@ -379,7 +379,7 @@ def as_series(data: SeriesLike, *, whose: str = "tisat") -> Series:
             return Series(plain_array(data))
         raise SeriesError(
             f"The series given to {whose} must be a Series, an array, a dataframe or a file path. "
-            f"Got {type(data).__qualname__} instead."
+            f"Got {type(data).__qualname__} instead.{' Give it as .collect().' if hasattr(data, 'collect') else ''}"
         ) from None
 
 

@@ -14,8 +14,8 @@ from tisat.io.timestamps import Times, epoch_unit, read_times
 
 def named_columns(table: Any) -> Any:
     """The table with a name for every column; refused where two are called the same."""
-    columns = getattr(table, "columns", None)
-    if columns is None or not hasattr(columns, "is_unique") or not hasattr(table, "set_axis"):
+    columns = getattr(table, "columns", None) if hasattr(table, "set_axis") else None  # a lazy frame would warn
+    if columns is None or not hasattr(columns, "is_unique"):
         return table
     names = [f"column {c}" if _nameless(name) else name for c, name in enumerate(columns)]
     seen: set[str] = set()
