@@ -43,7 +43,7 @@ class LeftOut:
 
     def __str__(self) -> str:
         if not self.rows:
-            return f"No row of {self.of:,} stood out from the others: training left nothing out."
+            return f"All {self.of:,} rows were trained on: the score of none was high enough to leave it out. Alarms may still be raised on them."
         where = f"{self.stretches} stretch{'es' * (self.stretches != 1)}"
         return f"{self.rows:,} of {self.of:,} training rows ({self.rows / self.of:.1%}, {where}) were left out as anomalous by the detector's own out-of-sample scores."
 
