@@ -22,7 +22,7 @@ from tisat import metrics
 from tisat.events import events_from_labels
 from tisat.metrics.evaluation import baseline_scores
 from tisat.metrics.windows import all_windows
-from tisat.utils.palette import ALARM, EXPECTED, FAULT, BASELINE, FOUND
+from tisat.utils.palette import ALARM, BASELINE, EXPECTED, FAULT, FOUND
 from tisat_bench import datasets
 
 HERE = Path(__file__).parent
