@@ -53,19 +53,12 @@ def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: Any) 
     Parameters
     ----------
     rule : str, mapping or AlarmRule
-        A name; or options by name, among them ``name``: what ``[rule]`` says in files and ``--rule-set`` at the command line.
+        A name (``excess``, ``threshold``, ``paper`` or ``drift``); or options by name, among them ``name``: what ``[rule]`` says in files and ``--rule-set`` at the command line.
     like : AlarmRule, optional
         The rule whose name is meant where a mapping has none, and whose options hold where it is the same rule; excess with its defaults
         unless given.
-    **options
-        Of the rule, where ``rule`` is a name.
-
-    Parameters
-    ----------
-    rule : str or AlarmRule
-        ``excess``, ``threshold``, ``paper`` or ``drift``, or a rule.
     options : Any
-        Parameters of the rule.
+        Parameters of the rule, where ``rule`` is a name.
 
     Returns
     -------
