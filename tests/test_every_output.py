@@ -185,7 +185,18 @@ SLOW = (
 )  # a network, a benchmark, a plant, Figure 3: the same writers as the others
 
 
-@pytest.mark.parametrize("case", [case for case in OUTPUTS if not case.startswith((*SLOW, "watch"))])
+# Pages of an audit, studies and comparisons share their writers with the quick ones.
+COSTLY = ("audit", "far", "compare", "backtest", "scan")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.slow if case.startswith(COSTLY) else ())
+        for case in OUTPUTS
+        if not case.startswith((*SLOW, "watch"))
+    ],
+)
 def test_a_full_disk_leaves_nothing_under_the_final_name(here, monkeypatch, capsys, case):
     def full(*_):
         raise OSError(28, "No space left on device")

@@ -54,7 +54,16 @@ def test_the_faults_are_found(name, valve):
         assert false <= (6 if budget == "1/day" else 1)
 
 
-@pytest.mark.parametrize(("name", "valve"), [*((name, True) for name in CHEAP), *((name, False) for name in FOUND)])
+@pytest.mark.parametrize(
+    ("name", "valve"),
+    [
+        *(
+            pytest.param(name, True, marks=pytest.mark.slow if name in ("combine", "spectral-residual") else ())
+            for name in CHEAP
+        ),
+        *((name, False) for name in FOUND),
+    ],
+)
 def test_thresholds_of_a_clean_week_are_strictly_monotone_and_in_sight(name, valve):
     watch = calibrated(make(name), make_pump(n_test=2, faults=(), valve=valve))
     found = [watch.calibration.recalibrated(budget) for budget in BUDGETS]

@@ -64,6 +64,7 @@ def test_a_redirect_is_a_failure_and_nothing_follows_it(engine_in, tmp_path, cod
         assert other.requests == []
 
 
+@pytest.mark.slow
 def test_one_dead_sink_is_named_and_delays_no_other(engine_in, tmp_path, dead, monkeypatch):
     monkeypatch.setattr("tisat_serve.sinks.outbox.TIMEOUT", 5.0)
     monkeypatch.setattr("tisat_serve.sinks.outbox.LINGER", 0.5)

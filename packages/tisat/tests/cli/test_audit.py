@@ -53,7 +53,7 @@ def test_all_kinds_of_files_give_the_same_figures(series, tmp_path, capsys):
     for kind in ("npy", "csv", "parquet", "txt"):
         labels = write(tmp_path / f"{kind}-labels", kind, series, "label")
         scores = write(tmp_path / f"{kind}-scores", kind, series, "score")
-        code, out, _ = audit(capsys, labels, scores, "--delta-max", 20, "--json")
+        code, out, _ = audit(capsys, labels, scores, "--delta-max", 20, "--resamples", 100, "--json")
         assert code == 0
         results.append(json.loads(out))
     long = pa.table(
@@ -64,7 +64,9 @@ def test_all_kinds_of_files_give_the_same_figures(series, tmp_path, capsys):
         }
     )
     parquet.write_table(long, tmp_path / "long.parquet")
-    code, out, _ = audit(capsys, tmp_path / "long.parquet", tmp_path / "long.parquet", "--delta-max", 20, "--json")
+    code, out, _ = audit(
+        capsys, tmp_path / "long.parquet", tmp_path / "long.parquet", "--delta-max", 20, "--resamples", 100, "--json"
+    )
     assert code == 0
     results.append(json.loads(out))
     for other in results[1:]:

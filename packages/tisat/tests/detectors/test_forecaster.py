@@ -97,6 +97,7 @@ def test_an_interval_names_the_bound_that_was_crossed():
     assert reason.expected[0] == pytest.approx(upper[0, 0])
 
 
+@pytest.mark.slow
 def test_statsforecast_gives_an_interval():
     models = pytest.importorskip("statsforecast.models")
     plant = make_plant(n_train=600, n_test=1200, n_channels=2, n_faults=1, kinds=("level shift",), size=30)

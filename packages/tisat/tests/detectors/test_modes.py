@@ -116,6 +116,7 @@ def test_a_changed_file_is_refused(watch, tmp_path):
             load(tmp_path / "forged.tisat")
 
 
+@pytest.mark.slow
 def test_without_a_clock_the_calendar_is_not_used(plant, watch):
     bare = Series(plant.train.values, channels=CHANNELS)
     with warnings.catch_warnings():
