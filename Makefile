@@ -59,7 +59,7 @@ test-all: $(STAMP)  ## Also the slow tests, the real data (TISAT_DATA or DATA=fo
 	TISAT_DATA="$(DATA)" TISAT_HYPOTHESIS=slow $(TESTED) -m pytest $(PARALLEL) -m "" packages tests
 
 # Compiled loops are not seen; with NUMBA_DISABLE_JIT=1 they are, at a hundred times the cost.
-coverage: $(STAMP)  ## Which branches the quick suite takes: a table by room, and the lines of each file that no test reaches
+coverage: $(STAMP)  ## Which branches the quick suite takes: a table by package, and the lines of each file that no test reaches
 	mkdir -p build/coverage && rm -f build/coverage/measured*
 	$(TESTED) -m coverage run -m pytest --quiet --numprocesses $(JOBS) --dist worksteal --doctest-modules packages tests
 	$(TESTED) tests/branches.py

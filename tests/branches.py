@@ -1,7 +1,7 @@
-"""Which branches the tests take, room by room, from what ``make coverage`` has measured: ``python tests/branches.py``
+"""Which branches the tests take, package by package, from what ``make coverage`` has measured: ``python tests/branches.py``
 
 The table is Markdown. ``--missing reading`` lists the lines that no test reaches and the branches that none takes, in each file
-of a room. Lines of compiled loops are not counted: they run outside the interpreter.
+of a package. Lines of compiled loops are not counted: they run outside the interpreter.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--missing", nargs="+", default=(), metavar="ROOM")
     wanted = parser.parse_args().missing
-    rooms: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    packages: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for path, each in sorted(measured().items()):
-        room = path.parts[0] if len(path.parts) > 1 else "(top)"
-        for name in [room, "**all**", *(["**core and detectors**"] if room in CORE else [])]:
-            rooms[name].update({key: value for key, value in each["summary"].items() if isinstance(value, int)})
-        if room in wanted and each["summary"]["percent_covered"] < 100:
+        package = path.parts[0] if len(path.parts) > 1 else "(top)"
+        for name in [package, "**all**", *(["**core and detectors**"] if package in CORE else [])]:
+            packages[name].update({key: value for key, value in each["summary"].items() if isinstance(value, int)})
+        if package in wanted and each["summary"]["percent_covered"] < 100:
             arrows = [f"{start}->{'end' if end < 0 else end}" for start, end in each["missing_branches"]]
             print(
                 f"{path}  {each['summary']['percent_covered']:.1f} %: lines {each['missing_lines']}, branches {' '.join(arrows)}"
             )
     if not wanted:
-        print("| room | statements | taken, % | branches | taken, % | both, % |\n|---|--:|--:|--:|--:|--:|")
-        for name in sorted(rooms, key=lambda each: (each.startswith("**a"), each.startswith("**"), each)):
-            print(row(name, rooms[name]))
+        print("| package | statements | taken, % | branches | taken, % | both, % |\n|---|--:|--:|--:|--:|--:|")
+        for name in sorted(packages, key=lambda each: (each.startswith("**a"), each.startswith("**"), each)):
+            print(row(name, packages[name]))
     return 0
 
 

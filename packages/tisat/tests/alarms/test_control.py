@@ -118,7 +118,7 @@ def test_an_alarm_that_is_on_counts_once_and_one_that_was_true_not_at_all():
     run.exempt(on=True)
     push(0.0)
     assert run.movement.alarms == 1
-    assert "1 alarm in 2 rows, 0.04 asked for" in str(run.movement)
+    assert "1 alarm counted in 2 rows, 0.04 asked for" in str(run.movement)
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if RULES[name].controllable])

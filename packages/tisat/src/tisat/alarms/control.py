@@ -184,7 +184,7 @@ class Movement:
         return abs(self.after - self.before) >= MOVED
 
     def __str__(self) -> str:
-        many = f"{self.alarms} alarm{'s' * (self.alarms != 1)} in {self.rows} rows, {self.asked:.2g} asked for"
+        many = f"{self.alarms} alarm{'s' * (self.alarms != 1)} counted in {self.rows} rows, {self.asked:.2g} asked for"
         again = f" {self.alike} look alike: a new pattern?" if self.alike > 2 else ""
         if not self.moved:
             return f"Threshold {self.after:.4g} as calibrated: {many}."
