@@ -99,12 +99,7 @@ def main():
     threads = [threading.Thread(target=client) for _ in range(16)]
     for thread in threads:
         thread.start()
-    memory = []
-    while time.monotonic() < end:
-        time.sleep(5.0)
-        memory.append(served.memory())
-        if len(memory) % 12 == 0:
-            print(f"{(time.monotonic() - begun) / 60:5.1f} min  {memory[-1]:6.1f} MB  {dict(answers)}", flush=True)
+    memory = served.memory_until(end, lambda: dict(answers))
     for thread in threads:
         thread.join()
     figures = served.get("/metrics").decode()

@@ -25,12 +25,6 @@ from bench_serve import PERIOD, START, Served, make_model, plant, watching
 ROWS = 100  # in a request
 
 
-def processor(pid):
-    """Seconds of processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0)
@@ -69,19 +63,14 @@ def main():
                 taken[0] += answer["taken"]
                 refused[0] += answer["refused"]
 
-    before = processor(served.process.pid)
+    before = served.cpu()
     threads = [threading.Thread(target=client) for _ in range(8)]
     for thread in threads:
         thread.start()
-    memory = []
-    while time.monotonic() < end:
-        time.sleep(5.0)
-        memory.append(served.memory())
-        if len(memory) % 12 == 0:
-            print(f"{(time.monotonic() - begun) / 60:5.1f} min  {memory[-1]:6.1f} MB  {taken[0]} rows", flush=True)
+    memory = served.memory_until(end, lambda: f"{taken[0]} rows")
     for thread in threads:
         thread.join()
-    used = processor(served.process.pid) - before
+    used = served.cpu() - before
     cuts = statistics.quantiles(waits, n=100)
     fifth = max(memory[: max(1, len(memory) // 5)])
     print(
@@ -93,7 +82,7 @@ def main():
     served.process.kill()
     served.process.wait()
     again = Served(*watching(folder, model))
-    print(f"kill -9 to ready: {time.perf_counter() - again.began:.1f} s, {processor(again.process.pid):.1f} CPU s")
+    print(f"kill -9 to ready: {time.perf_counter() - again.began:.1f} s, {again.cpu():.1f} CPU s")
     again.process.kill()
     sys.exit(bool(refused[0] or max(memory) > 1.05 * fifth))
 
