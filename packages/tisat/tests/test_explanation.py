@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tisat.alarms.explanation import Explanation, Reason
+from tisat.alarms.sentences import UNKNOWN_HABITS, worded
 
 NAN = np.nan
 
@@ -27,3 +28,14 @@ def test_digits_follow_the_spread(seen, spread, said):
 
 def test_an_expectation_without_a_spread_is_said_alone():
     assert str(Reason("flow", 1.0, 2.0, 1.5, None)) == "flow 2, expected 1.5"
+
+
+def test_a_channel_that_is_where_it_is_expected_is_no_reason_beside_one_that_is_not():
+    why = Explanation(
+        "spike", np.array([0.6, 0.4]), np.array([1.0, 9.0]), np.array([1.0, 2.0]), np.array([0.1, 0.2]), "x"
+    )
+    still = np.zeros(2, dtype=np.int64)
+    said = worded(why.reasons(("valve", "flow")), why, ("valve", "flow"), still, UNKNOWN_HABITS)
+    assert [str(one) for one in said] == ["flow 9.00, expected 2.00 ± 0.20"]
+    alone = worded(why.reasons(("valve", "flow"), most=1), why, ("valve", "flow"), still, UNKNOWN_HABITS)
+    assert [one.channel for one in alone] == ["valve"]

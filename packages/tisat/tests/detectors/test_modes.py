@@ -12,7 +12,7 @@ from tisat.datasets.modes import CHANNELS, DAY, WEEK, make_plant_with_modes
 from tisat.datasets.synthetic import make_plant, make_pump
 from tisat.detectors import Prism, load
 from tisat.detectors.prism import modes
-from tisat.detectors.prism.modes import calendar_of, days_of, switching
+from tisat.detectors.prism.switches import any_tells_mode, calendar_of, days_of, switching
 from tisat.detectors.prism.trees import LEAVES, RATE, SMALLEST_LEAF, TREES, Forest, boost
 from tisat.errors import ArtefactError, ParameterError, SeriesWarning
 from tisat.persistence.model_file import read_artefact, write_artefact
@@ -77,6 +77,33 @@ def test_taken_with_modes_and_not_without(watch):
     assert watch.detector.n_views == 5
     for other in (make_plant(n_train=3000, n_test=4000, n_faults=0), make_pump(n_train=3000, n_test=100, faults=())):
         assert Prism(**QUICK).fit(other.train, holdout=0.2).n_views == 6
+
+
+def test_a_row_in_which_a_valve_switches_at_random_is_as_normal_as_others():
+    plant = make_plant(n_train=4000, n_test=2000, n_faults=0, random_state=3)
+    valve = np.repeat(np.arange(80) % 2, np.random.default_rng(0).integers(60, 120, 80))[:6000, None]
+    detector = Prism(**QUICK).fit(np.hstack([plant.train.values, valve[:4000]]), holdout=0.2)
+    test = np.hstack([plant.test.values, valve[4000:]])
+    scores = detector.decision_function(test)
+    switches = np.append(False, np.diff(test[:, -1]) != 0)
+    known = ~np.isnan(scores)
+    assert np.median(scores[known & switches]) < np.quantile(scores[known & ~switches], 0.9)
+    expected = detector.points(test)[known][:, len(detector._views) + detector.n_channels_ :][:, 8]
+    assert (expected >= 0.0).all()
+    assert (expected <= 1.0).all()
+
+
+def test_a_slow_or_coarse_sensor_tells_no_mode():
+    coarse = np.repeat(np.round(np.cumsum(np.random.default_rng(1).standard_normal(400)), 1), 30)[:, None]
+    assert len(switching([coarse])) == 1
+    assert not any_tells_mode([coarse], switching([coarse]))
+    assert any_tells_mode([np.repeat(np.arange(400) % 2, 30)[:, None]], np.array([0]))
+
+
+def test_units_are_finite_where_no_row_is_long_after_a_switch():
+    contributions, cells = np.random.default_rng(2).random((500, 1, 2)), np.arange(500) % 3
+    units = modes.units_of(contributions, cells)
+    assert units.max() < 2.0
 
 
 def test_row_by_row_after_a_restart_and_from_a_file_it_is_the_same(watch, plant, tmp_path):

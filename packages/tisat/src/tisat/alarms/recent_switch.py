@@ -29,6 +29,21 @@ def mode_of(rows: Array, switches: Sequence[Switch], channels: Sequence[str]) ->
     return ""
 
 
+def switches_note(names: Sequence[str]) -> str:
+    """The sentence about channels that tell the operating mode.
+
+    Examples
+    --------
+    >>> print(switches_note(["pump_on"]))
+    pump_on switches: it was taken for an operating mode, and every channel is compared with what is usual in the same mode.
+    """
+    one = len(names) == 1
+    return (
+        f"{', '.join(names)} {'switches: it was' if one else 'switch: they were'} taken for {'an operating mode' if one else 'operating modes'}, "
+        "and every channel is compared with what is usual in the same mode."
+    )
+
+
 class RecentRows(Stateful, Folded[Array | None, None]):
     """The last rows of the switching channels."""
 

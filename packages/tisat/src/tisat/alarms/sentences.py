@@ -59,12 +59,22 @@ def moves_every(parts: Sequence[Array]) -> list[float]:
 def worded(
     reasons: Sequence[Reason], why: Explanation, names: Sequence[str], still: Integers, habits: Habits
 ) -> tuple[Reason, ...]:
-    """The reasons, each with its sentence; ``still`` (C,) is for how many rows each channel has not moved."""
+    """The reasons, each with its sentence; ``still`` (C,) is for how many rows each channel has not moved.
+
+    A channel that is where it is expected explains nothing: it is left out where another is not.
+    """
     place = {name: c for c, name in enumerate(names)}
-    return tuple(
+    made = tuple(
         replace(one, words=_sentence(one, why, place[one.channel], names, int(still[place[one.channel]]), habits))
         for one in reasons
     )
+    return tuple(one for one in made if one.words or not _as_expected(one)) or made
+
+
+def _as_expected(one: Reason) -> bool:
+    if one.seen is None or one.expected is None or one.spread is None:
+        return False
+    return abs(one.seen - one.expected) < one.spread
 
 
 def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still: int, habits: Habits) -> str:

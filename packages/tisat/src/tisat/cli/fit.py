@@ -103,6 +103,7 @@ def fit(
 ) -> None:
     """Learn what is normal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
+    from tisat.alarms.recent_switch import switches_note
     from tisat.alarms.rules import make_rule
     from tisat.batch.likeness import likeness
     from tisat.datasets.sizes import is_small, size_notes
@@ -191,6 +192,8 @@ def fit(
     fitted, calibration = watch.detector, watch.calibration
     told = [name for name in names if name not in (counter or [])]
     notes = [note for one in series for note in one.notes] + ([said_of(told)] if told else []) + list(calibration.notes)
+    if switches := [watch.channels[c] for c, _ in getattr(fitted, "switches", ())]:
+        notes.append(switches_note(switches))
     if json:
         notes = [*size, *notes]
     if len(series) > 1:

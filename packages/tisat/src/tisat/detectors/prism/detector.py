@@ -45,10 +45,11 @@ from tisat.detectors.prism.filling import conditional_means, filling_weights
 from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse
 from tisat.detectors.prism.line import fit_line, forecasts
-from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, days_of, in_units_of_mode, plan_modes
+from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, in_units_of_mode, plan_modes
 from tisat.detectors.prism.relations import partners_of
 from tisat.detectors.prism.restoring import check_parts, restored_forecaster, restored_views
 from tisat.detectors.prism.standing import Deviating
+from tisat.detectors.prism.switches import days_of
 from tisat.detectors.prism.touched import touched
 from tisat.detectors.prism.view import View, level_of, thinned
 from tisat.utils.parameters import integer, learned, real, value
@@ -287,6 +288,10 @@ class Prism(Deviating, Detector):
         fuse(
             parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, points
         )  # fmt: skip
+        if modes:  # nobody expects a switch between its positions
+            expected = points[:, len(views) + channels : len(views) + 2 * channels]
+            told = modes[0].switches.astype(np.int64)
+            expected[:, told] = np.clip(expected[:, told], 0.0, 1.0)
         standing = self._standing
         lost = unknown[:, views.index(standing)] if missing is not None else False
         points[:, len(views) + 2 * channels + 1 :] = np.where(lost, np.nan, signed[standing.name])

@@ -6,13 +6,14 @@ measured in the spread that is usual so many rows after a switch: a stop that tr
 normal, in the rows after it as well. Where they are taken they replace the views that compare channels with each other
 whatever the mode (multivariate residual, pattern, broken correlation), and the others are measured per time since a switch.
 
-The views are **taken only where they help**: :func:`plan_modes` fits them on two thirds of the rows, in blocks, and measures
-the error on the rest against that of the regression alone. A detector whose plan is None has no such views.
+The views are taken **where some channel switches** between few values (:func:`any_tells_mode`): without them each switch is a jump
+that nobody expects, and the threshold is set by switches. Trees are taken only where they help: :func:`plan_modes` fits them on two
+thirds of the rows, in blocks, and measures the error on the rest against that of the regression alone. A detector whose plan is None
+has no such views.
 """
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,27 +22,24 @@ import numpy as np
 
 from tisat.detectors.base import Array
 from tisat.detectors.prism import VIEWS
+from tisat.detectors.prism.switches import DAY, MOST_SWITCHES, any_tells_mode, calendar_of, switching
 from tisat.detectors.prism.trees import Forest, boost
 from tisat.detectors.prism.view import Scene, View, rare_unit, thinned
-from tisat.errors import ArtefactError, ParameterError
+from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
 from tisat.utils.types import AnyArray, Flags, Integers
 
 LONG, SMOOTH, SHORT = 60, 20, 10  # rows over which the others are averaged
-DAY, WEEKDAYS = 86_400.0, 7  # seconds, days
 LEARNED_FROM = 5000  # rows the models are fitted on
 OTHERS = 10  # channels the trees of one channel may use, besides those that switch
-MOST_SWITCHES = 4
 MOST_TREES = 16  # levels and activities that get trees: where the error falls most
-STILL, SHORTEST_RUN, FEWEST_RUNS = 0.95, 5, 10  # of a channel that switches: share of rows, rows, runs
 EDGES = np.array([3.0, 8.0, 21.0, 30.0, 60.0])  # rows since the last switch that divide cells
 RIDGE = 1e-3  # penalty, as a share of the mean variance of the inputs
 LEAST_STEP = 1e-3  # of the training range
 PRIOR = 50.0  # rows that the overall spread counts for in each cell
 BLOCKS = 12  # of training rows, every third held out to decide
-PROBED, TESTED = 6, 16  # channels that decide, and of which it is then found out whether they get trees
-# Error ratios that are clear, in a share of the channels or as their geometric mean; the ratio that is worth trees.
-CLEAR, ENOUGH, CLEAR_MEAN, USED = 0.5, 0.25, 0.6, 0.9
+TESTED = 16  # channels of which it is found out whether they get trees
+USED = 0.9  # the error ratio that is worth trees
 RARE_SHARE = 50  # one in so many rows of a cell makes its level
 
 
@@ -79,47 +77,6 @@ def _summaries(rows: Array, at: Integers, switches: Integers, least: float, out:
             row[4 * channels + k] = since
             nearest = min(nearest, since)
         row[4 * channels + len(switches)] = nearest
-
-
-def switching(parts: Sequence[Array]) -> Integers:
-    """The channels that stay at a value for many rows and then switch to another, at most four, the most frequent first."""
-    channels = parts[0].shape[1]
-    moves = np.array([sum(int((np.diff(part[:, c]) != 0).sum()) for part in parts) for c in range(channels)])
-    rows = max(sum(len(part) - 1 for part in parts), 1)
-    found = []
-    for c in np.flatnonzero((moves >= FEWEST_RUNS) & (moves <= (1 - STILL) * rows)):
-        runs = np.concatenate([np.diff(np.flatnonzero(np.diff(part[:, c]) != 0)) for part in parts])
-        if len(runs) and np.median(runs) >= SHORTEST_RUN:
-            found.append(int(c))
-    return np.array(sorted(found, key=lambda c: -moves[c])[:MOST_SWITCHES], dtype=np.int64)
-
-
-def calendar_of(clock: Array, holidays: Array) -> Array:
-    """Minute of the day and day of the week ``(n, 2)`` of local times in seconds since 1970; a holiday is a Sunday; -1: unknown."""
-    known = ~np.isnan(clock)
-    seconds = np.where(known, clock, 0.0)
-    day = np.floor(seconds / DAY)
-    weekday = np.where(np.isin(day, holidays), 6.0, (day + 3) % WEEKDAYS)
-    return np.where(known[:, None], np.column_stack([np.floor((seconds % DAY) / 60.0), weekday]), -1.0)
-
-
-def days_of(holidays: object) -> Array:
-    """Days since 1970 of dates, given as a sequence or as one text with commas.
-
-    Examples
-    --------
-    >>> days_of(("1970-01-02",)).tolist(), days_of("1970-01-02,1970-01-05").tolist()
-    ([1.0], [1.0, 4.0])
-    """
-    dates = [one for one in holidays.split(",") if one.strip()] if isinstance(holidays, str) else holidays
-    wrong = f"The 'holidays' parameter of Prism must be dates such as '2026-12-25'. Got {holidays!r} instead."
-    if not isinstance(dates, list | tuple):
-        raise ParameterError(wrong)
-    try:
-        found = [datetime.date.fromisoformat(str(one).strip()).toordinal() for one in dates]
-    except ValueError:
-        raise ParameterError(wrong) from None
-    return np.array(found, dtype=np.float64) - datetime.date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
@@ -307,7 +264,7 @@ REPLACED = ("joint", "neighbour", "relations")  # views whose place they take
 
 
 def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -> Plan | None:
-    """Find out whether the mode views help on rows that they have not seen; None where they do not.
+    """Find the channels that switch, and which expectations trees improve on rows they have not seen; None where nothing switches.
 
     Parameters
     ----------
@@ -322,7 +279,7 @@ def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -
     switches = switching(parts)
     times = np.concatenate(clocks)
     calendar = not np.isnan(times).any() and times[-1] - times[0] >= 2 * DAY
-    if channels < 2 or not len(switches):
+    if channels < 2 or not any_tells_mode(parts, switches):
         return None
     scenes = [
         Scene(part, np.arange(first, len(part)), np.zeros((max(len(part) - first, 0), 0)), clock)
@@ -337,11 +294,6 @@ def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -
             return None
         held = (np.arange(len(inputs)) * BLOCKS // len(inputs)) % 3 == 2
         moving = np.flatnonzero(view.target(inputs).std(axis=0) > view.least)
-        if view.of == 0:
-            probed = _some(moving, PROBED)
-            found = _ratios(view, inputs, held, probed)[0][probed]
-            if not len(found) or ((found < CLEAR).mean() < ENOUGH and np.log(found).mean() > np.log(CLEAR_MEAN)):
-                return None
         tested = np.union1d(_some(moving, TESTED), np.intersect1d(moving, switches))
         ratios[view.of], worse[view.of] = _ratios(view, inputs, held, tested)
     clearest = np.sort(ratios, axis=None)[min(MOST_TREES, ratios.size) - 1]
@@ -374,12 +326,15 @@ def _ratios(view: Mode, inputs: Array, held: Flags, channels: Integers) -> tuple
 def units_of(contributions: Array, cells: Integers) -> Array:
     """By how much contributions ``(n, V, C)`` are larger in each cell than in calm rows: ``(cells, V, C)``, at least 1."""
     levels = np.zeros((len(EDGES) + 1, *contributions.shape[1:]))
+    calm = levels[0]
     for cell in range(len(levels)):
         here = contributions[cells == cell]
         if len(here):
             most = max(2, len(here) // RARE_SHARE)
             levels[cell] = np.sort(here, axis=0)[-most:].mean(axis=0)
-    return np.asarray(np.maximum(levels / np.maximum(levels[-1], 1e-9), 1.0))
+        if len(here) >= RARE_SHARE:
+            calm = levels[cell]  # where no row is long after a switch: those that are longest
+    return np.asarray(np.maximum(levels / np.maximum(calm, 1e-9), 1.0))
 
 
 def in_units_of_mode(mode: View, own: Sequence[Array], scenes: Sequence[Scene]) -> list[Array]:
