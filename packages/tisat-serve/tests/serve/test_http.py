@@ -95,7 +95,7 @@ def test_a_bad_request_is_a_sentence(client, content, headers, code):
 def test_everything_can_be_asked(client):
     fill(client)
     get = lambda path: client.get(path)  # noqa: E731
-    alarm = get("/api/v1/alarms?sort=statistic").json()[0]
+    alarm = get("/api/v1/alarms?about=statistic").json()[0]
     for path in (
         "about", "entities", "entities/e1", f"entities/e1/history?start={START}&stop={START + 9000}&points=50", "heatmap?steps=10",
         "alarms?active=false&limit=5", f"alarms/{alarm['id']}", "labels", "ledger", "whatif?entity=e1&threshold=2.5", "whatif?budget=1/day",
@@ -137,6 +137,16 @@ def test_everything_can_be_asked(client):
     paths = get("/openapi.json").json()["paths"]
     assert "/api/v1/rows" in paths
     assert "/api/v1/entities/{name}/history" in paths
+
+
+@pytest.mark.parametrize("asked", ["sort=statistic", "order=ratio"])
+def test_a_parameter_that_would_be_ignored_is_refused_with_those_there_are(client, asked):
+    found = client.get(f"/api/v1/alarms?{asked}")
+    assert found.status_code == 422
+    name = asked.partition("=")[0]
+    listed = "about, active, before, entity, label, limit, start, stop, suppressed, format"
+    assert found.json()["error"] == f"The parameters of /api/v1/alarms must be among {listed}. Got {name!r} instead."
+    assert client.get("/api/v1/alarms?about=nothing").status_code == 422
 
 
 def test_tokens_open_only_their_own_doors(service):

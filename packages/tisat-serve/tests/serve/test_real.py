@@ -96,7 +96,7 @@ def from_history_to_an_alarm(source, folder, alerts=None):
         feeder.start()
         try:
             until(lambda: service.get("/api/v1/entities") or None, 60)
-            found = until(lambda: service.get("/api/v1/alarms?sort=statistic") or None, 180)
+            found = until(lambda: service.get("/api/v1/alarms?about=statistic") or None, 180)
             assert {one["entity"] for one in found} <= {"p1", "p2"}
             assert found[0]["channels"][0] == "temp"
             if alerts:
@@ -216,7 +216,7 @@ def test_mosquitto_in_and_out(model, tmp_path):
                 30,
             )
             subprocess.run(command, input=lines, text=True, check=True, timeout=60)
-            until(lambda: service.get("/api/v1/alarms?sort=statistic&entity=p7") or None, 60)
+            until(lambda: service.get("/api/v1/alarms?about=statistic&entity=p7") or None, 60)
             told = subprocess.run(
                 [real.find("mosquitto_sub"), "-p", str(port), "-h", "127.0.0.1", "-t", "tisat/alarms/#", "-C", "1", "-W", "30"],
                 capture_output=True, text=True, check=True, timeout=60,

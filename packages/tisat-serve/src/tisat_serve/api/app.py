@@ -93,9 +93,19 @@ async def packed_body_of(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
+def check_names(request: Request, one: Endpoint) -> None:
+    """Refuse a parameter that this address does not have: what is ignored looks as if it had been done."""
+    known = [*sorted(one.query.__struct_encode_fields__), "format"]
+    unknown = next((name for name in request.query_params if name not in known), None)
+    if unknown is not None:
+        must = f"The parameters of {one.path} must be among {', '.join(known)}. Got {unknown[:40]!r} instead."
+        raise BodyError(must, 422)
+
+
 def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         try:
+            check_names(request, one)
             query = msgspec.convert(dict(request.query_params), one.query, strict=False)
             for name in request.query_params:
                 if getattr(query, name, 0) is None:

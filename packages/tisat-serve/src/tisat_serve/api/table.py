@@ -51,12 +51,15 @@ class HeatQuery(Span):
     group: Name = ""
 
 
+Subject = Literal["", "statistic", "channel", "silence"]  # the sort of an alarm, asked for as ``about``: ``sort`` would promise an order
+
+
 class AlarmsQuery(Span):
-    """Which alarms."""
+    """Which alarms, the latest first."""
 
     entity: Name = ""
     label: Name = ""
-    sort: Name = ""
+    sort: Subject = msgspec.field(default="", name="about")
     active: bool | None = None
     suppressed: bool | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 200
@@ -68,7 +71,7 @@ class RecurrencesQuery(Span):
 
     entity: Name = ""
     label: Name = ""
-    sort: Name = ""
+    sort: Subject = msgspec.field(default="", name="about")
     active: bool | None = None
 
 
