@@ -62,3 +62,18 @@ def test_a_lazy_frame_is_refused_with_the_way_on_and_no_warning(plant, watch, re
     with pytest.raises(SeriesError, match=r"Got LazyFrame instead\. Give it as \.collect\(\)\."):
         watch.alarms(forms(plant.test)["polars"].lazy())
     assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([0, 2, 1], r"give frame\.sort_index\(\)"),
+        ([0, 1, 1], r"frame\[~frame\.index\.duplicated\(\)\]"),
+        ([0, 70, 10], r"frame\.tz_localize"),
+    ],
+)
+def test_times_of_a_frame_that_do_not_increase_are_answered_in_python(steps, said):
+    index = pd.Timestamp("2026-10-25") + pd.to_timedelta(steps, unit="min")
+    with pytest.raises(SeriesError, match=f"strictly increase.*{said}") as caught:
+        tisat.Watch().fit(pd.DataFrame({"flow": [1.0, 2.0, 3.0]}, index=index))
+    assert "--" not in str(caught.value)

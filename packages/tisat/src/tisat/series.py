@@ -255,7 +255,7 @@ class Series:
             Columns to leave out.
         """
         found = frame_columns(table, time=time, label=label, name=name, channels=channels, drop=drop)
-        return cls._of_columns(found, name, Reading(channels=channels))
+        return cls._of_columns(found, name, Reading(channels=channels), file=False)
 
     @classmethod
     def read(cls, path: str | Path, *, name: str | None = None, **how: Any) -> Series:
@@ -290,7 +290,10 @@ class Series:
             name = stem_of(file)
         try:
             columns = read_columns(file, options)
-            return {entity: cls._of_columns(part, entity, options) for entity, part in parts_of(columns, name).items()}
+            return {
+                entity: cls._of_columns(part, entity, options, file=True)
+                for entity, part in parts_of(columns, name).items()
+            }
         except DataFileError:
             raise
         except MemoryError:
@@ -301,7 +304,7 @@ class Series:
             raise type(error)(f"{file}: {error}") from None
 
     @classmethod
-    def _of_columns(cls, found: Columns, name: str, how: Reading) -> Series:
+    def _of_columns(cls, found: Columns, name: str, how: Reading, *, file: bool) -> Series:
         """A series from columns whose roles are known, but for a clock or a counter that nobody named."""
         notes, times, values, labels = list(found.notes), found.times, found.values, found.labels
         channels = found.channels
@@ -316,11 +319,13 @@ class Series:
                 notes.append(f"the column {channels[c]!r} is plainly a clock and was taken for the time")
             else:
                 left = f"the column {channels[c]!r} is plainly {what} and was left out"
-                notes.append(f"{left}; name it in --channels to keep it")
+                notes.append(f"{left}; name it in {'--channels' if file else 'channels'} to keep it")
         values = values[:, keep] if len(keep) < len(channels) else values
         if times is not None and (how.sort or how.dedup):
             times, values, labels, done = in_time_order(times, values, labels, sort=how.sort, dedup=how.dedup)
             notes += done
+        if file and times is not None:
+            check_times(times, len(values), file=True)
         return cls(
             values,
             timestamps=times,  # type: ignore[arg-type]  # read already, with its offsets

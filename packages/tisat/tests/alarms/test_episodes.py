@@ -77,14 +77,24 @@ def test_strict_is_higher_and_every_word_is_said(name):
     for word in (
         "Asked: 1/10000 rows",
         "Supported: 1 in 2000",
-        "Extrapolated: 5 times rarer",
+        "Extrapolated: 5 times as rare as",
         "Observed: ",
         "h = ",
     ):
         assert word in text
     assert "kept more often than on average" in " ".join(strict.words)
-    with pytest.warns(CalibrationWarning, match="extrapolated 5-fold: h = .* largest normal statistic is"):
+    with pytest.warns(
+        CalibrationWarning, match="extrapolated to a budget 5 times as rare: h = .* largest normal statistic is"
+    ):
         calibrate(make_rule(name), scores, "1/10000 rows")
+
+
+def test_a_budget_about_as_rare_as_the_data_supports_has_no_factor():
+    scores = np.random.default_rng(1).exponential(size=6000)
+    near, far = (quietly(calibrate, make_rule("threshold"), scores, f"1/{rows} rows") for rows in (2020, 5400))
+    assert "Extrapolated: just beyond what the data can support." in near.words
+    assert "times" not in f"{near}{near.notes}"
+    assert "; 2.7 times as rare as your data supports" in str(far)
 
 
 @pytest.mark.parametrize("name", CALM)

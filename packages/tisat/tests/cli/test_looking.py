@@ -60,7 +60,7 @@ def test_a_comparison_can_be_read_on_a_narrow_terminal(plant):
 def test_a_look_says_what_a_file_is_like(plant, tmp_path):
     text = tisat("look", plant / "new.csv").out
     assert "new: 400 rows of 2 channels, 0.0 to 23940.0, one every 1 min" in text
-    assert "1 labelled events; labels are never looked at when fitting" in text
+    assert "1 labelled event; labels are never looked at when fitting" in text
     assert json.loads(tisat("look", plant / "new.csv", "--json").out)["rows"] == 400
     assert "2 machines" in tisat("look", plant / "many").out
     assert len(json.loads(tisat("look", plant / "many", "--json").out)) == 2
@@ -68,11 +68,14 @@ def test_a_look_says_what_a_file_is_like(plant, tmp_path):
     bare.write_text("flow,state\n" + "".join(f"{1.5 * (i // 20 % 3)},{i // 30 % 2}\n" for i in range(300)))
     text = tisat("look", bare).out
     assert "no clock" in text
-    assert "There is no time column" in text
-    assert "rows repeat the row before them" in text
+    assert "No time column" in text
+    assert "rows equal the row before" in text
     holes = tmp_path / "holes.csv"
     holes.write_text("time,flow\n" + "".join(f"{t + 100_000 * (t > 50)},{t % 7}\n" for t in range(100)))
-    assert "1 gaps in time, the longest of 1.16 d" in tisat("look", holes).out
+    assert "1 gap in time, the longest 1.16 d" in tisat("look", holes).out
+    single = tmp_path / "single.csv"
+    single.write_text("time,flow,heat\n0,1.5,2.5\n")
+    assert tisat("look", single).out == "single: 1 row of 2 channels. Nothing can be learned from one row; give more.\n"
 
 
 def test_a_look_draws_one_machine_and_nothing_else(plant, tmp_path, monkeypatch):

@@ -89,6 +89,29 @@ def test_one_model_each_and_several_processes(capsys, plant, tmp_path):
     assert "1 could not be judged" in said.out
 
 
+def test_notes_that_are_not_shown_are_counted(capsys, tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from tisat.cli import fit
+
+    notes = {"a": ["w", "x", "y", "z"], "b": ["w", "q"]}
+    found = [{"machine": name, "trouble": "", "notes": said} for name, said in notes.items()]
+    job = SimpleNamespace(before=dict, begin=list, keep=lambda _: None)
+    where = SimpleNamespace(each=lambda *_: found)
+    machines = [SimpleNamespace(name=name) for name in notes]
+    for most, said in (
+        (3, "2 more kinds of notes; --json prints"),
+        (4, "1 more kind of notes; --json prints"),
+        (5, ""),
+    ):
+        monkeypatch.setattr(fit, "SHOWN_NOTES", most)
+        fit._fit_each(machines, machines, job, tmp_path, where, json=False)
+        err = capsys.readouterr().err
+        assert said in err
+        assert err.count("note (") == most
+        assert ("more kind" in err) == bool(said)
+
+
 @pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
 def test_lines_of_many_machines_are_judged_apart(capsys, plant, tmp_path, monkeypatch):
     model = tmp_path / "m.tisat"

@@ -51,7 +51,9 @@ class HeatQuery(Span):
     group: Name = ""
 
 
-Subject = Literal["", "statistic", "channel", "silence"]  # the sort of an alarm, asked for as ``about``: ``sort`` would promise an order
+Subject = Literal[
+    "", "statistic", "channel", "silence"
+]  # the sort of an alarm, asked for as ``about``: ``sort`` would promise an order
 
 
 class AlarmsQuery(Span):

@@ -73,7 +73,7 @@ def _unit(text: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Budget:
-    """A bearable rate of false alarms.
+    """A rate of false alarms that is acceptable.
 
     Examples
     --------

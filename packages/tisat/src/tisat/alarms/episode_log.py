@@ -198,10 +198,10 @@ class Proposal:
         if self.unlabelled:
             lines.append(f"{self.unlabelled} alarm{'s' * (self.unlabelled != 1)} without a label counted neither way.")
         lines.append(
-            f"With {self.rows} rows of operation the data can support {say(self.after.supported)}; before, for {say(self.before.supported)}."
+            f"With {self.rows} rows of operation the data can support {say(self.after.supported)}; before, {say(self.before.supported)}."
         )
         if self.after.extrapolated > 1.0:
-            lines.append(f"The budget is still {self.after.extrapolated:.3g} times rarer than that: extrapolated.")
+            lines.append("The budget is still rarer than that: extrapolated.")
         if self.new_normal:
             lines.append("What is normal has changed: fit the detector again on data from after the change.")
         return tuple(lines)

@@ -17,6 +17,7 @@ from tisat.alarms.episodes import Episodes
 from tisat.errors import ArtefactError, ParameterError
 
 CONFIDENCE = 0.95  # of the interval of the observed period
+WORTH_SAYING = 1.1  # a budget so many times as rare as the data supports
 
 
 def period_interval(alarms: int, time_steps: int) -> tuple[float, float | None]:
@@ -100,7 +101,10 @@ class Calibration:
         say = Budget(self.budget, self.target, self.period).say
         beyond = "The threshold is read from the normal data."
         if self.extrapolated > 1.0:
-            beyond = f"Extrapolated: {self.extrapolated:.3g} times rarer than the data can support."
+            times = (
+                f"{self.extrapolated:.2g} times as rare as" if self.extrapolated >= WORTH_SAYING else "just beyond what"
+            )
+            beyond = f"Extrapolated: {times} the data can support."
         seen = "no false alarm" if self.alarms == 0 else f"{self.alarms} false alarm{'s' * (self.alarms != 1)}"
         most = "" if self.high is None else f" to {self.high:.0f}"
         return (
@@ -127,7 +131,8 @@ class Calibration:
         say = Budget(self.budget, self.target, self.period).say
         alarms = "no alarm" if self.alarms == 0 else f"{self.alarms:,} alarm{'s' * (self.alarms != 1)}"
         interval = f"{self.low:.0f} or more" if self.high is None else f"{self.low:.0f} to {self.high:.0f}"
-        beyond = f", extrapolated {self.extrapolated:.3g}-fold" if self.extrapolated > 1.0 else ""
+        rarer = self.extrapolated
+        beyond = f"; {rarer:.2g} times as rare as your data supports" if rarer >= WORTH_SAYING else ""
         follows = ", follows the alarms" if self.control is not None else ""
         return (
             f"Threshold {self.threshold:.4g} ({self.rule} rule{follows}).\n"
@@ -217,9 +222,11 @@ def from_episodes(draft: Calibration, normal: Episodes) -> Calibration:
     notes: tuple[str, ...] = ()
     if draft.target > normal.supported:
         say = Budget(draft.budget, draft.target, draft.period).say
+        rarer = draft.target / normal.supported
+        beyond = f" to a budget {rarer:.2g} times as rare" if rarer >= WORTH_SAYING else ""
         notes = (
             f"{normal.length} normal rows cannot support {say(draft.target)}; the rarest budget they can support is "
-            f"{say(normal.supported)}. The threshold is extrapolated {draft.target / normal.supported:.3g}-fold: "
+            f"{say(normal.supported)}. The threshold is extrapolated{beyond}: "
             f"h = {expanded(level, draft.compression):.4g}, the largest normal statistic is {expanded(normal.largest, draft.compression):.4g}.",
         )
     return replace(

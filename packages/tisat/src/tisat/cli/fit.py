@@ -19,6 +19,8 @@ from tisat.cli.output_files import Overwrite, check_outputs
 if TYPE_CHECKING:
     from tisat.batch import FitEach, Machine
 
+SHOWN_NOTES = 3  # of a fleet, the most frequent
+
 
 @reads_files
 def fit(
@@ -314,6 +316,10 @@ def _fit_each(
         typer.echo(fleet_words(budget, len(found)))
     good = sum(not one["trouble"] for one in found)
     typer.echo(f"{good} models of {len(found)} machines written to {out}")
-    for note, count in Counter(note for one in found for note in one.get("notes", ())).most_common(3):
+    notes = Counter(note for one in found for note in one.get("notes", ())).most_common()
+    for note, count in notes[:SHOWN_NOTES]:
         typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
+    if len(notes) > SHOWN_NOTES:
+        more = len(notes) - SHOWN_NOTES
+        typer.echo(f"{more} more kind{'s' * (more != 1)} of notes; --json prints the notes of every machine", err=True)
     refuse_failed(found, "fitted", "The same command again repeats these alone.")

@@ -50,13 +50,16 @@ def look(
             f"{len(found)} machines",
             ["machine", "rows", "first", "last", "gaps", "channels", "look at"],
             [_machine(one) for one in found],
-            note="tisat look on one of them says more",
+            note="For the channels of one machine: tisat look on its file.",
         )
         return
     one = found[0]
+    if one.rows == 1:
+        typer.echo(f"{one.name}: 1 row of {_channels(one)}. Nothing can be learned from one row; give more.")
+        return
     few = f"--detector {FOR_FEW} " if is_small(one.rows) else ""
     print_table(
-        f"{one.name}: {one.rows:,} rows of {len(one.channels)} channels{_clock(one)}",
+        f"{one.name}: {one.rows:,} rows of {_channels(one)}{_clock(one)}",
         ["channel", "range", "median", "kind", "what is done with it"],
         [
             [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {c.advice}" if c.missing else c.advice]
@@ -64,6 +67,10 @@ def look(
         ],
         note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit {few}--train {file}{typed(how)} --out model.tisat"]),
     )  # fmt: skip
+
+
+def _channels(one: Look) -> str:
+    return f"{len(one.channels)} channel{'s' * (len(one.channels) != 1)}"
 
 
 def _clock(one: Look) -> str:
@@ -77,16 +84,16 @@ def _remarks(one: Look) -> list[str]:
 
     found = list(size_notes(one.rows, len(one.channels)))
     if one.first is None:
-        found.append("There is no time column; --time says which it is. Without one, budgets count rows: 1/1000 rows.")
+        found.append("No time column (name it with --time); without one, budgets count rows: 1/1000 rows.")
     if one.gaps:
-        rows = f"{one.rows_missing} rows are missing" if one.rows_missing else "rows are missing"
+        rows = f", {one.rows_missing} row{'s' * (one.rows_missing != 1)} missing" if one.rows_missing else ""
         found.append(
-            f"{one.gaps} gaps in time, the longest of {spelt(one.longest_gap)}; {rows}. Nothing is made up for them."
+            f"{one.gaps} gap{'s' * (one.gaps != 1)} in time, the longest {spelt(one.longest_gap)}{rows}; not filled."
         )
     if one.duplicated_rows > 0.01 * one.rows:
-        found.append(f"{one.duplicated_rows} rows repeat the row before them in every channel: was the logger stuck?")
+        found.append(f"{one.duplicated_rows} rows equal the row before in every channel: was the logger stuck?")
     if one.events is not None:
-        found.append(f"{one.events} labelled events; labels are never looked at when fitting.")
+        found.append(f"{one.events} labelled event{'s' * (one.events != 1)}; labels are never looked at when fitting.")
     return found
 
 

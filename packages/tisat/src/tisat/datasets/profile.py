@@ -106,16 +106,16 @@ def _channel(name: str, values: Array) -> ChannelLook:
     missing = np.isnan(values)
     known = values[~missing]
     if not len(known):
-        advice = f"left out of every judgement and reported silent; leave it out: --drop {name}"
+        advice = f"no values: not scored, reported as silent; leave it out: --drop {name}"
         return ChannelLook(name, np.nan, np.nan, np.nan, 1.0, len(values), 0, 0, "empty", advice)
     distinct = len(np.unique(known))
     run = _longest(np.diff(known) == 0) + 1
     kind, advice = _kind(name, known, distinct, run)
     gap = _longest(missing)
     if gap > MAX_GAP:
-        advice += f"; missing for {gap} rows in one piece: reported silent after {MAX_GAP}"
+        advice += f"; missing for up to {gap} rows: reported silent after {MAX_GAP}"
     elif gap:
-        advice += f"; gaps of up to {gap} rows are carried over"
+        advice += f"; gaps of up to {gap} row{'s' * (gap != 1)} are filled with the last value"
     low, middle, high = (float(q) for q in np.quantile(known, (0.0, 0.5, 1.0)))
     return ChannelLook(name, low, middle, high, float(missing.mean()), gap, run, distinct, kind, advice)
 
@@ -123,19 +123,19 @@ def _channel(name: str, values: Array) -> ChannelLook:
 def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
     steps = np.diff(known)
     if distinct == 1:
-        return "constant", f"kept; any other value will stand out. If it says nothing: --drop {name}"
+        return "constant", f"any other value stands out; not wanted: --drop {name}"
     if distinct == 2:
-        return "on/off", "kept; judged by how it switches, not by how far it is from its mean"
+        return "on/off", "kept; scored by how it switches"
     if distinct <= FEW and np.allclose(known, np.round(known)):
-        return "states", "kept; a state that was never seen will stand out"
+        return "states", "kept; a new state stands out"
     if is_counter(known):
-        return "counter", f"tisat fit looks at its growth per row; to keep it as it is: --no-counter {name}"
+        return "counter", f"its growth per row is used; else --no-counter {name}"
     if len(steps) >= 20 and np.mean(steps >= 0) >= COUNTS and known[-1] > known[0]:
-        return "counter", f"it only grows, so new data will always be new: --counter {name}, or --drop {name}"
+        return "counter", f"it only grows: --counter {name} (use its growth) or --drop {name}"
     if run > max(20, STUCK * len(known)):
         return (
             "stuck",
-            f"the same value for {run} rows in one piece: was the sensor alive? If not, fit without these rows",
+            f"the same value for {run} rows: if the sensor was dead, fit without them",
         )
     return "measurement", "kept"
 

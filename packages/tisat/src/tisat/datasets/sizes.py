@@ -37,7 +37,7 @@ def size_notes(rows: int, channels: int) -> tuple[str, ...]:
     Examples
     --------
     >>> size_notes(300, 4)
-    ('300 rows are few: they support at most one false alarm in 100 rows. --detector ewma has one number for each channel to learn; prism sees more kinds of faults with 500 rows or more.',)
+    ('300 rows are few: they support at most one false alarm in 100 rows. Until there are 500, --detector ewma learns more safely than prism.',)
     >>> size_notes(5000, 4)
     ()
     >>> size_notes(5_000_000, 5)[0][:63]
@@ -45,8 +45,8 @@ def size_notes(rows: int, channels: int) -> tuple[str, ...]:
     """
     if is_small(rows):
         return (
-            f"{rows} rows are few: they support at most one false alarm in {rows / SUPPORT:.0f} rows. --detector {FOR_FEW} has one number for each channel "
-            f"to learn; prism sees more kinds of faults with {FEW_ROWS} rows or more.",
+            f"{rows} rows are few: they support at most one false alarm in {max(rows / SUPPORT, 1.0):.0f} rows. "
+            f"Until there are {FEW_ROWS}, --detector {FOR_FEW} learns more safely than prism.",
         )
     needed, free = memory_needed(rows, channels), memory_free()
     if needed < WORTH_SAYING and (free is None or needed < free):

@@ -60,8 +60,8 @@ def check_values(values: object) -> AnyFloats:
     return array
 
 
-def check_times(times: Times, length: int) -> AnyArray:
-    """Times that are known, strictly increase, and are one for each row."""
+def check_times(times: Times, length: int, *, file: bool = False) -> AnyArray:
+    """Times that are known, strictly increase, and are one for each row; ``file``: they were read from one."""
     array = times.values
     if array.shape != (length,):
         raise SeriesError(
@@ -78,7 +78,7 @@ def check_times(times: Times, length: int) -> AnyArray:
         what = "a duplicate" if array[row] == array[row - 1] else "an earlier time"
         raise SeriesError(
             f"The timestamps of a series must strictly increase. Got {what}, {_moment(array[row])}, at row {row} instead. "
-            f"{_way_on(array, late, row, zoned=times.offsets is not None)}"
+            f"{(_way_on_of_file if file else _way_on)(array, late, row, zoned=times.offsets is not None)}"
         )
     return array
 
@@ -88,12 +88,29 @@ def _moment(stamp: Any) -> str:
     return re.sub(r"\.?0+$", "", str(stamp)) if isinstance(stamp, np.datetime64) and "." in str(stamp) else str(stamp)
 
 
-def _way_on(array: AnyArray, late: AnyArray, row: int, *, zoned: bool) -> str:
-    """What to type about times that do not increase."""
-    back = array[row - 1] - array[row]
+def _clocks_went_back(array: AnyArray, late: AnyArray, row: int, *, zoned: bool) -> bool:
+    """Whether times of no zone go back by about an hour, and seldom."""
     hour = np.timedelta64(3600, "s")
-    if array.dtype.kind == "M" and not zoned and len(late) <= 4 and hour * 0.5 <= back < hour * 1.01:
-        return "If clocks went back here, say --timezone, such as Europe/Berlin; else --sort and --dedup first, last or mean."
+    plain = array.dtype.kind == "M" and not zoned and len(late) <= 4
+    return plain and bool(hour * 0.5 <= array[row - 1] - array[row] < hour * 1.01)
+
+
+def _way_on(array: AnyArray, late: AnyArray, row: int, *, zoned: bool) -> str:
+    """What to type in Python about times that do not increase."""
+    if _clocks_went_back(array, late, row, zoned=zoned):
+        return "If clocks went back here, give times with their zone: frame.tz_localize('Europe/Berlin', ambiguous='infer')."
     if array[row] == array[row - 1]:
-        return "Say --dedup first, last or mean; in files of several machines --entity."
-    return "Say --sort if rows only came out of order; in files of several machines --entity."
+        return "Keep one row of each time: frame[~frame.index.duplicated()]; of several machines give one series each."
+    return "If rows only came out of order, give frame.sort_index(); of several machines give one series each."
+
+
+def _way_on_of_file(array: AnyArray, late: AnyArray, row: int, *, zoned: bool) -> str:
+    """What to type about the times of a file that do not increase: at the command line, and in Python."""
+    if _clocks_went_back(array, late, row, zoned=zoned):
+        return (
+            "If clocks went back here, give --timezone Europe/Berlin (Python: timezone=); "
+            "else --sort and --dedup first, last or mean (Python: sort=True, dedup=)."
+        )
+    if array[row] == array[row - 1]:
+        return "Give --dedup first, last or mean (Python: dedup=); in files of several machines --entity (entity=)."
+    return "If rows only came out of order, give --sort (Python: sort=True); in files of several machines --entity (entity=)."

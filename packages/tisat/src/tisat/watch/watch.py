@@ -37,6 +37,7 @@ from tisat.watch.aggregation import Aggregation
 from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import Array, Scorer
+from tisat.watch.settings import WatchSettings
 
 if TYPE_CHECKING:
     from tisat.watch.fleet import Fleet
@@ -44,9 +45,10 @@ if TYPE_CHECKING:
 
 DEFAULT_BUDGET = "1/day"  # where the data has a clock
 DEFAULT_BUDGET_WITHOUT_CLOCK = "1/10000 rows"
+SHORTEST = 1e-9  # seconds: no budget is too frequent for it
 
 
-class Watch:
+class Watch(WatchSettings):
     """A detector with an alarm rule and a false-alarm budget.
 
     Parameters
@@ -104,12 +106,15 @@ class Watch:
         self.contaminated = contaminated
         self.patterns: tuple[Pattern, ...] = ()  # kinds of alarms that people know
         self.strict, self.control = strict, control
-        self.given_counters = None if counters is None else tuple(counters)
+        self.given_counters = counters
         self.detector: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
+        if budget is not None:
+            Budget.parse(budget, period=SHORTEST)  # refused here; whether it needs a clock is known with the data
         self.budget = budget
         self.method = method
         self.random_state = random_state
         self.reading: dict[str, Any] = {}  # options of Series.read that fit was told
+        self.given_period = period
         self._given_period = None if period is None else seconds_of(period, whose="Watch")
         self.rule = seeded_rule(rule, random_state)
         self._calibration: Calibration | None = None
@@ -130,7 +135,7 @@ class Watch:
             Of the detector's own ``fit``.
         """
         many = as_many(series, whose="Watch.fit")
-        names = counters_of(many) if self.given_counters is None else self.given_counters
+        names = counters_of(many) if self.given_counters is None else tuple(self.given_counters)
         unknown = [name for name in names if name not in many[0].channels]
         if unknown:
             raise ParameterError(
@@ -149,12 +154,11 @@ class Watch:
         self.budget = self.budget if budget is None else budget
         if not hasattr(self.detector, "normal_"):
             raise NotFittedError(f"The detector of this Watch must be fitted first. Call fit. Got {self.detector!r}.")
-        if self.budget is None:
-            self.budget = DEFAULT_BUDGET_WITHOUT_CLOCK if self.period is None else DEFAULT_BUDGET
+        default = DEFAULT_BUDGET_WITHOUT_CLOCK if self.period is None else DEFAULT_BUDGET
         found = calibrate(
             self.rule,
             self.scored(self.detector.normal_),
-            Budget.parse(self.budget, period=self.period),
+            Budget.parse(default if self.budget is None else self.budget, period=self.period),
             breaks=self.detector.normal_breaks_,
             method=self.method,
             strict=self.strict,
@@ -207,9 +211,9 @@ class Watch:
             "random_state": self.random_state,
             "rearm": self.rearm,
             "contaminated": self.contaminated,
-            "counters": self.given_counters
-            if self.given_counters is not None
-            else getattr(self.detector, "counters", None),
+            "counters": getattr(self.detector, "counters", None)
+            if self.given_counters is None
+            else self.given_counters,
         }
         other = Watch(detector, **settings | {name: value for name, value in said.items() if value is not None})
         other.reading, other.patterns = dict(self.reading), self.patterns

@@ -1,0 +1,47 @@
+"""The parameters of a watch as scikit-learn's conventions want them, without importing it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Self
+
+from tisat.errors import ParameterError
+from tisat.io.durations import DurationLike
+from tisat.utils.near_names import meant
+
+
+class WatchSettings:
+    """``get_params`` and ``set_params`` of a watch; ``sklearn.base.clone`` copies it, not fitted."""
+
+    given_period: DurationLike | None
+    given_counters: Sequence[str] | None
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - scikit-learn's signature
+        """Return the parameters by name; with ``deep`` also those of the detector and the rule, as ``detector__window``."""
+        given: dict[str, Any] = {"period": self.given_period, "counters": self.given_counters}
+        said = {name: given[name] if name in given else getattr(self, name) for name in self._get_param_names()}
+        nested = {name: inner for name, inner in said.items() if deep and hasattr(inner, "get_params")}
+        parts = {f"{name}__{key}": part for name, inner in nested.items() for key, part in inner.get_params().items()}
+        return {**said, **parts}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters and drop the threshold found with the old ones; an unknown name changes nothing."""
+        names = self._get_param_names()
+        for name in params:
+            outer = name.partition("__")[0]
+            if outer not in names:
+                must = f"The parameters of {type(self).__name__} must be among {', '.join(names)}."
+                raise ParameterError(f"{must} Got {name!r} instead.{meant(outer, names)}")
+        own = {name: value for name, value in params.items() if "__" not in name}
+        kept: dict[str, Any] = {name: vars(self)[name] for name in ("reading", "patterns") if name in vars(self)}
+        vars(self).update({**vars(type(self)(**{**self.get_params(deep=False), **own})), **kept})
+        for name, value in params.items():
+            outer, nested, inner = name.partition("__")
+            if nested:
+                getattr(self, outer).set_params(**{inner: value})
+        return self

@@ -1,0 +1,39 @@
+"""The parameters of a watch follow scikit-learn's conventions."""
+
+import numpy as np
+import pytest
+
+from tisat import Watch
+from tisat.errors import ParameterError
+
+pytestmark = pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
+ROWS = np.random.default_rng(0).normal(size=(1200, 2))
+
+
+def test_scikit_learn_clones_a_watch_and_the_clone_is_not_fitted():
+    from sklearn.base import clone
+
+    watch = Watch("pca", period="1 min", counters=[], rearm="6h").fit(ROWS)
+    copied = clone(watch)
+    assert repr(copied) == repr(Watch("pca"))  # the default budget is chosen with the data, not stored by fit
+    assert (copied.period, copied.given_counters, copied.rearm) == (60.0, [], "6h")
+    assert copied.detector is not watch.detector
+    assert not hasattr(copied.detector, "normal_")
+
+
+def test_parameters_are_read_and_set_by_name_those_of_detector_and_rule_too():
+    watch = Watch("pca", budget="1/100 rows").fit(ROWS)
+    assert set(watch.get_params(deep=False)) == set(Watch._get_param_names())
+    assert watch.get_params()["detector__window"] == watch.detector.window
+    assert watch.set_params(budget="1/300 rows").calibration.target == 300.0
+    assert watch.set_params(detector__window=3, strict=True).get_params()["detector__window"] == 3
+    assert watch.strict
+    with pytest.raises(ParameterError, match=r"must be among budget, .*Got 'bugdet' instead\. Did you mean 'budget'"):
+        watch.set_params(bugdet="1/day")
+
+
+def test_a_budget_that_says_no_rate_is_refused_at_once():
+    with pytest.raises(ParameterError, match=r"The budget of false alarms must be .* Got 'often' instead\.") as caught:
+        Watch(budget="often")
+    assert caught.value.parameter == "budget"
+    assert Watch(budget="1/day").budget == "1/day"  # whether there is a clock is known with the data
