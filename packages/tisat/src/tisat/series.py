@@ -32,7 +32,7 @@ from tisat.io.files import Columns, Reading, check_file, parts_of, read_columns,
 from tisat.io.frames import frame_columns, named_columns
 from tisat.io.time_columns import in_time_order
 from tisat.io.timestamps import Times, read_times, say
-from tisat.io.validate import check_times, check_values, plain_array
+from tisat.io.validate import check_times, check_values, plain_array, spread_of
 from tisat.utils.html import table
 from tisat.utils.near_names import meant
 from tisat.utils.types import AnyArray, AnyFloats, Array, Flags, Integers
@@ -133,7 +133,9 @@ class Series:
         return f"Series({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        shown = [(name, *(f"{q:.4g}" for q in _range(self.values[:, c]))) for c, name in enumerate(self.channels[:50])]
+        shown = [
+            (name, *(f"{q:.4g}" for q in spread_of(self.values[:, c]))) for c, name in enumerate(self.channels[:50])
+        ]
         known = f"{self.stamp(0)} to {self.stamp(len(self) - 1)}, one every {self.period or 0.0:g} s"
         clock = "" if self.period is None else known
         return table(repr(self), ("channel", "least", "median", "most", "missing"), shown, note=clock)
@@ -290,10 +292,7 @@ class Series:
             name = stem_of(file)
         try:
             columns = read_columns(file, options)
-            return {
-                entity: cls._of_columns(part, entity, options, file=True)
-                for entity, part in parts_of(columns, name).items()
-            }
+            return {entity: cls._of_columns(part, entity, options) for entity, part in parts_of(columns, name).items()}
         except DataFileError:
             raise
         except MemoryError:
@@ -304,7 +303,7 @@ class Series:
             raise type(error)(f"{file}: {error}") from None
 
     @classmethod
-    def _of_columns(cls, found: Columns, name: str, how: Reading, *, file: bool) -> Series:
+    def _of_columns(cls, found: Columns, name: str, how: Reading, *, file: bool = True) -> Series:
         """A series from columns whose roles are known, but for a clock or a counter that nobody named."""
         notes, times, values, labels = list(found.notes), found.times, found.values, found.labels
         channels = found.channels
@@ -318,14 +317,16 @@ class Series:
                 times = read_times(values[:, c], name=channels[c])
                 notes.append(f"the column {channels[c]!r} is plainly a clock and was taken for the time")
             else:
-                left = f"the column {channels[c]!r} is plainly {what} and was left out"
-                notes.append(f"{left}; name it in {'--channels' if file else 'channels'} to keep it")
+                option = "--channels" if file else "channels"
+                notes.append(
+                    f"the column {channels[c]!r} is plainly {what} and was left out; name it in {option} to keep it"
+                )
         values = values[:, keep] if len(keep) < len(channels) else values
         if times is not None and (how.sort or how.dedup):
             times, values, labels, done = in_time_order(times, values, labels, sort=how.sort, dedup=how.dedup)
             notes += done
-        if file and times is not None:
-            check_times(times, len(values), file=True)
+        if times is not None:
+            check_times(times, len(values), file=file)
         return cls(
             values,
             timestamps=times,  # type: ignore[arg-type]  # read already, with its offsets
@@ -335,13 +336,6 @@ class Series:
             notes=tuple(notes),
             seen=found.seen,
         )
-
-
-def _range(values: AnyFloats) -> tuple[float, float, float, float]:
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return (np.nan, np.nan, np.nan, 1.0)
-    return (float(known.min()), float(np.median(known)), float(known.max()), 1.0 - len(known) / len(values))
 
 
 SeriesLike: TypeAlias = "Series | npt.ArrayLike | Path"  # dataframes are like arrays: they have __array__

@@ -120,6 +120,12 @@ class Budget:
         return f"{words} ({seconds:.3g} seconds)"
 
     @classmethod
+    def check(cls, value: BudgetLike) -> BudgetLike:
+        """Return a budget as it was given; refuse what is none, whatever the clock."""
+        cls.parse(value, period=1e-9)  # no budget is too frequent for so short a period
+        return value
+
+    @classmethod
     def parse(cls, value: BudgetLike, *, period: DurationLike | None = None) -> Budget:
         """A budget from what users say.
 

@@ -60,6 +60,14 @@ def check_values(values: object) -> AnyFloats:
     return array
 
 
+def spread_of(values: AnyFloats) -> tuple[float, float, float, float]:
+    """Least, median and most of a channel, and the share of its rows that are missing."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return (np.nan, np.nan, np.nan, 1.0)
+    return (float(known.min()), float(np.median(known)), float(known.max()), 1.0 - len(known) / len(values))
+
+
 def check_times(times: Times, length: int, *, file: bool = False) -> AnyArray:
     """Times that are known, strictly increase, and are one for each row; ``file``: they were read from one."""
     array = times.values

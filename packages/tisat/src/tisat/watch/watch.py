@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 DEFAULT_BUDGET = "1/day"  # where the data has a clock
 DEFAULT_BUDGET_WITHOUT_CLOCK = "1/10000 rows"
-SHORTEST = 1e-9  # seconds: no budget is too frequent for it
 
 
 class Watch(WatchSettings):
@@ -108,9 +107,7 @@ class Watch(WatchSettings):
         self.strict, self.control = strict, control
         self.given_counters = counters
         self.detector: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
-        if budget is not None:
-            Budget.parse(budget, period=SHORTEST)  # refused here; whether it needs a clock is known with the data
-        self.budget = budget
+        self.budget = budget if budget is None else Budget.check(budget)
         self.method = method
         self.random_state = random_state
         self.reading: dict[str, Any] = {}  # options of Series.read that fit was told
@@ -211,9 +208,8 @@ class Watch(WatchSettings):
             "random_state": self.random_state,
             "rearm": self.rearm,
             "contaminated": self.contaminated,
-            "counters": getattr(self.detector, "counters", None)
-            if self.given_counters is None
-            else self.given_counters,
+            "counters": getattr(self.detector, "counters", None),
+            **({} if self.given_counters is None else {"counters": self.given_counters}),
         }
         other = Watch(detector, **settings | {name: value for name, value in said.items() if value is not None})
         other.reading, other.patterns = dict(self.reading), self.patterns
