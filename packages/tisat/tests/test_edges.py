@@ -338,3 +338,14 @@ def test_without_pandas_a_pipeline_goes_by_position(monkeypatch):
 def test_an_unfitted_watch_is_refused():
     with pytest.raises(NotFittedError, match="must be fitted first"):
         Watch("last-value").calibration  # noqa: B018
+
+
+def test_long_work_reports_in_lines_where_there_is_no_terminal(caplog, monkeypatch):
+    from tisat.utils import progress as module
+
+    now = iter([0.0, 4.0, 12.0, 13.0, 30.0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(now))
+    with caplog.at_level("INFO", logger="tisat.training"), module.progress("scanning", total=4, lines=True) as bar:
+        for _ in range(4):
+            bar.advance()
+    assert caplog.messages == ["scanning: 50 %, about 12 s left"]  # every ten seconds, and not at the end

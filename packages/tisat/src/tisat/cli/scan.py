@@ -11,7 +11,7 @@ import typer
 from tisat.cli.alarm import PICTURES, document_of, show_alarms
 from tisat.cli.machines import read_machines
 from tisat.cli.options import How, Period, Rule, RuleSet, reads_files, rule_of, typed
-from tisat.cli.output import JsonFlag, print_json
+from tisat.cli.output import JsonFlag, print_json, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.registry import DEFAULT
 
@@ -52,7 +52,10 @@ def scan(
     if rule is not None or rule_set:
         settings["rule"] = rule_of(rule, rule_set)
     series = next(iter(machines.values()))
-    found, whole, expected = scan_series(series, budget=budget, detector=detector, **settings)
+    with training_reported():
+        found, whole, expected = scan_series(
+            series, budget=budget, detector=detector, expected=html is not None, **settings
+        )
     if out is not None:
         found.write(out)
     if picture is not None:

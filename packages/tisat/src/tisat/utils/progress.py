@@ -1,11 +1,19 @@
-"""Progress bars, on a terminal and nowhere else: a log file or a pipe never sees one."""
+"""Progress: a bar on a terminal; elsewhere, where asked for, a line every ten seconds to the logger ``tisat.training``.
+
+A log file or a pipe never sees a bar.
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
+
+SECONDS = 10.0  # between two lines
+REPORT = logging.getLogger("tisat.training")  # the command line prints it
 
 
 class Bar(Protocol):
@@ -20,9 +28,23 @@ class _Silent:
         return
 
 
+class _Lines:
+    def __init__(self, description: str, total: float) -> None:
+        self.description, self.total, self.done = description, total, 0.0
+        self.began = self.last = time.monotonic()
+
+    def advance(self, steps: float = 1, note: str = "") -> None:
+        self.done += steps
+        now = time.monotonic()
+        if now - self.last >= SECONDS and self.done < self.total:
+            left = (now - self.began) * (self.total / self.done - 1.0)
+            REPORT.info("%s: %.0f %%, about %.0f s left", self.description, 100 * self.done / self.total, left)
+            self.last = now
+
+
 @contextmanager
-def progress(description: str, *, total: float | None, disable: bool = False) -> Iterator[Bar]:
-    """A bar on standard error while it is a terminal; silence otherwise.
+def progress(description: str, *, total: float | None, disable: bool = False, lines: bool = False) -> Iterator[Bar]:
+    """A bar on standard error while it is a terminal; else, with ``lines``, a line now and then to the logger.
 
     Examples
     --------
@@ -30,7 +52,7 @@ def progress(description: str, *, total: float | None, disable: bool = False) ->
     ...     bar.advance(note="loss 0.5")
     """
     if disable or not sys.stderr.isatty():
-        yield _Silent()
+        yield _Lines(description, total) if lines and total and not disable else _Silent()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -144,6 +144,8 @@ def kept_rows(detector: Any, many: Sequence[Series], bar: Bar | None = None) -> 
         before = keep
         keep = [~_widened(np.nan_to_num(one, nan=-np.inf) > limit) for one in scores]
         if all((one == other).all() for one, other in zip(keep, before, strict=True)):
+            if bar is not None:
+                bar.advance((ROUNDS - 1 - number) * blocks_for(detector))  # rounds that are not needed
             break
     return keep
 
@@ -158,7 +160,7 @@ def _widened(out: Flags) -> Flags:
 def fit_without_anomalies(detector: Any, many: Sequence[Series], **options: Any) -> None:
     """Fit a detector on the stretches of training data that are normal; ``trained_on_`` says what was left out."""
     steps = ROUNDS * blocks_for(detector)
-    with progress("looking for anomalies in training", total=steps) as bar:
+    with progress("looking for anomalies in training", total=steps, lines=True) as bar:
         keep = kept_rows(detector, many, bar)
     left = LeftOut(
         int(sum((~one).sum() for one in keep)),

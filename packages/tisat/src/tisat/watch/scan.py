@@ -58,20 +58,28 @@ def scan(
     >>> [alarm.raised for alarm in scan(rows, budget="1/4000 rows", detector="last-value")][0]
     3000
     """
-    return scan_series(series, budget=budget, detector=detector, **settings)[0]
+    return scan_series(series, budget=budget, detector=detector, expected=False, **settings)[0]
 
 
 def scan_series(
-    series: SeriesLike, *, budget: BudgetLike | None = None, detector: str | Scorer = registry.DEFAULT, **settings: Any
+    series: SeriesLike,
+    *,
+    budget: BudgetLike | None = None,
+    detector: str | Scorer = registry.DEFAULT,
+    expected: bool = True,
+    **settings: Any,
 ) -> tuple[Alarms, Series, tuple[Array, Array]]:
-    """The alarms of :func:`scan`, the series they were raised on, and what was expected of its rows, with the spread."""
+    """The alarms of :func:`scan`, the series they were raised on, and what was expected of its rows, with the spread.
+
+    ``expected=False`` leaves the last out, NaN: it takes a fourth of the time.
+    """
     given = as_series(series, whose="scan").without_labels()
     base: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
     names = settings.pop("counters", None)
     names = counters_of([given]) if names is None else tuple(names)
     whole = difference(given, names, period=given.period) if names else given
     count = blocks_for(base)
-    with progress("scanning", total=(ROUNDS + 1) * count) as bar, warnings.catch_warnings():
+    with progress("scanning", total=(ROUNDS + 1) * count, lines=True) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         keep = kept_rows(base, [whole], bar)[0]
         parts = []
@@ -85,7 +93,7 @@ def scan_series(
                 raised = watch.alarms(rows, any_period=True)
             except SeriesError:  # not a row of the block can be scored
                 raised = None
-            middle = watch.detector.expected(rows)
+            middle = watch.detector.expected(rows) if expected else None
             parts.append((first, last, before, watch, raised, middle))
             bar.advance(note=f"rows {first} to {last}")
     out = ~keep
