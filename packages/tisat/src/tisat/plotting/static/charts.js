@@ -68,7 +68,7 @@
     ctx.textAlign = "left";
     one.lanes.forEach(function (lane, index) {
       var foot = u.bbox.top + room * (index + 1) - 5 * ratio, used = [];
-      var heights = Math.max(1, Math.floor((room - 16 * ratio) / (13 * ratio)));
+      var heights = Math.max(1, Math.floor((room - 14 * ratio) / (17 * ratio)));
       group.marks.filter(function (mark) { return mark.lane === lane; }).forEach(function (mark) {
         var a = u.valToPos(mark.start, "x", true), b = Math.max(u.valToPos(mark.stop, "x", true), a + 3 * ratio);
         if (b < u.bbox.left || a > u.bbox.left + u.bbox.width) return;
@@ -81,7 +81,7 @@
           var clash = used.some(function (other) { return other[0] === level && other[1] < from + width && from < other[2]; });
           if (clash) continue;
           used.push([level, from, from + width]);
-          ctx.fillText(mark.name, from, foot - (12 + 13 * level) * ratio);
+          ctx.fillText(mark.name, from, foot - (12 + 17 * level) * ratio);
           break;
         }
       });
