@@ -89,7 +89,7 @@ def carry_forward(values: AnyArray, begins: Flags | None = None) -> Array:
     >>> carry_forward(np.array([[np.nan], [1.0], [np.nan], [3.0]]))[:, 0].tolist()
     [nan, 1.0, 1.0, 3.0]
     """
-    filled = np.clip(np.array(values, dtype=np.float64), -HUGE, HUGE)
+    filled = np.clip(np.asarray(values, dtype=np.float64), -HUGE, HUGE)
     known = ~np.isnan(filled)
     if known.all():
         return filled
@@ -129,8 +129,11 @@ def take_in(series: Series, *, period: float | None, partial: bool = False) -> T
     """
     left_out, begins = time_flags(series, period)
     kept = ~left_out
-    filled = np.clip(np.array(series.values, dtype=np.float64), -HUGE, HUGE)
-    filled[kept] = carry_forward(series.values[kept], begins[kept])
+    if kept.all():
+        filled = carry_forward(series.values, begins)
+    else:
+        filled = np.clip(np.asarray(series.values, dtype=np.float64), -HUGE, HUGE)
+        filled[kept] = carry_forward(series.values[kept], begins[kept])
     missing = np.isnan(filled)
     usable: Flags = np.asarray(~(missing.all(axis=1) if partial else missing.any(axis=1))) & kept
     return TakenIn(filled, usable, left_out, begins)
@@ -150,10 +153,15 @@ def usable_parts(
     partial : bool
         A row is usable where at least one channel has a value.
     """
-    filled, usable, _, begins = take_in(series, period=series.period if period == "own" else period, partial=partial)
-    breaks = (np.diff(usable.view(np.int8), prepend=np.int8(0)) != 0) | begins
-    edges = np.append(np.flatnonzero(breaks), len(filled))
-    return [(slice(int(a), int(b)), filled[a:b]) for a, b in pairwise(edges) if usable[a]]
+    seen = take_in(series, period=series.period if period == "own" else period, partial=partial)
+    return [(rows, seen.filled[rows]) for rows in stretches_of(seen)]
+
+
+def stretches_of(seen: TakenIn) -> list[slice]:
+    """Where the clean stretches of a series lie that was taken in."""
+    breaks = (np.diff(seen.usable.view(np.int8), prepend=np.int8(0)) != 0) | seen.begins
+    edges = np.append(np.flatnonzero(breaks), len(seen.usable))
+    return [slice(int(a), int(b)) for a, b in pairwise(edges) if seen.usable[a]]
 
 
 def time_flags(series: Series, period: float | None) -> tuple[Flags, Flags]:

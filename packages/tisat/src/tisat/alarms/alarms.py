@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from tisat.alarms.calibration import Calibration
 from tisat.alarms.control import Movement, most_alike
+from tisat.alarms.cusum import Trace
 from tisat.alarms.explanation import Explanation, Reason
 from tisat.alarms.files import ADDED, COLUMNS, arrow_of, csv_of, dated, jsonl_of, write_table
 from tisat.alarms.joined_channels import LARGE, Climb, Further, newly_named
@@ -304,6 +305,41 @@ def alarms_of(
     """
     run = rule.start(threshold=calibration.threshold, control=calibration.control)
     evidence, trace = run.run(scored)
+    return alarms_of_trace(
+        Traced(scored.scores, evidence, trace, lambda rows: scored.points[rows], run.movement), rule=rule, calibration=calibration,
+        series=series, attribution=attribution, explain=explain, filled=filled, amounts=amounts, habits=habits, tally=tally,
+        silences=silences, states=states,
+    )  # fmt: skip
+
+
+class Traced(NamedTuple):
+    """What a rule made of the rows of a series."""
+
+    scores: Array  # (T,)
+    evidence: Array  # (T,) or (T, V)
+    trace: Trace
+    points: Callable[[slice], Array]  # of the rows of an alarm, from the row after its onset on
+    movement: Movement | None  # of the threshold
+
+
+def alarms_of_trace(
+    traced: Traced,
+    *,
+    rule: AlarmRule,
+    calibration: Calibration,
+    series: Series | None,
+    attribution: bool,
+    explain: Callable[[int], Explanation] | None,
+    filled: Array | None,
+    amounts: Callable[[Array], Array | None] | None,
+    habits: Habits,
+    tally: Tally | None,
+    silences: tuple[Silence, ...],
+    states: Callable[[Sequence[Alarm]], tuple[Alarm, ...]] | None,
+) -> Alarms:
+    """The alarms of rows that a rule has gone through; the parameters are those of :func:`alarms_of`."""
+    scores, evidence, trace = traced.scores, traced.evidence, traced.trace
+    known = ~np.isnan(scores)
     found, climb = [], Climb()
     rows_filled = np.empty((0, 0)) if filled is None else filled
     for start, stop in events_from_labels(trace.active):
@@ -311,19 +347,19 @@ def alarms_of(
         shares: dict[str, float] = {}
         if attribution and series is not None:
             rows = slice(min(onset + 1, start), start + 1)
-            shares = named_shares(shares_between(rule.contributions(scored.points[rows])), series.channels)
+            shares = named_shares(shares_between(rule.contributions(traced.points(rows))), series.channels)
         reasons: tuple[Reason, ...] = ()
         kind = ""
         if explain is not None and series is not None:
             since = slice(min(onset + 1, int(start)), int(start) + 1)
-            told = None if amounts is None or attribution else amounts(scored.points[since])
+            told = None if amounts is None or attribution else amounts(traced.points(since))
             if told is not None:
                 shares = named_shares(shares_between(told), series.channels)
             most = [float(np.nan_to_num(one.sum())) for one in evidence[since]]  # as a monitor adds it up
             peak = since.start + int(np.argmax(most))  # the row that carries most evidence
-            still = still_at(rows_filled, scored.known, int(start))
+            still = still_at(rows_filled, known, int(start))
             kind, shares, reasons = explained(explain(peak), shares, series.channels, still, habits)
-        cleared = int(stop) if stop < len(scored) else None
+        cleared = int(stop) if stop < len(scores) else None
         alarm = Alarm(
             raised=int(start),
             onset=onset,
@@ -347,11 +383,11 @@ def alarms_of(
                 if climb.step(float(trace.statistic[at]), threshold=float(trace.threshold[start])):
                     alarm = alarm.join(at, series.stamp(at), explain(at), series.channels)
         found.append(alarm)
-    judged = int(scored.known.sum())
-    counted = Tally(rows=len(scored), judged=judged, warming_up=len(scored) - judged) if tally is None else tally
+    judged = int(known.sum())
+    counted = Tally(rows=len(scores), judged=judged, warming_up=len(scores) - judged) if tally is None else tally
     alike = most_alike([(one.kind, next(iter(one.channels), "")) for one in found])
-    moved = run.movement if run.movement is None else replace(run.movement, alike=alike)
+    moved = traced.movement if traced.movement is None else replace(traced.movement, alike=alike)
     return Alarms(
-        tuple(found) if states is None else states(found), scored.scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
+        tuple(found) if states is None else states(found), scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
         trace.threshold, moved,
     )  # fmt: skip

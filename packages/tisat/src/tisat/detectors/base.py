@@ -25,7 +25,7 @@ import datetime
 import math
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,12 +35,13 @@ from tisat import __version__
 from tisat.alarms.sentences import moves_every
 from tisat.detectors._ranges import bounds, usual
 from tisat.detectors._sklearn import SklearnOutlier
-from tisat.detectors.crossfit import Piece, blocks, join, score_pieces, split_tail, spread_stretches
+from tisat.detectors.crossfit import Piece, blocks, join, only_kept, score_pieces, split_tail, spread_stretches
 from tisat.detectors.explaining import Explaining
+from tisat.detectors.point_blocks import point_blocks, points_and_deviations
 from tisat.detectors.streaming import WindowStream as WindowStream
 from tisat.detectors.training_checks import check_training
 from tisat.errors import SeriesError
-from tisat.gap_filling import finite, usable_parts
+from tisat.gap_filling import TakenIn, take_in, usable_parts
 from tisat.io.counters import difference
 from tisat.io.local_time import local_seconds
 from tisat.persistence.estimator import OneFile
@@ -160,9 +161,8 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
 
     def scores_and_views(self, points: Array) -> tuple[Array, Array]:
         """What :meth:`aggregate` and :meth:`views` say of points; override where they have work in common."""
-        return (scores := self.aggregate(points)), scores[:, None] if type(
-            self
-        ).views is Detector.views else self.views(points)
+        scores = self.aggregate(points)
+        return scores, scores[:, None] if type(self).views is Detector.views else self.views(points)
 
     def views(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view, from points ``(T, m)``: the score alone where there is one view.
@@ -272,15 +272,13 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
 
     def points_and_deviations(self, series: SeriesLike, *, period: float | None = None) -> tuple[Array, Array | None]:
         """Points ``(T, m)`` and, where the detector has them, deviations ``(T, C)`` that tell whether a channel is still different."""
-        checked = self.check_series(series)
-        width = self.n_points_ + (0 if getattr(self, "deviation_limits", None) is None else self.n_channels_)
-        points = np.full((len(checked), width), np.nan)
-        step = self.trained_on_.get("period_seconds") if period is None else period
-        for rows, part in self._usable(checked, period=step, partial=self.partial):
-            points[rows] = self._whole_points(self.bounded(part))
-        points = finite(points)
-        m = self.n_points_
-        return np.ascontiguousarray(points[:, :m]), points[:, m:] if width > m else None
+        checked, trained = self.check_series(series), self.trained_on_.get("period_seconds")
+        step = trained if period is None else period
+        return points_and_deviations(self, checked, take_in(checked, period=step, partial=self.partial))
+
+    def point_blocks(self, checked: Series, seen: TakenIn) -> Iterator[tuple[slice, Array]]:
+        """Points and deviations of a checked series, in blocks of rows; see :mod:`tisat.detectors.point_blocks`."""
+        return point_blocks(self, checked, seen)
 
     def bounded(self, rows: Array) -> Array:
         """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
@@ -344,7 +342,9 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         stretches: list[Array] = []
         context = self._context()
         spread = None if context is None else spread_stretches(parts, context=context)
-        for rest, here in [spread] if spread is not None else blocks(parts, self.crossfit, context=context):
+        folds = [spread] if spread is not None else blocks(parts, self.crossfit, context=context)
+        wanted: list[list[list[Piece]]] = []  # by fold and part
+        for number, (rest, _) in enumerate(folds):
             if sum(map(len, rest)) < self._minimum_rows():
                 return None
             other = type(self)(**self.get_params(deep=False))
@@ -352,13 +352,21 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
             self._prepare_fold(other)
             try:
                 other._fit(rest)
-                stretches += score_pieces(other._whole_points, here)
+                if not wanted:
+                    width = other._points(max(rest, key=len)[: (context or 0) + 1]).shape[1]
+                    wanted = only_kept([pieces for _, pieces in folds], width, context=context)
+                scored = [score_pieces(other._whole_points, pieces) for pieces in wanted[number]]
             except SeriesError:  # the rest has no stretch long enough
                 return None
+            self._learn_from_fold(scored, other)
+            stretches += [other._for_calibration(one) for pieces in scored for one in pieces]
         return stretches if sum(map(len, stretches)) >= FEWEST_CROSS_FITTED else None
 
     def _prepare_fold(self, other: Self) -> None:
         """Give the model of a fold what is decided once for all of them; nothing unless overridden."""
+
+    def _learn_from_fold(self, scored: Sequence[Sequence[Array]], other: Self) -> None:
+        """Take notice of points that the model of a fold gave to rows it has not seen, by part; nothing unless overridden."""
 
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
         self.n_points_ = self._points(parts[0][: (self._context() or 0) + 1]).shape[1]

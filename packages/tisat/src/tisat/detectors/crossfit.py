@@ -89,6 +89,53 @@ def spread_stretches(parts: Sequence[Array], *, context: int) -> tuple[list[Arra
     return rest, here
 
 
+def most_points(m: int) -> int:
+    """Normal points of m numbers that are kept with a model."""
+    return max(MAX_POINTS, MAX_VALUES // max(m, 1))
+
+
+def _stretches(count: int, m: int) -> tuple[Integers, int]:
+    """Where the stretches begin that are kept of ``count`` points, which are too many, and how long each is."""
+    most = most_points(m)
+    length = max(min(LEAST_STRETCH, most // LEAST_STRETCHES), 1)
+    return np.linspace(0, count - length, most // length).astype(np.int64), length
+
+
+def only_kept(folds: Sequence[Sequence[Piece]], m: int, *, context: int | None) -> list[list[list[Piece]]]:
+    """For each piece of each fold the pieces of it that :func:`join` keeps, so that no others are scored.
+
+    Each has its ``context`` before it. All rows after the context of a part are taken to have a point ``(m,)``. With a context of
+    None, all earlier rows, every piece is kept whole.
+
+    Examples
+    --------
+    >>> rows = np.zeros((300_000, 1))
+    >>> found = only_kept([[(rows[:150_000], 0)], [(rows[149_990:], 10)]], 40, context=10)
+    >>> [sum(len(piece) - before for piece, before in fold[0]) for fold in found]
+    [25000, 25000]
+    """
+    whole = [[[piece] for piece in fold] for fold in folds]
+    if context is None:
+        return whole
+    known = [[max(before, context) for _, before in fold] for fold in folds]
+    counts = [
+        [max(len(rows) - at, 0) for (rows, _), at in zip(*both, strict=True)] for both in zip(folds, known, strict=True)
+    ]
+    total = sum(map(sum, counts))
+    if total <= most_points(m):
+        return whole
+    begins, length = _stretches(total, m)
+    out: list[list[list[Piece]]] = []
+    offset = 0
+    for fold, firsts, sizes in zip(folds, known, counts, strict=True):
+        out.append([])
+        for (rows, _), first, size in zip(fold, firsts, sizes, strict=True):
+            edges = ((max(int(one) - offset, 0), min(int(one) + length - offset, size)) for one in begins)
+            out[-1].append([(rows[first + low - context : first + high], context) for low, high in edges if low < high])
+            offset += size
+    return out
+
+
 def score_pieces(points: Callable[[Array], Array], pieces: Sequence[Piece]) -> list[Array]:
     """The points of each piece, without those of its context and without unknown ones."""
     scored = [points(rows)[before:] for rows, before in pieces]
@@ -103,11 +150,9 @@ def join(stretches: Sequence[Array], m: int) -> tuple[Array, Integers]:
     known = [one for one in stretches if len(one)]
     points = np.concatenate(known) if known else np.empty((0, m))
     starts = np.array([0, *accumulate(map(len, known))][:-1] if known else [], dtype=np.int64)
-    most = max(MAX_POINTS, MAX_VALUES // max(m, 1))
-    if len(points) <= most:
+    if len(points) <= most_points(m):
         return points, starts
-    length = max(min(LEAST_STRETCH, most // LEAST_STRETCHES), 1)
-    begins = np.linspace(0, len(points) - length, most // length).astype(np.int64)
+    begins, length = _stretches(len(points), m)
     rows = (begins[:, None] + np.arange(length)).ravel()
     joins = np.union1d(np.arange(len(begins)) * length, np.flatnonzero(np.isin(rows, starts)))
     return points[rows], joins

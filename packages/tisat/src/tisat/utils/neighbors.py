@@ -16,7 +16,8 @@ import numpy as np
 from tisat.utils.compiled import compiled
 from tisat.utils.types import AnyArray, Array, Flags, Integers, Singles
 
-BLOCK_DISTANCES = 1_000_000  # distances held at a time: 4 MB, near the processor
+BLOCK_DISTANCES = 500_000  # distances held at a time: 2 MB, near the processor
+WORD = 8  # flags read at once
 SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a true neighbour
 FEW_ROWS = 32  # fewer are measured against all: converting what is stored would cost more
 
@@ -92,16 +93,18 @@ def _of_candidates(
 
 @compiled()
 def _of_marked(
-    near: Flags, rows: Array, stored: Array, squares: Array, indices: Integers
+    near: Flags, words: AnyArray, rows: Array, stored: Array, squares: Array, indices: Integers
 ) -> None:  # pragma: no cover - compiled
-    """The nearest of those that ``near`` (n, N) marks; ``indices`` comes with the first of them."""
+    """The nearest of those that ``near`` (n, N) marks; ``words`` (n, N / 8) are the same flags, eight at a time."""
     for i in range(len(rows)):
-        for j in range(indices[i, 0], near.shape[1]):
-            if near[i, j]:
-                square = _square(rows[i], stored[j])
-                if square < squares[i, 0]:
-                    squares[i, 0] = square
-                    indices[i, 0] = j
+        for word in range(words.shape[1]):
+            if words[i, word] != 0:
+                for j in range(WORD * word, WORD * word + WORD):
+                    if near[i, j]:
+                        square = _square(rows[i], stored[j])
+                        if square < squares[i, 0]:
+                            squares[i, 0] = square
+                            indices[i, 0] = j
 
 
 def _closest_one(
@@ -114,24 +117,27 @@ def _closest_one(
     bound = np.nextafter((lowest + 2.0 * rounding).astype(rough.dtype), np.array(np.inf, dtype=rough.dtype))
     near = rough <= bound[:, None]
     known = np.isfinite(lowest)
-    indices[known] = near.argmax(axis=1)[known, None]
     near[~known] = False
-    _of_marked(near, rows, stored, squares, indices)
+    _of_marked(near, near.view(np.uint64), rows, stored, squares, indices)
     certain: Flags = known | np.isposinf(lowest)
     return certain
 
 
 def _search(rows: Array, stored: Array, first: Integers, last: Integers, squares: Array, indices: Integers) -> Flags:
     """Fill the nearest by products in single precision, measured from the middle of what is stored; for which rows they are certain."""
-    centre = stored.mean(axis=0)
-    single = (stored - centre).astype(np.float32)
+    centre, (count, width) = stored.mean(axis=0), stored.shape
+    # What is stored, and its squared length as one more column: the product then has the sum. Whole words, filled up with what is far away.
+    single = np.zeros((-(-count // WORD) * WORD, width + 1), dtype=np.float32)
+    single[:count, :width] = stored - centre
     norms = np.einsum("nd,nd->n", single, single, dtype=np.float64)
+    single[:, width] = norms
+    single[count:, width] = np.inf
     longest = float(np.sqrt(norms.max()))
     unit = float(np.finfo(np.float32).eps) * (
         stored.shape[1] + 8
     )  # what a sum of d products of rounded numbers can lose, relative
     certain = np.empty(len(rows), dtype=np.bool_)
-    step = max(1, BLOCK_DISTANCES // len(stored))
+    step = max(1, BLOCK_DISTANCES // count)
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         some, apart = np.ascontiguousarray(rows[block]), rows[block] - centre
@@ -140,8 +146,9 @@ def _search(rows: Array, stored: Array, first: Integers, last: Integers, squares
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # beyond single precision: never certain, measured against all
-            rough = (-2.0 * apart).astype(np.float32) @ single.T
-            rough += norms.astype(np.float32)
+            asked = np.ones((len(apart), width + 1), dtype=np.float32)
+            asked[:, :width] = -2.0 * apart
+            rough = asked @ single.T
         given = (rough, some, stored, first[block], last[block])
         if squares.shape[1] == 1:
             certain[block] = _closest_one(*given, rounding, squares[block], indices[block])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of
+from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of_trace
 from tisat.alarms.ongoing import with_states
 from tisat.alarms.patterns import demoted
 from tisat.alarms.recent_switch import ROWS, mode_of
@@ -20,7 +20,8 @@ from tisat.gap_filling import silences, take_in
 from tisat.io.local_time import local_seconds
 from tisat.series import Series, SeriesLike
 from tisat.watch.clock import UNDATED, wrong_pace
-from tisat.watch.protocols import Scorer
+from tisat.watch.in_blocks import run_in_blocks
+from tisat.watch.protocols import Array, Scorer
 from tisat.watch.watch import Watch
 
 
@@ -67,14 +68,10 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
     if getattr(watch.detector, "knows_calendar", False) and np.isnan(local_seconds(checked)).any():
         warnings.warn(UNDATED, SeriesWarning, stacklevel=3)
     seen = take_in(checked, period=watch.period, partial=watch.detector.partial)
-    points, deviations = watch.detector.points_and_deviations(checked, period=watch.period)
-    points[seen.begins] = np.nan  # an alarm of any rule ends at a gap
-    if deviations is not None:
-        deviations[seen.begins] = np.nan
+    traced, deviations = run_in_blocks(watch, checked, seen)
     silent = tuple(silences(checked, seen.left_out))
     usable, left_out = int(seen.usable.sum()), int(seen.left_out.sum())
-    scored = watch.scored(points)
-    judged = int(scored.known.sum())
+    judged = int((~np.isnan(traced.scores)).sum())
     unusable = len(checked) - usable - left_out
     tally = Tally(len(checked), judged, warming_up=usable - judged, unusable=unusable, refused=left_out)
     if judged == 0:
@@ -85,17 +82,22 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         told = None if deviations is None else deviations[:ahead]
         limits = getattr(watch.detector, "deviation_limits", None)
         lives = with_states(found, told, limits, channels=watch.channels, rearm=watch.rearm_rows, stamp=checked.stamp)
-        rows = np.where(seen.usable[:, None], seen.filled, np.nan)[:, [channel for channel, _ in switches]]
-        modes = [mode_of(rows[max(one.raised - ROWS, 0) : one.raised + 1], switches, watch.channels) for one in lives]
+        columns = [channel for channel, _ in switches]
+
+        def before(raised: int) -> Array:
+            rows = slice(max(raised - ROWS, 0), raised + 1)
+            return np.where(seen.usable[rows, None], seen.filled[rows][:, columns], np.nan)
+
+        modes = [mode_of(before(one.raised), switches, watch.channels) for one in lives]
         return tuple(demoted(replace(one, mode=mode), watch.patterns) for one, mode in zip(lives, modes, strict=True))
 
-    found = alarms_of(
-        scored.rows(slice(ahead)),
+    found = alarms_of_trace(
+        traced._replace(scores=traced.scores[:ahead]),
         rule=watch.rule,
         calibration=calibration,
         series=checked,
         attribution=watch.detector.points_are_channels,
-        explain=lambda t: watch.detector.explain(seen.filled[t], scored.points[t]),
+        explain=lambda t: watch.detector.explain(seen.filled[t], traced.points(slice(t, t + 1))[0]),
         filled=seen.filled,
         amounts=getattr(watch.detector, "amounts", None),
         habits=Habits.of(watch.detector.trained_on_),

@@ -5,9 +5,11 @@ A detector comes in here by what it does, not by what it is: this package does n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Protocol
 
 from tisat.alarms.explanation import Explanation
+from tisat.gap_filling import TakenIn
 from tisat.series import Series, SeriesLike
 from tisat.utils.stage import Stage
 from tisat.utils.types import Array as Array
@@ -49,6 +51,9 @@ class Scorer(Protocol):
 
     def points_and_deviations(self, series: SeriesLike, *, period: float | None = None) -> tuple[Array, Array | None]:
         """Points ``(T, m)`` and, where there are any, deviations ``(T, C)`` of each channel."""
+
+    def point_blocks(self, checked: Series, seen: TakenIn) -> Iterator[tuple[slice, Array]]:
+        """Points with deviations beside them, for all rows of a checked series in blocks; NaN where there are none."""
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)`` of points."""

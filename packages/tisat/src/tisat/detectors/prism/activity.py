@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism.view import Scene, View, rare_unit
+from tisat.detectors.prism.view import Scene, View, rare_unit, variances
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Integers
 
@@ -48,16 +48,23 @@ class Activity(View):
 
     def logarithms(self, scene: Scene) -> Array:
         """Logarithm of the r.m.s. step ``(n, C)``."""
-        squares = np.zeros((len(scene.at), scene.rows.shape[1]))
-        _squares(scene.rows, scene.at, ROWS, squares)
-        return np.asarray(0.5 * np.log(squares + LEAST_STEP**2))
+        out = np.zeros((len(scene.at), scene.rows.shape[1]))
+        _squares(scene.rows, scene.at, ROWS, out)
+        out += LEAST_STEP**2
+        np.log(out, out=out)
+        out *= 0.5
+        return out
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is normal."""
-        logarithms = np.concatenate([self.logarithms(scene) for scene in scenes])
-        self.usual = logarithms.mean(axis=0)
-        self.spread = np.maximum(logarithms.std(axis=0), LEAST_SPREAD)
-        self.spread *= np.sqrt(rare_unit(((logarithms - self.usual) / self.spread) ** 2))
+        parts = [self.logarithms(scene) for scene in scenes]
+        self.usual, variance = variances(parts)
+        self.spread = np.maximum(np.sqrt(variance), LEAST_SPREAD)
+        for part in parts:
+            part -= self.usual
+            part /= self.spread
+            part *= part
+        self.spread *= np.sqrt(rare_unit(parts[0] if len(parts) == 1 else np.concatenate(parts), own=True))
 
     def deviations(self, scene: Scene) -> Array:
         """How much livelier (above 0) or quieter each channel is than usual, in its usual spread."""

@@ -51,13 +51,12 @@ from tisat.detectors.prism.restoring import check_parts, restored_forecaster, re
 from tisat.detectors.prism.standing import Deviating
 from tisat.detectors.prism.switches import days_of
 from tisat.detectors.prism.touched import touched
-from tisat.detectors.prism.view import View, level_of, thinned
+from tisat.detectors.prism.view import View, blocks_of, level_of, moments, thinned
 from tisat.utils.parameters import integer, learned, real, value
 from tisat.utils.types import AnyArray, Arrays, Flags, Integers
 
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
 LEVELS_FROM = 4000  # rows of training a view's level is computed from
-BLOCK = 2000  # rows looked at together: their arrays stay near the processor
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
 NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
 CONTEXT = max(view.context for view in VIEWS.values())
@@ -130,13 +129,16 @@ class Prism(Deviating, Detector):
     def _errors(self, rows: Array, at: Integers) -> Array:
         if self.forecaster_ is not None:
             return errors_of(self.forecaster_, rows, at)
-        return np.asarray(rows[at] - forecasts(rows, at, self.weights_, self.intercepts_, self.farthest_))
+        errors = forecasts(rows, at, self.weights_, self.intercepts_, self.farthest_)
+        for some in blocks_of(len(at)):
+            np.subtract(rows[at[some]], errors[some], out=errors[some])
+        return errors
 
     def _scene(self, rows: Array, at: Integers, clock: Array | None = None) -> Scene:
         return Scene(rows, at, self._errors(rows, at), clock)
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
-        self._plan = self._plan_of(parts)
+        self._plan, self._highest = self._plan_of(parts), list[Array]()
         other = self._other()
         if other is not None and other.crossfit < 2:
             return None  # expensive to fit: a tail is held out instead
@@ -146,7 +148,10 @@ class Prism(Deviating, Detector):
 
     def _scaled(self, part: Array) -> Array:
         """Rows in units of the training range, cut off; halved on the way, so that no finite value overflows."""
-        return np.clip((part / 2 - self.low_ / 2) / self.span_, LOWEST, HIGHEST)
+        scaled = part / 2
+        scaled -= self.low_ / 2
+        scaled /= self.span_
+        return np.clip(scaled, LOWEST, HIGHEST, out=scaled)
 
     def _user(self, scaled: Array) -> Array:
         """Scaled values in the units of the user."""
@@ -154,7 +159,8 @@ class Prism(Deviating, Detector):
 
     def _filled(self, rows: Array) -> Array:
         """Rows with what is missing replaced by what the rest of the row says."""
-        return np.clip(conditional_means(rows, self.middle_, self.covariance_), LOWEST, HIGHEST)
+        filled = conditional_means(rows, self.middle_, self.covariance_)
+        return rows if filled is rows else np.clip(filled, LOWEST, HIGHEST)
 
     # ------------------------------------------------------------------ learning
 
@@ -173,19 +179,18 @@ class Prism(Deviating, Detector):
     def _prepare_fold(self, other: Prism) -> None:
         other._plan = self._plan
 
+    def _learn_from_fold(self, scored: Sequence[Sequence[Array]], other: Prism) -> None:
+        self._highest += other._highest_of(scored)
+
     def _learn_scales(self, parts: Sequence[Array]) -> list[Array]:
-        """Scaled parts with what is missing filled."""
-        everything = np.concatenate(parts)
-        self.low_ = np.nanmin(everything, axis=0)
-        half = np.nanmax(everything, axis=0) / 2 - self.low_ / 2
+        """Scaled parts. Rows to learn from lack nothing."""
+        self.low_ = np.min([part.min(axis=0) for part in parts], axis=0)
+        half = np.max([part.max(axis=0) for part in parts], axis=0) / 2 - self.low_ / 2
         self.span_ = np.where(half > 0, half, np.maximum(np.abs(self.low_), 1.0) / 2)
         scaled = [self._scaled(part) for part in parts]
-        rows = np.concatenate(scaled)
-        known = rows[~np.isnan(rows).any(axis=1)]
-        self.middle_ = np.nanmean(rows, axis=0)
-        centred = known - known.mean(axis=0) if len(known) else np.zeros((1, rows.shape[1]))
-        self.covariance_ = centred.T @ centred / len(centred) + LEAST_VARIANCE * np.eye(rows.shape[1])
-        return [np.ascontiguousarray(self._filled(part)) for part in scaled]
+        self.middle_, products = moments(scaled)
+        self.covariance_ = products + LEAST_VARIANCE * np.eye(len(products))
+        return scaled
 
     def _fit(self, parts: Sequence[Array]) -> None:
         context = self._context()
@@ -222,7 +227,11 @@ class Prism(Deviating, Detector):
         del self._plan
 
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
-        self._learn_limits(score_pieces(self._whole_points, tails) if cross_fitted is None else cross_fitted)
+        highest = vars(self).pop("_highest", None)  # of the folds
+        if cross_fitted is None:
+            highest = self._highest_of([[one] for one in score_pieces(self._whole_points, tails)])
+        if highest is not None:
+            self._learn_limits(highest)
         super()._keep_normal(parts, tails, cross_fitted)
         self.exponents_ = exponents(self.normal_[:, : len(self._views)])
 
@@ -250,8 +259,10 @@ class Prism(Deviating, Detector):
         rows = np.ascontiguousarray(self._filled(scaled))
         gaps = missing if missing.any() or (self.knows_calendar and bool(np.isnan(clock[at]).any())) else None
         errors = self._errors(rows, at)
-        blocks = [slice(first, first + BLOCK) for first in range(0, len(at), BLOCK)]
-        return np.concatenate([self._look(Scene(rows, at[some], errors[some], clock), gaps) for some in blocks])
+        points = np.empty((len(at), len(self._views) + 3 * self.n_channels_ + 1))
+        for some in blocks_of(len(at)):
+            points[some] = self._look(Scene(rows, at[some], errors[some], clock), gaps)
+        return points
 
     def _look(self, scene: Scene, missing: Flags | None) -> Array:
         """Points ``(n, m)`` of the rows of a scene; ``missing`` (T, C) says which rows were filled."""

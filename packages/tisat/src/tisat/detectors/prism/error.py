@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism.view import Scene, View
+from tisat.detectors.prism.view import Scene, View, variances
 
 LEAST_SPREAD = 0.01  # of the training range
 
@@ -31,8 +31,7 @@ class Error(View):
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is normal."""
-        errors = np.concatenate([scene.errors for scene in scenes])
-        self.spread = np.maximum(errors.std(axis=0), LEAST_SPREAD)
+        self.spread = np.maximum(np.sqrt(variances([scene.errors for scene in scenes])[1]), LEAST_SPREAD)
 
     def deviations(self, scene: Scene) -> Array:
         """The same with a sign."""

@@ -10,7 +10,7 @@ import numpy as np
 from tisat.detectors.base import Array
 from tisat.detectors.prism.error import LEAST_SPREAD
 from tisat.detectors.prism.shape import ROWS, distances, own_distances, training_shapes
-from tisat.detectors.prism.view import Scene, View
+from tisat.detectors.prism.view import Scene, View, moments
 from tisat.utils.types import Flags
 
 
@@ -45,14 +45,11 @@ class Joint(View):
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is normal."""
-        errors = np.concatenate([scene.errors for scene in scenes])
-        self.mean = errors.mean(axis=0)
-        centred = errors - self.mean
-        covariance = centred.T @ centred / len(centred)
+        self.mean, covariance = moments([scene.errors for scene in scenes])
         covariance[np.diag_indices_from(covariance)] += LEAST_SPREAD**2
         precision = np.linalg.inv(covariance)
         self.precision = (precision + precision.T) / 2
-        self.shapes, self.when = training_shapes(scenes if errors.shape[1] == 1 else ())
+        self.shapes, self.when = training_shapes(scenes if len(self.mean) == 1 else ())
 
     def expected(self, errors: Array, unknown: Flags) -> Array:
         """Errors ``(n, C)`` with those that are not known replaced by what the others of the row say."""

@@ -78,7 +78,7 @@ def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array,
     True
     """
     channels = parts[0].shape[1]
-    centre = np.concatenate(parts).mean(axis=0)
+    centre = np.sum([part.sum(axis=0) for part in parts], axis=0) / sum(map(len, parts))
     from_last = np.zeros((lags, lags + 1))  # a stretch -> its inputs and its target, both measured from its last input
     from_last[: lags - 1, : lags - 1] = np.eye(lags - 1)
     from_last[lags - 1, lags] = 1.0

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism.view import Scene, View, rare_unit, thinned
+from tisat.detectors.prism.view import Scene, View, blocks_of, rare_unit, thinned
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Integers
 
@@ -138,7 +138,11 @@ class Rhythm(View):
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is normal."""
-        squares = np.concatenate([np.diff(scene.rows, axis=0) ** 2 for scene in scenes]).mean(axis=0)
+        squares, steps = np.zeros(scenes[0].rows.shape[1]), sum(len(scene.rows) - 1 for scene in scenes)
+        for scene in scenes:
+            for some in blocks_of(len(scene.rows) - 1):
+                step = np.diff(scene.rows[some.start : some.stop + 1], axis=0)
+                squares += np.einsum("nc,nc->c", step, step) / steps
         self.step = np.maximum(np.sqrt(squares), LEAST_STEP)
         echoes = np.concatenate([self._autocorrelations(scene) for scene in thinned(scenes, LEARNED_FROM)])
         self.usual = echoes.mean(axis=0)

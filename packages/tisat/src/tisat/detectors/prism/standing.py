@@ -25,21 +25,24 @@ def mean_deviations(deviations: Array) -> Array:
     return np.asarray((sums[MEAN:] - sums[:-MEAN]) / MEAN) if len(deviations) >= MEAN else deviations[:0]
 
 
-def deviation_limits(stretches: Sequence[Array], view: View) -> Array:
-    """The largest mean deviation that is normal ``(C,)``, from rows the model has not seen; 0 where unknown.
+def highest_means(stretches: Sequence[Array]) -> Array | None:
+    """The largest mean deviation that is normal ``(C,)``, from stretches ``(T_i, C)`` of one part that the model has not seen."""
+    means = [np.abs(mean_deviations(stretch)) for stretch in stretches if len(stretch) >= 2 * MEAN]
+    return np.asarray(np.quantile(np.concatenate(means), HIGH, axis=0)) if means else None
+
+
+def deviation_limits(highest: Sequence[Array], view: View) -> Array:
+    """The largest of the :func:`highest_means` of each part ``(C,)``; 0 where there are none.
 
     Parameters
     ----------
-    stretches : sequence of arrays of shape (T_i, C)
-        Deviations in spreads of the view, each stretch by a model that was not fitted on it.
+    highest : sequence of arrays of shape (C,)
+        In spreads of the view, each by a model that was not fitted on the part.
     view : View
         Whose deviations they are.
     """
-    means = [np.abs(mean_deviations(stretch)) for stretch in stretches if len(stretch) >= 2 * MEAN]
     spread = np.atleast_2d(view.arrays()["spread"])[-1]
-    if not means:
-        return np.zeros(len(spread))
-    return np.asarray(np.maximum(np.max([np.quantile(one, HIGH, axis=0) for one in means], axis=0), LEAST / spread))
+    return np.asarray(np.maximum(np.max(highest, axis=0), LEAST / spread)) if len(highest) else np.zeros(len(spread))
 
 
 class Deviating:
@@ -71,12 +74,14 @@ class Deviating:
         """Whether the mode views were fitted with the time of day and the day of the week."""
         return "mode" in self._views and bool(self._views["mode"].arrays()["calendar"][0])
 
-    def _learn_limits(self, unseen: Sequence[Array]) -> None:
-        """Learn limits from points with deviations beside them; without any the limits stay as they are."""
+    def _highest_of(self, parts: Sequence[Sequence[Array]]) -> list[Array]:
+        """The highest mean deviations ``(C,)`` of each part, from points with deviations beside them."""
+        found = (highest_means([one[:, self._plain :] for one in part]) for part in parts)
+        return [one for one in found if one is not None]
+
+    def _learn_limits(self, highest: Sequence[Array]) -> None:
         view: Any = self._standing
-        beside = [one[:, self._plain :] for one in unseen if one.shape[1] > self._plain]
-        if beside:
-            view.limits = deviation_limits(beside, view)
+        view.limits = deviation_limits(highest, view)
 
     def _for_calibration(self, points: Array) -> Array:
         return np.ascontiguousarray(points[:, : self._plain])

@@ -19,6 +19,7 @@ from tisat.detectors.base import NORMAL_QUANTILE, Array
 from tisat.errors import ArtefactError
 from tisat.utils.types import AnyArray, Arrays, Integers
 
+BLOCK = 2000  # rows looked at together: their arrays stay near the processor
 LEAST_LEVEL = 1e-9  # a view below this never moved in training
 RARE, RARE_PEAK = 0.002, 12.0  # the share of rows that is rare, and what a normal channel reaches there
 
@@ -87,6 +88,42 @@ class View(ABC):
             setattr(self, name, np.ascontiguousarray(array))
 
 
+def blocks_of(rows: int) -> list[slice]:
+    """The blocks that so many rows are looked at in."""
+    return [slice(first, min(first + BLOCK, rows)) for first in range(0, rows, BLOCK)]
+
+
+def moments(parts: Sequence[Array]) -> tuple[Array, Array]:
+    """Mean ``(C,)`` and covariance ``(C, C)`` of the rows of all parts ``(T_i, C)``; no copy of them is made.
+
+    Examples
+    --------
+    >>> mean, covariance = moments([np.array([[1.0, 0.0]]), np.array([[3.0, 2.0]])])
+    >>> mean.tolist(), covariance.tolist()
+    ([2.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])
+    """
+    count = sum(map(len, parts))
+    mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / count
+    products = np.zeros((len(mean), len(mean)))
+    for part in parts:
+        for some in blocks_of(len(part)):
+            centred = part[some] - mean
+            products += centred.T @ centred
+    return mean, products / count
+
+
+def variances(parts: Sequence[Array]) -> tuple[Array, Array]:
+    """Mean and variance ``(C,)`` of the rows of all parts ``(T_i, C)``; no copy of them is made."""
+    count = sum(map(len, parts))
+    mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / count
+    squares = np.zeros(len(mean))
+    for part in parts:
+        for some in blocks_of(len(part)):
+            centred = part[some] - mean
+            squares += np.einsum("nc,nc->c", centred, centred)
+    return mean, squares / count
+
+
 def thinned(scenes: Sequence[Scene], most: int) -> list[Scene]:
     """The same scenes asking about ``most`` rows or a little more, evenly spread."""
     step = max(1, sum(len(scene.at) for scene in scenes) // most)
@@ -104,11 +141,12 @@ def level_of(view: View, own: Array) -> tuple[float, float]:
     return median, median + (height if height > LEAST_LEVEL else 1.0)
 
 
-def rare_unit(contributions: Array) -> Array:
+def rare_unit(contributions: Array, *, own: bool = False) -> Array:
     """Unit ``(C,)`` of channels whose normal contributions ``(n, C)`` have rare peaks far above their usual size of 1.
 
     A valve that moves once a day is normal each time. What such a channel says is divided until its normal peaks are those
-    of a channel that moves at random (squares of normal numbers: about 12 once in 500); others keep the unit 1.
+    of a channel that moves at random (squares of normal numbers: about 12 once in 500); others keep the unit 1. ``own``: the
+    array may be put in another order.
 
     Examples
     --------
@@ -116,5 +154,7 @@ def rare_unit(contributions: Array) -> Array:
     [50.0]
     """
     most = min(max(2, round(RARE * len(contributions))), len(contributions))
-    peaks = np.partition(contributions, -most, axis=0)[-most:].mean(axis=0)
+    ordered = contributions if own else contributions.copy()
+    ordered.partition(-most, axis=0)
+    peaks = ordered[-most:].mean(axis=0)
     return np.asarray(np.maximum(peaks / RARE_PEAK, 1.0))
