@@ -19,7 +19,8 @@ import warnings
 import numpy as np
 from rounds import best_of
 
-from tisat.detectors import make
+from tisat.alarms.rules import Scored
+from tisat.detectors import Traits, make
 from tisat.errors import CalibrationWarning
 from tisat.watch import Watch
 
@@ -37,21 +38,21 @@ def residuals(length, seed):
 class Recorded:
     """Stands for a detector whose network has already answered: the stream hands out recorded points."""
 
-    points_are_channels, partial = True, False
-
-    def __init__(self, normal, points):
+    def __init__(self, normal, points, *, scalar):
         self.normal_, self._recorded = normal, points
+        self.traits = Traits(points_are_channels=not scalar)
+        self.n_channels_, self.bounds_ = CHANNELS, np.repeat([[-np.inf], [np.inf]], CHANNELS, axis=1)
         self.channels_ = tuple(map(str, range(CHANNELS)))
         self.trained_on_ = {"period_seconds": 60.0}
 
     def aggregate(self, points):
         return np.mean(points**2, axis=1)
 
-    def views(self, points):
-        return self.aggregate(points)[:, None]
+    def score_points(self, points):
+        return Scored.of(points, self.aggregate(points))
 
-    def bounded(self, rows):
-        return rows
+    def _amounts(self, points):
+        return None
 
     def stream(self):
         recorded = self._recorded
@@ -60,7 +61,7 @@ class Recorded:
             def __init__(self):
                 self.row = 0
 
-            def push(self, row):
+            def step(self, row):
                 self.row = (self.row + 1) % len(recorded)
                 return recorded[self.row]
 
@@ -90,13 +91,12 @@ def layer(options):
         ("paper, 1 score", {"rule": "paper", "scalar": True}),
     ):
         scalar = settings.pop("scalar", False)
-        detector = Recorded(*((a[:, :1] if scalar else a) for a in (normal, points)))
-        detector.points_are_channels = not scalar
+        detector = Recorded(*((a[:, :1] if scalar else a) for a in (normal, points)), scalar=scalar)
         monitor = Watch(detector, budget="1/500 rows", method="bootstrap", **settings).monitor()
 
         def update(monitor=monitor):
-            for second, row in enumerate(rows):
-                monitor.update(row, time=monitor._clock.last + 60.0 if second else (monitor._clock.last or 0.0) + 60.0)
+            for row in rows:
+                monitor.update(row, time=60.0 * (monitor.rows + 1))
 
         update()
         contestants[name] = update
@@ -173,7 +173,8 @@ def fleet(options):
 LINEAR_FLEET = """
 import time, warnings, numpy as np
 warnings.simplefilter("ignore")
-from tisat.detectors import make
+from tisat.alarms.rules import Scored
+from tisat.detectors import Traits, make
 rng = np.random.default_rng(0)
 detector = make("linear-last").fit(rng.standard_normal((3000, 8)).cumsum(axis=0))
 names = [str(n) for n in range(1000)]

@@ -218,7 +218,7 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.what == "ladder":
-        cheap = [name for name in registry.DETECTORS if registry.resolve(name).crossfit > 1]
+        cheap = [name for name in registry.DETECTORS if registry.resolve(name).traits.crossfit > 1]
         ladder(given.detectors.split(",") if given.detectors else cheap)
         return
     if given.what == "silent":

@@ -73,7 +73,7 @@ def statistic(detector: Any, name: str, series: Any) -> Any:
     """What an alarm rule makes of a detector's points."""
 
     def scored(points: Any) -> Scored:
-        return Scored(points, detector.aggregate(points), detector.views(points))
+        return detector.score_points(points)
 
     rule = make_rule(name).fit(scored(detector.normal_))
     return rule.accumulate(rule.evidence(scored(detector.points(series))), threshold=1e300).statistic

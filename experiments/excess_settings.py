@@ -34,12 +34,12 @@ DAYS, DAY = 2880, 1440
 
 def scored(detector: Any, rows: Any) -> Scored:
     points = detector.points(rows)
-    return Scored(points, detector.aggregate(points), detector.views(points))
+    return detector.score_points(points)
 
 
 def normal(detector: Any) -> Scored:
     points = detector.normal_
-    return Scored(points, detector.aggregate(points), detector.views(points))
+    return detector.score_points(points)
 
 
 def statistic(change: dict[str, Any], known: Scored, rows: Scored) -> np.ndarray:

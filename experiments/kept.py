@@ -83,16 +83,17 @@ def keep(out: Path, detector: str, which: str) -> None:
         points = made.points(test)
         arrays = {
             "normal_scores": made.aggregate(made.normal_),
-            "normal": made.views(made.normal_),
+            "normal": made.score_points(made.normal_).views,
             "breaks": made.normal_breaks_,
-            "momentary": np.array(made.momentary_views, dtype=np.int64),
+            "momentary": np.array(made.score_points(made.normal_).momentary, dtype=np.int64),
             "scores": made.aggregate(points),
-            "views": made.views(points),
+            "views": made.score_points(points).views,
             "labels": labels,
             "seconds": np.array(time.process_time() - start),
         }
         if detector == "prism":  # as they are before unsteady views are heard less
-            arrays |= {"raw_normal": made.normal_[:, : made.n_views], "raw": points[:, : made.n_views]}
+            heard = made.score_points(points).views.shape[1]
+            arrays |= {"raw_normal": made.normal_[:, :heard], "raw": points[:, :heard]}
         part = file.with_suffix(".part")
         with part.open("wb") as opened:
             np.savez(opened, **arrays)

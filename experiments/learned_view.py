@@ -240,9 +240,9 @@ def prism_of(out: Path, seed: int) -> dict[str, np.ndarray]:
         detector = make("prism").fit(plant.train)
         np.savez(
             file,
-            normal=detector.views(detector.normal_),
+            normal=detector.score_points(detector.normal_).views,
             breaks=detector.normal_breaks_,
-            test=detector.views(detector.points(plant.test)),
+            test=detector.score_points(detector.points(plant.test)).views,
         )
     return dict(np.load(file))
 

@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 from kept import entities
 
-from tisat.alarms.rules import Scored, make_rule
+from tisat.alarms.rules import make_rule
 from tisat.detectors import make
 from tisat.errors import SeriesError
 from tisat.metrics import spd_score
@@ -34,8 +34,8 @@ def ranges(rows: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
 def statistic(name: str, train: np.ndarray, test: np.ndarray) -> np.ndarray:
     made: Any = make(name).fit(train)
     points, rule = made.points(test), make_rule("excess")
-    rule.fit(Scored(made.normal_, made.aggregate(made.normal_), made.views(made.normal_)))
-    evidence = rule.evidence(Scored(points, made.aggregate(points), made.views(points)))
+    rule.fit(made.score_points(made.normal_))
+    evidence = rule.evidence(made.score_points(points))
     return np.asarray(rule.accumulate(evidence, threshold=1e300).statistic)
 
 

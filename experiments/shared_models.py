@@ -19,7 +19,7 @@ from kept import entities
 from tisat.alarms.rules import make_rule
 from tisat.batch.fitting import LEARN_FROM
 from tisat.batch.groups import Described, _figures, by_likeness
-from tisat.detectors import make
+from tisat.detectors import adapt, make
 from tisat.metrics import spd_score
 from tisat.metrics.statistics import interval_of, resampled_means, resampling_weights
 
@@ -34,8 +34,8 @@ def spread(many: list[str]) -> list[str]:
 def statistic(detector, test):
     """The excess statistic of a test series; the rule is fitted on the detector's normal points."""
     normal, points = detector.normal_, detector.points(test)
-    rule = make_rule("excess").fit(normal, scores=detector.aggregate(normal), views=detector.views(normal))
-    evidence = rule.evidence(points, scores=detector.aggregate(points), views=detector.views(points))
+    rule = make_rule("excess").fit(normal, scores=detector.aggregate(normal), views=detector.score_points(normal).views)
+    evidence = rule.evidence(points, scores=detector.aggregate(points), views=detector.score_points(points).views)
     return rule.accumulate(evidence, threshold=1.0).statistic
 
 
@@ -58,7 +58,7 @@ def study(which: str, name: str) -> None:
         holdout = 0.0 if way.endswith("rows") else None
         found[way] = {
             one: statistic(
-                shared[groups[one]].adapted_to(train) if shared else make(name).fit(train, holdout=holdout), test
+                adapt(shared[groups[one]], train) if shared else make(name).fit(train, holdout=holdout), test
             )
             for one, (train, test, _) in rows.items()
         }

@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.utils.validation import check_is_fitted
 
 from contract.toy import Distance
+from tisat.detectors import Detector
 from tisat.errors import ParameterError, SeriesError
 from tisat.gap_filling import MAX_GAP, carry_forward, usable_parts
 from tisat.series import Series
@@ -117,3 +118,19 @@ def test_scikit_learn_knows_what_is_fitted():
 def test_the_normal_level_is_a_quantile_of_the_normal_scores():
     detector = Distance().fit(ROWS, holdout=0.0)
     assert detector.normal_level(quantile=0.5) == np.median(detector.decision_function(ROWS))
+
+
+def test_a_detector_has_at_most_twenty_public_names():
+    assert [cls.__name__ for cls in Detector.__mro__] == [
+        "Detector",
+        "AlarmsInOneStep",
+        "Parametrized",
+        "ABC",
+        "object",
+    ]
+    assert len([name for name in dir(Detector) if not name.startswith("_")]) <= 20
+
+
+def test_a_trait_beside_the_traits_is_refused():
+    with pytest.raises(TypeError, match=r"Own must declare 'partial' in its traits: traits = Traits\(partial=...\)"):
+        type("Own", (Distance,), {"partial": True})

@@ -9,7 +9,7 @@ from tisat.detectors.crossfit import LEAST_STRETCH, MAX_POINTS, blocks, join, sp
 from tisat.series import Series
 
 ROWS = np.random.default_rng(0).normal(size=(400, 2)).cumsum(axis=0)
-CHEAP = [name for name, cls in registry.DETECTORS.items() if registry.resolve(name).crossfit > 1]
+CHEAP = [name for name, cls in registry.DETECTORS.items() if registry.resolve(name).traits.crossfit > 1]
 
 
 @pytest.mark.parametrize("context", [0, 3, None])

@@ -101,7 +101,7 @@ def test_a_value_that_was_not_declared_is_refused(name, bad):
 
 def test_what_is_not_repeated_is_inherited():
     assert (Smaller().window, Smaller(preset="paper").window, Smaller().rate) == (4, 10, 0.5)
-    assert Smaller.parameters["window"].doc == "Rows."
+    assert Smaller._parameters["window"].doc == "Rows."
     with pytest.raises(ParameterError, match="'window' parameter of Smaller must be an integer from 2 to 500"):
         Smaller(window=1)._check_parameters()
     with pytest.raises(ParameterError, match="'rate' parameter of Smaller"):

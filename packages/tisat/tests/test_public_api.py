@@ -41,7 +41,7 @@ def test_help_is_light():
 
 
 LAZY = ("tisat", "tisat.detectors", "tisat.alarms", "tisat.watch")
-AT_ONCE = {"tisat": {"__version__"}, "tisat.detectors": {"Detector", "load", "make"}}
+AT_ONCE = {"tisat": {"__version__"}, "tisat.detectors": {"Detector", "Traits", "adapt", "load", "make"}}
 EAGER = ("tisat.datasets", "tisat.batch.engines", "tisat.batch", "tisat.metrics", "tisat.alarms.rules")
 
 

@@ -13,7 +13,7 @@ from tisat.errors import CalibrationWarning
 from tisat.watch.watch import Watch
 
 BUDGETS = ("1/8h", "1/day", "2/week", "1/week", "1/month", "1/year")
-CHEAP = [name for name in registry.DETECTORS if registry.resolve(name).crossfit > 1]
+CHEAP = [name for name in registry.DETECTORS if registry.resolve(name).traits.crossfit > 1]
 # What each finds at 1/day and at 1/month. A ramp of a sixteenth of a degree a minute is no surprise to a forecaster that is
 # measured from the last rows; at 1/month, 13 times rarer than a week can support, its threshold is above it.
 ALL, NO_RAMP = (1, 1, 1), (1, 0, 1)
@@ -70,7 +70,7 @@ def test_thresholds_of_a_clean_week_are_strictly_monotone_and_in_sight(name, val
     thresholds = [one.threshold for one in found]
     assert all(low < high for low, high in itertools.pairwise(thresholds))
     # on the logarithmic scale of the statistic, to which each view adds; 0.1 had 1e20 before the logarithm
-    assert thresholds[-1] < 20.0 + 4.0 * (watch.detector.n_views - 1)
+    assert thresholds[-1] < 20.0 + 4.0 * (watch.detector.score_points(watch.detector.normal_).views.shape[1] - 1)
     assert [one.extrapolated > 1.0 for one in found] == [False, False, True, True, True, True]
 
 

@@ -107,7 +107,8 @@ def _settings(system: System) -> dict[str, Any]:
     """Preset and anchoring in use, for captions."""
     if system.detector not in registry.names():
         return {}
-    in_use = registry.resolve(system.detector)(**system.params).settings()
+    made = registry.resolve(system.detector)(**system.params)
+    in_use = {name: getattr(made, name) for name in made.get_params(deep=False)}
     return {name: in_use[name] for name in ("preset", "anchor") if in_use.get(name) is not None}
 
 

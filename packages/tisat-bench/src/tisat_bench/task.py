@@ -183,7 +183,8 @@ def make_task(
         raise ParameterError(
             f"The detector {detector!r} must have parameters among {', '.join(known)}. Got {unknown[0]!r} instead."
         )
-    full = {name: value for name, value in cls(**given).settings().items() if name != SEED_NAME}
+    made = cls(**given)
+    full = {name: getattr(made, name) for name in made.get_params(deep=False) if name != SEED_NAME}
     return Task(
         dataset=dataset,
         entity=entity,

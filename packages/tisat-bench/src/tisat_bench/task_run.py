@@ -23,6 +23,7 @@ import numpy as np
 
 from tisat.alarms.rules import make_rule
 from tisat.batch.threads import one_thread
+from tisat.detectors import adapt
 from tisat.errors import InputError
 from tisat.series import Series
 from tisat.utils.types import Array
@@ -125,11 +126,11 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
                 raise InputError(f"A pooled task must have a neural detector and its source. {task} has not.")
             shared, together = _fitted_together(task.detector, task.params, task.seed, source, task.pooled)
             started = time.perf_counter()
-            detector = shared.adapted_to(train.without_labels())
+            detector = adapt(shared, train.without_labels())
         else:
             started = time.perf_counter()
             # Every row is for the model, and normal points are its own; but a detector that learns from unseen rows is fitted as users fit it.
-            detector.fit(train.without_labels(), holdout=None if detector.learns_unseen else 0.0)
+            detector.fit(train.without_labels(), holdout=None if detector.traits.learns_unseen else 0.0)
         fitted = time.perf_counter()
         points = detector.points(test.without_labels())
         scores = detector.aggregate(points)
@@ -144,9 +145,10 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
             "normal": detector.aggregate(detector.normal_),
             rule.name: rule.evidence(points),
         }
-        if detector.n_views > 1:
-            arrays |= {"views": detector.views(points), "normal_views": detector.views(detector.normal_)}
-            arrays["momentary"] = np.array(detector.momentary_views, dtype=np.int64)
+        normal = detector.score_points(detector.normal_)
+        if normal.views.shape[1] > 1:
+            arrays |= {"views": detector.score_points(points).views, "normal_views": normal.views}
+            arrays["momentary"] = np.array(normal.momentary, dtype=np.int64)
         done = time.perf_counter()
     row = {
         "status": "done",

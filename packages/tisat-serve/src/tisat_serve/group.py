@@ -84,8 +84,7 @@ class Group:
 
 def bytes_of(watch: Watch) -> bytes:
     """A watch as the bytes of its file."""
-    document, tensors = watch.detector.document()
-    return pack_artefact({**document, "kind": "watch", "watch": watch.to_json()}, tensors)
+    return pack_artefact(*watch.document())
 
 
 def watch_from(content: bytes) -> Watch:

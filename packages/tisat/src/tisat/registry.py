@@ -124,7 +124,7 @@ def add(target: str) -> str:
         raise ParameterError(f"The module of {target!r} must be found from here. {error}.") from None
     except AttributeError:
         raise ParameterError(f"The module {module!r} must have the class {attribute!r}. It has not.") from None
-    if not (isinstance(cls, type) and hasattr(cls, "from_document") and hasattr(cls, "decision_function")):
+    if not (isinstance(cls, type) and hasattr(cls, "traits") and hasattr(cls, "decision_function")):
         raise ParameterError(f"{target!r} must be a class that derives from tisat.Detector. Got {cls!r} instead.")
     target = f"{cls.__module__}:{cls.__qualname__}"
     known = next((name for name, other in DETECTORS.items() if other == target), None)
@@ -178,11 +178,11 @@ def register(name: str, cls: type[Any]) -> None:
     DETECTORS[name] = target
 
 
-def from_document(document: Mapping[str, Any], tensors: Mapping[str, Any], *, path: object) -> Any:
-    """The fitted detector whose file holds these; only registered classes are made."""
+def named_in(document: Mapping[str, object], *, path: object) -> type[Any]:
+    """The registered class whose fitted detector a model file holds; others are refused."""
     name = document.get("detector")
     if not isinstance(name, str) or not _knows(name):
         raise ArtefactError(
             f"The model file {str(path)!r} must hold a registered detector. Got {name!r} instead; a detector of your own is told with --import module:Class."
         )
-    return resolve(name).from_document(document, tensors, path=path)
+    return resolve(name)

@@ -272,7 +272,7 @@ def test_every_detector_takes_or_refuses_every_input(name, tmp_path):
     assert tried(name, {**containers(), **scaled(), **files(tmp_path)}) == {}
 
 
-CHEAP = [name for name in registry.names() if registry.resolve(name).rounding <= 1e-9]
+CHEAP = [name for name in registry.names() if registry.resolve(name).traits.rounding <= 1e-9]
 
 
 @pytest.mark.parametrize("name", CHEAP)

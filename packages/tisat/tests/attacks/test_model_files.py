@@ -19,6 +19,7 @@ import pytest
 from tisat import registry
 from tisat.errors import ArtefactError, InputError
 from tisat.io.files import Reading
+from tisat.persistence import estimator
 from tisat.persistence.model_file import pack_artefact, unpack_artefact
 from tisat.testing import contracts as checks
 from tisat.watch import Monitor, Watch
@@ -44,7 +45,7 @@ def document_of(name):
             "sort": True,
             "seen": {"delimiter": ";", "encoding": "cp1252"},
         }
-        document, tensors = watch.detector.document()
+        document, tensors = estimator.document_of(watch.detector)
         return {**document, "kind": "watch", "watch": watch.to_json()}, tensors
 
 
@@ -176,7 +177,7 @@ def used(watch, rows):
     for row in rows[:3]:
         json.dumps(monitor.update(row).to_json(), allow_nan=False)
     monitor.to_bytes()
-    document, tensors = watch.detector.document()
+    document, tensors = estimator.document_of(watch.detector)
     pack_artefact({**document, "watch": watch.to_json()}, tensors)
     return np.nan_to_num(alarms.statistic).tobytes() + np.nan_to_num(alarms.thresholds).tobytes()
 

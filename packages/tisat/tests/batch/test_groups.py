@@ -9,7 +9,7 @@ from tisat.batch import Describe, FitEach, FitGroup, Machine, find_machines, gro
 from tisat.batch.engines import Inline
 from tisat.batch.groups import Described, by_likeness, by_name, by_table
 from tisat.cli import main
-from tisat.detectors import LinearLast
+from tisat.detectors import LinearLast, adapt
 from tisat.errors import DataFileError, ParameterError
 from tisat.series import Series
 from tisat.watch import Watch
@@ -98,7 +98,7 @@ def test_each_machine_has_the_shared_model_and_its_own_threshold(folder, tmp_pat
         np.testing.assert_array_equal(
             watch.detector.decision_function(machine.read()), shared.decision_function(machine.read())
         )
-        own = Watch(shared.adapted_to(machine.read()), budget="1/100 rows").calibrate()
+        own = Watch(adapt(shared, machine.read()), budget="1/100 rows").calibrate()
         assert watch.calibration.threshold == own.calibration.threshold
         thresholds.append(watch.rule.level_[0])
     assert len(set(thresholds)) == len(thresholds)  # a noise of its own, a level of its own
@@ -110,7 +110,7 @@ def test_a_network_is_shared_too():
 
     many = [Series(rows(name, 120), channels=("flow", "heat"), name=name) for name in NAMES[:2]]
     shared = LSTM(window=8, hidden=4, layers=1, epochs=1).fit_together(many)
-    adapted = shared.adapted_to(many[1])
+    adapted = adapt(shared, many[1])
     assert adapted.decision_function(many[1]).shape == (120,)
 
 

@@ -12,6 +12,7 @@ from tisat.batch.engines import Inline, make_engine
 from tisat.batch.process_engine import Local
 from tisat.cli import main
 from tisat.errors import DataFileError, ParameterError
+from tisat.persistence.estimator import document_of
 from tisat.watch import Watch
 
 NAMES = [f"pump-{k}" for k in range(4)]
@@ -71,7 +72,7 @@ def models(folder):
     """What each model has learned, to the bit."""
     watches = {file.name: Watch.load(file) for file in sorted(folder.glob("*.tisat"))}
     return {
-        name: (one.fingerprint(), one.detector.document()[0]["params"], one.calibration)
+        name: (one.fingerprint(), document_of(one.detector)[0]["params"], one.calibration)
         for name, one in watches.items()
     }
 

@@ -31,7 +31,7 @@ def subject(name):
 
 @pytest.mark.parametrize(("name", "contract"), CASES)
 def test_contract(name, contract):
-    reason = registry.resolve(name).contract_exemptions.get(contract)
+    reason = registry.resolve(name).traits.contract_exemptions.get(contract)
     if reason is not None:
         pytest.skip(f"exempt: {reason}")
     checks.CONTRACTS[contract](subject(name))

@@ -72,7 +72,7 @@ def remembered(name):
 
 
 def is_network(detector):
-    return type(detector).rounding > 1e-9
+    return type(detector).traits.rounding > 1e-9
 
 
 def rows():
@@ -159,7 +159,7 @@ def test_however_rows_come_in_the_alarms_are_the_same(name, rule, tmp_path):
     expected = judged(watch, csv_lines(values))
     assert judged(watch, json_lines(values)) == expected
     assert restarted(watch, values, {3, 41, 42, 90}) == expected
-    rounding = type(watch.detector).rounding
+    rounding = type(watch.detector).traits.rounding
     network = is_network(watch.detector)
     if not network or rule == "excess":  # a network's answers do not depend on the rule, and cost
         many = watch.monitor(name="rows").extend(values, STAMPS[: len(values)])
@@ -176,7 +176,7 @@ def test_however_rows_come_in_the_alarms_are_the_same(name, rule, tmp_path):
         assert raised[0]["raised_time"].endswith("+02:00")  # the user's own clock
 
 
-ROWWISE = [name for name in registry.names() if registry.resolve(name).rounding <= 1e-9]
+ROWWISE = [name for name in registry.names() if registry.resolve(name).traits.rounding <= 1e-9]
 
 
 @pytest.mark.parametrize("name", ROWWISE)

@@ -5,6 +5,7 @@ import pytest
 
 import tisat
 from tisat import registry
+from tisat.detectors import adapt
 from tisat.testing import contracts as checks
 
 RANDOM_BASELINE = "random-guess"  # its scores look at nothing
@@ -19,7 +20,7 @@ def test_an_adapted_model_scores_as_the_shared_one_and_knows_its_own_rows(name, 
     first, second, test = (checks.example(rows, channels=3, seed=seed) for rows, seed in ((400, 1), (300, 2), (200, 3)))
     shared = cls(**cls._test_params()).fit([first, second], holdout=0.0)
     before = shared.normal_.copy()
-    mine = shared.adapted_to(second)
+    mine = adapt(shared, second)
     np.testing.assert_array_equal(shared.normal_, before)
     if name != "prism":  # it also learns from normal points how restless its slow views are
         np.testing.assert_array_equal(mine.decision_function(test), shared.decision_function(test))

@@ -6,6 +6,7 @@ import pytest
 import tisat
 from tisat.detectors import Combine, Mahalanobis
 from tisat.errors import ArtefactError, CalibrationWarning, ParameterError
+from tisat.persistence.estimator import detector_from, document_of
 from tisat.watch import Watch
 
 ROWS = np.sin(np.arange(1500)[:, None] / 20 + [0.0, 1.0]) + 0.1 * np.random.default_rng(0).normal(size=(1500, 2))
@@ -13,7 +14,7 @@ ROWS = np.sin(np.arange(1500)[:, None] / 20 + [0.0, 1.0]) + 0.1 * np.random.defa
 
 def test_units_of_members_do_not_matter():
     plain = tisat.combine("last-value", ("mahalanobis", {"window": 2})).fit(ROWS)
-    views = plain.views(plain.points(ROWS))
+    views = plain.score_points(plain.points(ROWS)).views
     assert views.shape == (1500, 2)
     known = views[~np.isnan(views).any(axis=1)]
     np.testing.assert_allclose(np.median(known, axis=0), -1.0, atol=0.2)
@@ -67,11 +68,11 @@ def test_members_that_do_not_fit_are_refused(tmp_path):
         with pytest.raises(ParameterError, match=said):
             Combine(members=members).fit(ROWS)
     one, other = (tisat.combine(name).fit(ROWS) for name in ("pca", "ewma"))
-    document, tensors = one.document()
+    document, tensors = document_of(one)
     document["params"]["members"] = ["ewma"]
     with pytest.raises(ArtefactError, match="must be what its parameters name"):
-        Combine.from_document(document, tensors, path="x")
-    assert other.n_views == 1
+        detector_from(Combine, document, tensors, path="x")
+    assert other.score_points(other.normal_).views.shape[1] == 1
 
 
 def test_dear_members_are_not_fitted_five_times():

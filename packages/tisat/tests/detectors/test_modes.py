@@ -74,9 +74,10 @@ def test_channels_that_switch(plant):
 
 def test_taken_with_modes_and_not_without(watch):
     assert list(watch.detector._views)[-2:] == ["mode", "mode activity"]
-    assert watch.detector.n_views == 5
+    assert watch.detector.score_points(watch.detector.normal_).views.shape[1] == 5
     for other in (make_plant(n_train=3000, n_test=4000, n_faults=0), make_pump(n_train=3000, n_test=100, faults=())):
-        assert Prism(**QUICK).fit(other.train, holdout=0.2).n_views == 6
+        made = Prism(**QUICK).fit(other.train, holdout=0.2)
+        assert made.score_points(made.normal_).views.shape[1] == 6
 
 
 def test_a_row_in_which_a_valve_switches_at_random_is_as_normal_as_others():

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tisat import registry  # noqa: E402
+from tisat.detectors import adapt  # noqa: E402
 from tisat.detectors._neural import NeuralDetector  # noqa: E402
 from tisat.detectors._training import available_device  # noqa: E402
 from tisat.detectors.loading import load  # noqa: E402
@@ -345,7 +346,7 @@ def test_one_network_for_several_entities_and_each_in_its_own_units(rows):
     """Entities that differ by unit and level alone get the same scores from one shared network."""
     other = 1000.0 * rows - 7.0
     shared = ToyAutoencoder(epochs=2).fit_together([rows, other])
-    mine, theirs = shared.adapted_to(rows), shared.adapted_to(other)
+    mine, theirs = adapt(shared, rows), adapt(shared, other)
     assert mine.network_ is theirs.network_
     np.testing.assert_allclose(mine.decision_function(rows), theirs.decision_function(other), rtol=1e-3)
     np.testing.assert_allclose(mine.normal_, theirs.normal_, rtol=1e-3)

@@ -78,11 +78,11 @@ def test_without_a_channel_normal_rows_are_not_louder(name):
     """The level that normal rows reach once in 200 is not higher with a channel missing, whichever it is, nor with two."""
     plant = make_plant(n_train=6000, n_test=6000, n_channels=4, n_faults=0, random_state=77)
     detector = make(name).fit(plant.train)
-    whole = detector.views(detector.points(plant.test))
+    whole = detector.score_points(detector.points(plant.test)).views
     for gone in ([0], [1], [2], [3], [0, 2]):
         rows = np.array(plant.test.values)
         rows[:, gone] = np.nan
-        views = detector.views(detector.points(rows))
+        views = detector.score_points(detector.points(rows)).views
         for v in range(views.shape[1]):
             usual, level, there = (
                 np.nanquantile(x, q) for x, q in ((whole[:, v], 0.5), (whole[:, v], 0.995), (views[:, v], 0.995))

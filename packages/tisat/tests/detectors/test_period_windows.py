@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tisat.detectors import make
-from tisat.detectors.base import Detector
+from tisat.detectors import load, make
 from tisat.errors import ParameterError
 
 
@@ -55,7 +54,7 @@ def test_a_level_that_moves_is_no_new_shape():
 def test_the_period_survives_the_file_and_another_fit(tmp_path):
     detector = make("nearest-neighbors", window="period").fit(wave(1000, channels=2))
     detector.save(tmp_path / "model")
-    again = Detector.load(tmp_path / "model")
+    again = load(tmp_path / "model")
     rows = wave(300, seed=3, channels=2)
     np.testing.assert_array_equal(again.decision_function(rows), detector.decision_function(rows))
     detector.fit(wave(1000, period=25, channels=2))

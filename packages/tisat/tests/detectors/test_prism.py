@@ -177,7 +177,7 @@ def test_a_missing_channel_is_left_out_and_the_rest_goes_on(detector, pump):
 
 
 def test_normal_rows_are_near_the_level_of_the_rows_it_was_fitted_on(detector, pump):
-    views = detector.views(detector.points(pump.test))[200:]
+    views = detector.score_points(detector.points(pump.test)).views[200:]
     assert ((views > 0).mean(axis=0) < 0.05).all()
     assert (np.median(views, axis=0) < -0.5).all()
 
@@ -267,7 +267,7 @@ def test_another_forecaster_takes_the_place_of_the_line(name, tmp_path):
     one_by_one = np.array([stream.step(row) for row in plant.test.values])
     assert np.allclose(one_by_one, points, equal_nan=True)
     detector.save(tmp_path / "model.tisat")
-    again = Prism.load(tmp_path / "model.tisat")
+    again = load(tmp_path / "model.tisat")
     assert np.array_equal(again.points(plant.test), points, equal_nan=True)
     row = np.array(plant.test.values[300])
     assert np.isfinite(detector.explain(row, points[300]).expected).all()

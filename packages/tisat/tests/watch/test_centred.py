@@ -7,6 +7,7 @@ from tisat.detectors import make
 from tisat.errors import InputError, ParameterError
 from tisat.watch import Watch
 from tisat.watch.centred import ahead, joined, own_period, window_scores
+from tisat.watch.protocols import fitted_counters
 from tisat.watch.scoring import _whole
 from waves import quietly, wave
 
@@ -81,7 +82,7 @@ def test_counters_and_gaps_have_centred_scores_too():
     rows[330:, 1] += rows[329, 1] - rows[330, 1]
     rows[100:140, 0] = np.nan
     watch = quietly(Watch(make("last-value"), budget="1/500 instants").fit, train)
-    assert watch.detector.counters == ("1",)
+    assert fitted_counters(watch.detector) == ("1",)
     scores = watch.score(rows, centred=True, train=train)
     assert np.isfinite(scores).all()
     assert scores[300:330].mean() > np.delete(scores, np.arange(200, 400)).mean()

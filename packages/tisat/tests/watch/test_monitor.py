@@ -32,11 +32,11 @@ def test_rows_one_by_one_give_the_alarms_of_the_whole_series(detector, rule, opt
     monitor = quietly(detector.monitor, false_alarms="1/100 rows", rule=make_rule(rule, **options), name="machine")
     verdicts = [monitor.update(row, time=time) for row, time in zip(series.values, series.timestamps, strict=True)]
     scores = np.array([verdict.score for verdict in verdicts])
-    bound = max(detector.rounding, 1e-12)
+    bound = max(detector.traits.rounding, 1e-12)
     np.testing.assert_allclose(scores, batch.scores, rtol=bound, atol=bound)
     # From the same points the rest is identical to the bit.
     points = np.array([verdict.score for verdict in verdicts])
-    if not detector.points_are_channels:
+    if not detector.traits.points_are_channels:
         evidence, trace = monitor.watch.rule.start(threshold=batch.threshold).run(Scored.of(points))
         np.testing.assert_array_equal([verdict.evidence for verdict in verdicts], evidence)
         np.testing.assert_array_equal([verdict.statistic for verdict in verdicts], trace.statistic)
@@ -280,7 +280,7 @@ def test_a_dead_sensor_is_an_alarm_of_its_own_and_never_zero_alarms():
     assert changes[-1] == silence  # the same, online
     assert changes[0].until is None
     values[:, 1] = np.nan
-    if not watch.detector.partial:
+    if not watch.detector.traits.partial:
         with pytest.raises(SeriesError, match=r"None of its 60 could be.*heat \(since row 0\)"):
             watch.alarms(tisat.Series(values, channels=names, name="pump"))
 

@@ -21,6 +21,7 @@ from tisat.errors import SeriesWarning, TisatError
 from tisat.persistence.model_file import write_bytes
 from tisat.series import Series
 from tisat.watch import Watch
+from tisat.watch.protocols import check_series
 
 DRAWN, STRETCHES = 2, 300  # channels of a machine on a page, and stretches of each
 
@@ -198,12 +199,14 @@ class ScoreEach(RowJob):
             watch = Watch.load(model_file(self.model, machine.name))
             detector = watch.detector
             read = machine.read({**watch.reading, **self.how})
-            series = detector.check_series(read, ignore_extra=self.ignore_extra)
+            series = check_series(detector, read, ignore_extra=self.ignore_extra)
             found = detector.points(series)
             scores, level = detector.aggregate(found), detector.normal_level()
             if self.statistic or self.centred:
                 normal = (
-                    None if self.train is None else detector.check_series(watch.read(self.train, **self.how)).values
+                    None
+                    if self.train is None
+                    else check_series(detector, watch.read(self.train, **self.how)).values.astype(np.float64)
                 )
                 scores, level = watch.score(series, centred=self.centred, train=normal), watch.calibration.threshold
             out = Path(self.out) if self.whole else Path(self.out) / f"{Path(machine.name).name}.csv"
@@ -223,7 +226,7 @@ class ScoreEach(RowJob):
 
 
 def _named(detector: Any, points: Any) -> dict[str, Any]:
-    names = detector.channels_ if detector.points_are_channels else [str(i) for i in range(points.shape[1])]
+    names = detector.channels_ if detector.traits.points_are_channels else [str(i) for i in range(points.shape[1])]
     return {f"point {name}": points[:, i] for i, name in enumerate(names)}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tisat import registry
 from tisat.batch.machines import SUFFIX, How, Machine, RowJob, model_file
+from tisat.detectors.adapting import adapt
 from tisat.errors import TisatError
 from tisat.io.counters import choose_counters
 from tisat.series import Series
@@ -136,7 +137,7 @@ class FitEach(RowJob):
                 warnings.simplefilter("ignore")  # the notes of the calibration say the same
                 detector = registry.resolve(self.detector)(**self.settings)
                 if machine.name in self.shared:
-                    detector = _shared(self.shared[machine.name]).adapted_to(series)
+                    detector = adapt(_shared(self.shared[machine.name]), series)
                 made = Watch(detector, **(self.watch if machine.name in self.shared else self._watch_options(series)))
                 made.reading = {**self.how, **({"seen": series.seen} if series.seen else {})}
                 made = made.calibrate() if machine.name in self.shared else made.fit([series], **self.fit)

@@ -1,7 +1,7 @@
 """Which machines share a model: by a table, by a part of their names, or by what their normal rows look like.
 
 A shared model is learned from several machines of a group; each machine still has its own normal points, and with them its
-own threshold (:meth:`tisat.detectors.base.Detector.adapted_to`). This module does not know detectors.
+own threshold (:func:`tisat.detectors.adapt`). This module does not know detectors.
 """
 
 from __future__ import annotations

@@ -105,8 +105,9 @@ def alarm(
         save_figure(found.plot(series, channels=shown), picture)
     if html is not None:
         from tisat.plotting.alarm_page import alarm_page
+        from tisat.watch.protocols import check_series
 
-        checked = watch.detector.check_series(series, ignore_extra=taken.ignore_extra)
+        checked = check_series(watch.detector, series, ignore_extra=taken.ignore_extra)
         command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
         page = alarm_page(found, checked, expected=watch.detector.expected(checked), command=command)
         write_bytes(html, page.encode())

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tisat import registry
-from tisat.detectors.base import Detector
+from tisat.detectors.adapting import adapt
+from tisat.detectors.base import Detector, Traits
 from tisat.detectors.loading import load
 from tisat.utils.lazy import lazily
 
@@ -61,7 +62,7 @@ for _target in registry.DETECTORS.values():
         _HOMES.setdefault(_module.removeprefix(f"{__name__}."), []).append(_class)
 
 _NAMES, __getattr__, __dir__ = lazily(__name__, _HOMES)
-__all__ = ["Detector", "load", "make", *_NAMES]
+__all__ = ["Detector", "Traits", "adapt", "load", "make", *_NAMES]
 
 
 def make(name: str, **params: Any) -> Detector:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tisat.alarms.explanation import Explanation, shares
 from tisat.detectors._ranges import channel_ranges
-from tisat.detectors.base import Array, Detector
+from tisat.detectors.base import Array, Detector, Traits
 from tisat.utils.parameters import learned
 
 SPREAD_FLOOR = 0.01  # of the training range
@@ -59,10 +59,8 @@ class ForecastDetector(Detector):
     A subclass writes ``_fit_forecaster(parts)``, ``_forecast(part)`` and ``_context()``.
     """
 
-    crossfit: ClassVar[int] = 5
+    traits: ClassVar[Traits] = Traits(crossfit=5, points_are_channels=True, fault_kind="forecast error")
 
-    points_are_channels: ClassVar[bool] = True
-    fault_kind: ClassVar[str] = "forecast error"
     spread_: Array = learned("C")
 
     @abstractmethod
@@ -85,4 +83,6 @@ class ForecastDetector(Detector):
     def _explain(self, row: Array, point: Array) -> Explanation:
         with np.errstate(over="ignore"):
             amounts = shares(point**2)
-        return Explanation(self.fault_kind, amounts, row, row - point * self.spread_, self.spread_, "contribution")
+        return Explanation(
+            self.traits.fault_kind, amounts, row, row - point * self.spread_, self.spread_, "contribution"
+        )

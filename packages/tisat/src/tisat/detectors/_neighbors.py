@@ -17,7 +17,7 @@ from tisat.detectors._windows import (
     overlapping,
     sliding_windows,
 )
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.errors import SeriesError
 from tisat.utils.neighbors import nearest
 from tisat.utils.parameters import integer, learned
@@ -33,9 +33,8 @@ class NeighborDetector(StandardWindowDetector):
     being scored; otherwise each would find itself.
     """
 
-    crossfit: ClassVar[int] = 5
-    exact_together: ClassVar[bool] = True  # the distance that counts is always summed by one loop
-    fault_kind: ClassVar[str] = "pattern"
+    # exact_together: the distance that counts is always summed by one loop
+    traits: ClassVar[Traits] = Traits(crossfit=5, exact_together=True, fault_kind="pattern")
 
     n_neighbors: int = integer(1, at_least=1, doc="Neighbours: the score looks at this many nearest stored windows.")
     max_windows: int | None = integer(

@@ -7,7 +7,6 @@ module knows no architecture and no loss. CONTRIBUTING.md says how to write a de
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,7 +18,8 @@ import numpy as np
 from tisat.detectors._checkpoint import load_network, network_arrays
 from tisat.detectors._ranges import channel_ranges
 from tisat.detectors._training import INITIAL, SCORING, Network, TrainedDetector, available_device, seeded
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
+from tisat.detectors.fitting import fit_series
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.threads import threads_for
 from tisat.errors import ArtefactError, SeriesError
@@ -48,7 +48,8 @@ class NeuralDetector(TrainedDetector[Network]):
     device: str = choice("auto", of=DEVICES, doc="Where it computes.")
 
     clip: ClassVar[float] = 10.0  # scaled values are kept within this many training ranges of [0, 1]
-    rounding: ClassVar[float] = 1e-3  # float32, and another order of summation for one window than for many
+    # rounding: float32, and another order of summation for one window than for many
+    traits: ClassVar[Traits] = Traits(rounding=1e-3)
     score_batch: ClassVar[int] = 128  # windows scored at a time: memory does not grow with the series
 
     # Learned by fit
@@ -85,19 +86,20 @@ class NeuralDetector(TrainedDetector[Network]):
         """
         again = check_flag(resume, "resume", f"{type(self).__name__}.fit")
         path = None if checkpoint is None else Path(checkpoint)
-        return self._fit_series(series, holdout=holdout, learn=partial(self._fit, checkpoint=path, resume=again))
+        fit_series(self, series, holdout=holdout, learn=partial(self._fit, checkpoint=path, resume=again))
+        return self
 
-    def fit_together(self, many: Sequence[Any]) -> Self:
+    def fit_together(self, many: Sequence[SeriesLike]) -> Self:
         """One network for several entities: each series in units of its own training rows.
 
-        What comes back is the shared model; :meth:`adapted_to` makes a detector of it for one entity.
+        What comes back is the shared model; :func:`tisat.detectors.adapt` makes a detector of it for one entity.
 
         Examples
         --------
-        >>> from tisat.detectors import LSTM
+        >>> from tisat.detectors import LSTM, adapt
         >>> waves = [size * np.sin(np.arange(200.0) / 5) for size in (1.0, 100.0)]
         >>> shared = LSTM(window=10, hidden=4, layers=1, epochs=1).fit_together(waves)
-        >>> shared.adapted_to(waves[1]).decision_function(waves[1]).shape
+        >>> adapt(shared, waves[1]).decision_function(waves[1]).shape
         (200,)
         """
         whose = f"{type(self).__name__}.fit_together"
@@ -107,17 +109,14 @@ class NeuralDetector(TrainedDetector[Network]):
             scaled.append(Series((one.values - low) / span, channels=one.channels, name=one.name))
         return self.fit(scaled, holdout=0.0)
 
-    def adapted_to(self, series: SeriesLike) -> Self:
-        """The same network for one entity: scaling, spread and normal points are learned from its rows, weights are not."""
-        one = self.check_series(series)
-        low, span = channel_ranges([one.values])
-        mine = copy.copy(self)
-        mine.low_, mine.span_ = low + span * self.low_, span * self.span_
-        parts = [values for _, values in usable_parts(one)]
-        mine._look_at(parts)
-        mine._adapt(parts)
-        mine._keep_normal(parts, [], None)
-        return mine
+    def _adapt_to(self, series: Series) -> None:
+        """Learn scaling, spread and normal points from one entity's rows; the weights stay."""
+        low, span = channel_ranges([series.values])
+        self.low_, self.span_ = low + span * self.low_, span * self.span_
+        parts = [values for _, values in usable_parts(series)]
+        self._look_at(parts)
+        self._adapt(parts)
+        self._keep_normal(parts, [], None)
 
     def _adapt(self, parts: Sequence[Array]) -> None:
         """Learn from an entity's rows what is not the network's."""
@@ -154,7 +153,7 @@ class NeuralDetector(TrainedDetector[Network]):
 
     def _width(self) -> int:
         """m, the length of a point."""
-        return self.n_channels_ if self.points_are_channels else 1
+        return self.n_channels_ if self.traits.points_are_channels else 1
 
     def _block_points(self, windows: torch.Tensor) -> Array:
         """Points of one block of scaled windows."""

@@ -34,7 +34,7 @@ from tisat.alarms.explanation import Explanation
 from tisat.detectors._forecast import residual_spread
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Network
-from tisat.detectors.base import Array, Stream, WindowStream
+from tisat.detectors.base import Array, Stream, Traits, WindowStream
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.threads import threads_for
 from tisat.detectors.streaming import RowStream
@@ -139,8 +139,7 @@ class NeuralForecaster(NeuralDetector[Network]):
         doc="What an error is measured in: its own spread on the training rows, or the unit of scaling, as in the paper.",
     )
 
-    points_are_channels: ClassVar[bool] = True
-    fault_kind: ClassVar[str] = "forecast error"
+    traits: ClassVar[Traits] = replace(NeuralDetector.traits, points_are_channels=True, fault_kind="forecast error")
     clip: ClassVar[float] = 1e6  # the anchor takes the level out; deviations are clipped by DEVIATION
 
     spread_: Array = learned("L, C")  # (leads, C)

@@ -249,7 +249,7 @@ class TrainedDetector(Detector, Generic[Network]):
             "span": vars(self)["span_"].tolist(),
             "windows": [len(train), len(held)],
         }
-        belongs_to = "" if path is None else fingerprint({**self.settings(), **scaling}, values.cpu().numpy())
+        belongs_to = "" if path is None else fingerprint({**self._settings(), **scaling}, values.cpu().numpy())
 
         def in_order(*, stride: int | None = None, unbroken: bool = False) -> Iterator[torch.Tensor]:
             if unbroken:

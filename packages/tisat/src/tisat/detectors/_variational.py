@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Network, Optimizers
+from tisat.detectors.base import Traits
 from tisat.detectors.networks import torch
 from tisat.errors import TrainingError
 from tisat.utils.parameters import integer, presets, real
@@ -53,7 +55,7 @@ class VariationalDetector(NeuralDetector[Network]):
     patience: int = 5
     gradient_clip: float | None = 10.0
 
-    points_are_channels: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(NeuralDetector.traits, points_are_channels=True)
 
     @abstractmethod
     def _halves(

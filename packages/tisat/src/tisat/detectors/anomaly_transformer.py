@@ -11,19 +11,21 @@ authors' program takes its threshold from the test scores.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.anomaly_transformer import AnomalyTransformerNetwork, discrepancy
 from tisat.errors import ParameterError
 from tisat.gap_filling import usable_parts
 from tisat.series import SeriesLike
 from tisat.utils.parameters import integer, presets, real
+from tisat.watch.protocols import check_series
 
 SMALLEST_SPREAD = 0.01  # of a channel's training range: a channel that hardly moves is not blown up further
 
@@ -71,7 +73,7 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
     stride: int = integer(compact=2, paper=1)
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
-    points_are_channels: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(NeuralDetector.traits, points_are_channels=True)
 
     @classmethod
     def _test_params(cls) -> dict[str, Any]:
@@ -94,7 +96,7 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
         raise alarms: it is here to compare with other implementations. The last rows, where no whole window is left, are
         scored in the window that ends with the series; stretches shorter than a window score NaN.
         """
-        checked = self.check_series(series)
+        checked = check_series(self, series)
         scores = np.full(len(checked), np.nan)
         for rows, part in usable_parts(checked):
             if len(part) < self.window:

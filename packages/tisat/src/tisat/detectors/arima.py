@@ -10,13 +10,14 @@ from __future__ import annotations
 import multiprocessing
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from tisat.detectors._forecast import ForecastDetector, StandardisedDetector
 from tisat.detectors._windows import parts_longer_than
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.detectors.streaming import RowStream
 from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
@@ -148,7 +149,8 @@ class ARIMA(StandardisedDetector, ForecastDetector):
     Statistical Software 2008 (the search, as statsforecast does it).
     """
 
-    crossfit: ClassVar[int] = 0  # minutes, not seconds
+    # crossfit: minutes, not seconds
+    traits: ClassVar[Traits] = replace(ForecastDetector.traits, crossfit=0)
 
     max_order: int = integer(5, at_least=0, doc="Largest p and largest q tried.")
     criterion: str = choice("aicc", of=CRITERIA, doc="What the stepwise search minimises.")

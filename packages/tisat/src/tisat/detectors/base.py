@@ -20,45 +20,51 @@ Alarms are the business of :mod:`tisat.watch`; this module does not know labels.
 
 from __future__ import annotations
 
-import copy
-import datetime
 import math
-import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat import __version__
-from tisat.alarms.sentences import moves_every
+from tisat.alarms.budget import BudgetLike
+from tisat.alarms.explanation import Explanation
+from tisat.alarms.rules.base import Scored
+from tisat.detectors import explaining
 from tisat.detectors._ranges import bounds, usual
-from tisat.detectors._sklearn import SklearnOutlier
-from tisat.detectors.crossfit import Piece, blocks, join, only_kept, score_pieces, split_tail, spread_stretches
-from tisat.detectors.explaining import Explaining
+from tisat.detectors._sklearn import channel_names, not_fitted_error, outlier_tags
+from tisat.detectors.crossfit import Piece, cross_fitted
+from tisat.detectors.fitting import fit_series, keep_normal
 from tisat.detectors.point_blocks import point_blocks, points_and_deviations
 from tisat.detectors.streaming import WindowStream as WindowStream
-from tisat.detectors.training_checks import check_training
-from tisat.errors import SeriesError
 from tisat.gap_filling import TakenIn, take_in, usable_parts
-from tisat.io.counters import difference
 from tisat.io.local_time import local_seconds
-from tisat.persistence.estimator import OneFile
-from tisat.series import ManySeries, Series, SeriesLike, as_series
+from tisat.persistence import estimator
+from tisat.series import ManySeries, Series, SeriesLike
 from tisat.utils.fitted_state import learned
+from tisat.utils.parameters import Parametrized
+from tisat.utils.types import AnyArray, Arrays, Integers
 from tisat.utils.types import Array as Array
-from tisat.utils.types import Integers
 from tisat.utils.validation import check_real
 from tisat.watch.protocols import Stream as Stream
-from tisat.watch.shortcuts import InOneStep
+from tisat.watch.protocols import Training, bounded, check_series
+from tisat.watch.protocols import Traits as Traits
+from tisat.watch.shortcuts import AlarmsInOneStep, watch_of
 
-HOLDOUT = 0.2  # the tail of normal data that a model which is expensive to fit is calibrated on
-FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from tisat.alarms.rules import RuleLike
+    from tisat.io.durations import DurationLike
+    from tisat.watch.monitor import Monitor
+
 NORMAL_QUANTILE = 0.99  # the level in whose units scores are compared across entities (spec, section 8)
 
 
-class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
+class Detector(AlarmsInOneStep, Parametrized, ABC):
     """Base of all detectors: ``fit`` on normal data, then scores, alarms, a monitor, one file on disk.
 
     Examples
@@ -68,15 +74,8 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
     (True, 1)
     """
 
-    crossfit: ClassVar[int] = 0  # blocks of cross-fitting, where fitting is cheap; 0: a held-out tail
-    learns_unseen: ClassVar[bool] = False  # True: what it makes of points depends on rows the model has not seen
-    points_are_channels: ClassVar[bool] = False  # True: point c is channel c, so alarms can name channels
-    partial: ClassVar[bool] = False  # True: it does without single channels, whose values are NaN, and scores the rest
-    clocked: ClassVar[bool] = False  # True: rows come with one more column, their local time in seconds since 1970
-    fault_kind: ClassVar[str] = "unusual"  # what an alarm of this detector is about, in one or two words
-    rounding: ClassVar[float] = 1e-9  # relative; how far batch, prefix and stream may differ (float32 nets: more)
-    exact_together: ClassVar[bool] = False  # True: an answer about many windows is, to the bit, the answers about each
-    contract_exemptions: ClassVar[Mapping[str, str]] = {}  # contract name -> the reason this class is exempt
+    traits: ClassVar[Traits] = Traits()  # what it can do; a subclass declares its own
+    _restored_apart: ClassVar[frozenset[str]] = frozenset()  # learned attributes that a subclass keeps in its own way
 
     # Learned by fit
     channels_: tuple[str, ...] = learned()  # names of the channels, in order
@@ -89,8 +88,15 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
     usual_squares_: Array = learned("m")  # mean square of each coordinate of the normal points
     normal_source_: str = learned()  # "cross-fitted", "held-out tail" or "training rows"
     usual_: Array = learned("2, C")  # median and spread of each channel in training, in the user's units
-    trained_on_: dict[str, Any] = learned()  # what fit saw, for people
+    trained_on_: Training = learned()  # what fit saw, for people
     bounds_: Array = learned("2, C")  # values beyond these are cut off: REACH training ranges away
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if lost := {field.name for field in fields(Traits)} & set(vars(cls)) - set(cls._parameters):
+            raise TypeError(
+                f"{cls.__name__} must declare {min(lost)!r} in its traits: traits = Traits({min(lost)}=...)."
+            )
 
     # ------------------------------------------------------------------ what a subclass writes
 
@@ -140,37 +146,19 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
 
         Where channels are missing they count as usual, so that the rest is neither louder nor quieter than it was.
         """
-        if not self.points_are_channels:
+        if not self.traits.points_are_channels:
             return points[:, 0]
         scores = np.asarray(np.mean(points**2, axis=1))
-        if not self.partial or not math.isnan(scores.sum()):
+        if not self.traits.partial or not math.isnan(scores.sum()):
             return scores
         known = ~np.isnan(points)
         filled = np.where(known, points**2, self.usual_squares_).mean(axis=1)
         return np.where(known.any(axis=1), filled, np.nan)
 
-    @property
-    def n_views(self) -> int:
-        """V, how many views of a series this detector has."""
-        return 1
-
-    @property
-    def momentary_views(self) -> tuple[int, ...]:
-        """Numbers of the views that speak while something happens, not for as long as it lasts; rules let them adapt faster."""
-        return ()
-
-    def scores_and_views(self, points: Array) -> tuple[Array, Array]:
-        """What :meth:`aggregate` and :meth:`views` say of points; override where they have work in common."""
+    def score_points(self, points: Array) -> Scored:
+        """Score points ``(T, m)``: scores ``(T,)``, and the scores ``(T, V)`` of each view where the detector has several."""
         scores = self.aggregate(points)
-        return scores, scores[:, None] if type(self).views is Detector.views else self.views(points)
-
-    def views(self, points: Array) -> Array:
-        """The scores ``(T, V)`` of each view, from points ``(T, m)``: the score alone where there is one view.
-
-        A detector with several views may measure their scores from their normal level: 0 is the level and -1 the median
-        of the rows it was fitted on. Where there are several views, rules take scores below 0 for such a measure.
-        """
-        return self.aggregate(points)[:, None]
+        return Scored(points, scores, scores[:, None])
 
     def fit(self, series: ManySeries, y: object = None, *, holdout: float | None = None) -> Self:
         """Learn what is normal.
@@ -187,72 +175,18 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
             block of rows is scored by one fitted on the others (cross-fitting), where fitting is cheap; a tail of 0.2
             where it is not. ``normal_source_`` says which.
         """
-        return self._fit_series(series, holdout=holdout, learn=self._fit)
-
-    def _fit_series(
-        self, series: ManySeries, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]
-    ) -> Self:
-        """:meth:`fit`, with what learns from the clean parts: a neural detector's has a checkpoint."""
-        whose = type(self).__name__
-        self._check_parameters()
-        if holdout is not None:
-            check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
-        many = check_training(series, whose)
-        self.channels_ = many[0].channels
-        self.n_channels_ = len(self.channels_)
-        clean = [[values for _, values in self._usable(one)] for one in many]
-        parts = [values for one in clean for values in one]
-        normal = self._cross_fitted(parts) if holdout is None and self.crossfit > 1 else None
-        share = 0.0 if normal is not None else HOLDOUT if holdout is None else holdout
-        tails: list[Piece] = []
-        if share > 0:
-            cut = [split_tail(one, share, context=self._context() or 0) for one in clean]
-            parts = [head for heads, _ in cut for head in heads]
-            tails = [tail for _, ends in cut for tail in ends]
-        rows = sum(map(len, parts))
-        if rows < self._minimum_rows():
-            raise SeriesError(
-                f"The series given to {whose}.fit must have at least {self._minimum_rows()} usable rows "
-                f"(after the {share:.0%} held out). Got {rows} instead."
-            )
-        self._look_at(parts)
-        learn(parts)
-        self._keep_normal(parts, tails, normal)
-        self.trained_on_ = {
-            "series": [one.name for one in many],
-            "rows": int(sum(map(len, many))),
-            "rows_used": int(rows),
-            "missing_values": int(sum(one.missing for one in many)),
-            **({"counters": list(many[0].differenced)} if many[0].differenced else {}),
-            "moves_every": moves_every([part[:, : self.n_channels_] for part in parts]),
-            "period_seconds": many[0].period,
-            "start": None if many[0].timestamps is None else str(many[0].timestamps[0]),
-            "stop": None if many[-1].timestamps is None else str(many[-1].timestamps[-1]),
-            "fitted_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "tisat": __version__,
-            "python": platform.python_version(),
-        }
+        fit_series(self, series, holdout=holdout, learn=self._fit)
         return self
 
-    def adapted_to(self, series: SeriesLike) -> Self:
-        """The same model for one machine of many: its normal points are from this series, what the model learned is not.
-
-        For a model that was fitted on several machines alike; budgets are then kept for each by its own rows.
-        """
-        one = self.check_series(series)
-        mine = copy.copy(self)
-        parts = [values for _, values in self._usable(one)]
-        mine._look_at(parts)
+    def _adapt_to(self, series: Series) -> None:
+        """Take the normal points from this series; see :func:`tisat.detectors.adapting.adapt`."""
+        parts = [values for _, values in self._usable(series)]
+        self._look_at(parts)
         points = [found[~np.isnan(found).any(axis=1)] for found in map(self._points, parts)]
-        mine._keep_normal(parts, [], points)
-        mine.normal_source_ = "own rows, shared model"
-        mine.trained_on_ = {
-            **self.trained_on_,
-            "shared_by": self.trained_on_["series"],
-            "series": [one.name],
-            "rows": len(one),
-        }
-        return mine
+        self._keep_normal(parts, [], points)
+        self.normal_source_ = "own rows, shared model"
+        before = self.trained_on_
+        self.trained_on_ = {**before, "shared_by": before["series"], "series": [series.name], "rows": len(series)}
 
     def decision_function(self, series: SeriesLike) -> Array:
         """Scores ``(T,)``: higher = more anomalous, NaN in warm-up and at unusable rows."""
@@ -268,28 +202,24 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         period : float, optional
             Seconds between two rows, in which jumps in time are measured; that of the training data unless given.
         """
-        return self.points_and_deviations(series, period=period)[0]
+        return self._points_and_deviations(series, period=period)[0]
 
-    def points_and_deviations(self, series: SeriesLike, *, period: float | None = None) -> tuple[Array, Array | None]:
+    def _points_and_deviations(self, series: SeriesLike, *, period: float | None = None) -> tuple[Array, Array | None]:
         """Points ``(T, m)`` and, where the detector has them, deviations ``(T, C)`` that tell whether a channel is still different."""
-        checked, trained = self.check_series(series), self.trained_on_.get("period_seconds")
+        checked, trained = check_series(self, series), self.trained_on_.get("period_seconds")
         step = trained if period is None else period
-        return points_and_deviations(self, checked, take_in(checked, period=step, partial=self.partial))
+        return points_and_deviations(self, checked, take_in(checked, period=step, partial=self.traits.partial))
 
-    def point_blocks(self, checked: Series, seen: TakenIn) -> Iterator[tuple[slice, Array]]:
+    def _point_blocks(self, checked: Series, seen: TakenIn) -> Iterator[tuple[slice, Array]]:
         """Points and deviations of a checked series, in blocks of rows; see :mod:`tisat.detectors.point_blocks`."""
         return point_blocks(self, checked, seen)
 
-    def bounded(self, rows: Array) -> Array:
-        """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
-        if rows.shape[-1] > self.n_channels_:  # the local time comes last
-            return np.concatenate([self.bounded(rows[:, : self.n_channels_]), rows[:, self.n_channels_ :]], axis=1)
-        return np.asarray(np.maximum(np.minimum(rows, self.bounds_[1]), self.bounds_[0]))
-
-    def _usable(self, series: Series, **options: Any) -> list[tuple[slice, Array]]:
+    def _usable(
+        self, series: Series, *, period: float | None = None, partial: bool = False
+    ) -> list[tuple[slice, Array]]:
         """The clean stretches of a series, with the local time of each row as a last column where the detector wants it."""
-        parts = usable_parts(series, **options)
-        if not self.clocked:
+        parts = usable_parts(series, period=period, partial=partial)
+        if not self.traits.clocked:
             return parts
         clock = local_seconds(series)
         return [(rows, np.column_stack([values, clock[rows]])) for rows, values in parts]
@@ -309,58 +239,126 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         share = check_real(quantile, "quantile", type(self).__name__, at_least=0.0, at_most=1.0)
         return float(np.quantile(self.aggregate(self.normal_), share))
 
-    def check_series(self, series: SeriesLike, *, ignore_extra: bool = False) -> Series:
-        """The series with this detector's channels in its order, by name where both have names; refused otherwise."""
-        self._check_fitted()
-        whose = type(self).__name__
-        checked = as_series(series, whose=whose).in_order(self.channels_, whose=whose, ignore_extra=ignore_extra)
-        return difference(checked, self.counters, period=self.trained_on_.get("period_seconds"))
-
-    @property
-    def counters(self) -> tuple[str, ...]:
-        """The channels whose growth per row the model was fitted on."""
-        return tuple(self.trained_on_.get("counters", ()))
-
     def stream(self) -> Stream:
         """Row-by-row scoring of one entity: clean rows in, points out, equal to :meth:`points`."""
         self._check_fitted()
         return self._stream()
 
-    def answers(self, windows: Array, *, exact: bool = False) -> Array:
-        """What streams of :class:`WindowStream` are told about their windows, many at once.
+    def explain(self, row: Array, point: Array) -> Explanation:
+        """Explain why a row is unusual: kind of fault, channels, what was seen and expected in the user's units.
 
-        ``exact``: to the bit what each would be told alone.
+        Parameters
+        ----------
+        row : array of shape (C,)
+            The values, as they came.
+        point : array of shape (m,)
+            The point it made of them.
         """
-        if exact and not self.exact_together:
-            return np.concatenate([self._answers(window[None]) for window in windows])
-        return self._answers(windows)
+        self._check_fitted()
+        seen = np.asarray(row, dtype=np.float64)
+        return replace(self._explain(bounded(self, seen), np.asarray(point, dtype=np.float64)), seen=seen)
+
+    def expected(self, series: SeriesLike) -> tuple[Array, Array]:
+        """Compute what is expected of each channel at each row and the usual spread, ``(T, C)`` each, in the user's units.
+
+        It is what :meth:`explain` says of the rows: a forecast where the detector makes one, else the usual value. NaN where there is no score.
+        """
+        one_for_all = type(self)._explain is Detector._explain
+        return explaining.expected(self, check_series(self, series), usual=self.usual_ if one_for_all else None)
+
+    def _explain(self, row: Array, point: Array) -> Explanation:
+        """Explain a row; override where a detector knows better than to look at contributions or to leave channels out."""
+        return explaining.explain(self, row, point)
+
+    def _left_out(self, row: Array) -> Array | None:
+        """By how much the score falls when each channel is put back to its usual value ``(C,)``; None where that has no meaning."""
+        return explaining.left_out(self, row)
+
+    def _watched(self, series: SeriesLike) -> tuple[Self, SeriesLike]:
+        return self, series
+
+    def _amounts(self, points: Array) -> Array | None:
+        """What each channel adds to the evidence of points ``(n, C)``; None where single points do not say it."""
+        return None
+
+    def monitor(
+        self,
+        *,
+        false_alarms: BudgetLike,
+        rule: RuleLike = "excess",
+        method: str = "auto",
+        control: bool = True,
+        period: DurationLike | None = None,
+        random_state: int = 0,
+        name: str = "",
+    ) -> Monitor:
+        """Make an online monitor within a false-alarm budget: short for ``Watch(self, budget=...).monitor()``; as :meth:`alarms`.
+
+        Examples
+        --------
+        >>> import tisat
+        >>> detector = tisat.registry.resolve("random-guess")().fit([[0.0]] * 5000)
+        >>> monitor = detector.monitor(false_alarms="1/250 rows", rule="threshold")
+        >>> monitor.update([0.0]).active
+        False
+        """
+        watch = watch_of(self, false_alarms, rule, method, period, control=control, random_state=random_state)
+        return watch.monitor(name=name)
+
+    # ------------------------------------------------------------------ one file on disk
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted detector to one file, atomically; refused where :func:`tisat.load` would refuse it."""
+        estimator.save(self, path)
+
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
+        """Learned attributes (their names end in one underscore), split into plain values and arrays."""
+        return estimator.state_of(self)
+
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+        """Set what :meth:`_state` returned, after it was checked against what the class declares to learn."""
+        estimator.restore(self, plain, tensors)
+
+    def _check_learned(self) -> None:
+        """Refuse what was read from a file and fits its declared shape but not its meaning: indices, orders."""
+
+    # ------------------------------------------------------------------ scikit-learn's names
+
+    def fit_predict(self, series: SeriesLike, y: object = None) -> npt.NDArray[np.int8]:
+        """Fit, and :meth:`predict` the same rows: 1 where a row exceeds :meth:`normal_level`, else 0."""
+        return self.fit(series, y).predict(series)
+
+    def score_samples(self, series: SeriesLike) -> Array:
+        """Minus :meth:`decision_function`: scikit-learn's sign, **lower** = more anomalous; NaN in warm-up."""
+        return -self.decision_function(series)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of channels; scikit-learn's name for ``n_channels_``."""
+        self._check_fitted()
+        return self.n_channels_
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        """The names of the channels, where the training data had names; as in scikit-learn there is no such attribute otherwise."""
+        self._check_fitted()
+        return channel_names(self.channels_, whose=type(self).__name__)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "normal_"):
+            raise not_fitted_error()(f"This {type(self).__name__} must be fitted before it is used. Call fit first.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "normal_")
+
+    def __sklearn_tags__(self) -> Tags:
+        return outlier_tags()
 
     # ------------------------------------------------------------------ learning
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
         """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
-        stretches: list[Array] = []
-        context = self._context()
-        spread = None if context is None else spread_stretches(parts, context=context)
-        folds = [spread] if spread is not None else blocks(parts, self.crossfit, context=context)
-        wanted: list[list[list[Piece]]] = []  # by fold and part
-        for number, (rest, _) in enumerate(folds):
-            if sum(map(len, rest)) < self._minimum_rows():
-                return None
-            other = type(self)(**self.get_params(deep=False))
-            other.channels_, other.n_channels_ = self.channels_, self.n_channels_
-            self._prepare_fold(other)
-            try:
-                other._fit(rest)
-                if not wanted:
-                    width = other._points(max(rest, key=len)[: (context or 0) + 1]).shape[1]
-                    wanted = only_kept([pieces for _, pieces in folds], width, context=context)
-                scored = [score_pieces(other._whole_points, pieces) for pieces in wanted[number]]
-            except SeriesError:  # the rest has no stretch long enough
-                return None
-            self._learn_from_fold(scored, other)
-            stretches += [other._for_calibration(one) for pieces in scored for one in pieces]
-        return stretches if sum(map(len, stretches)) >= FEWEST_CROSS_FITTED else None
+        return cross_fitted(self, parts)
 
     def _prepare_fold(self, other: Self) -> None:
         """Give the model of a fold what is decided once for all of them; nothing unless overridden."""
@@ -369,22 +367,8 @@ class Detector(Explaining, InOneStep, OneFile, SklearnOutlier, ABC):
         """Take notice of points that the model of a fold gave to rows it has not seen, by part; nothing unless overridden."""
 
     def _keep_normal(self, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None) -> None:
-        self.n_points_ = self._points(parts[0][: (self._context() or 0) + 1]).shape[1]
-        self.normal_source_ = "held-out tail" if cross_fitted is None else "cross-fitted"
-        stretches = score_pieces(self._whole_points, tails) if cross_fitted is None else cross_fitted
-        if sum(map(len, stretches)) < 2:
-            self.normal_source_ = "training rows"
-            stretches = [one[~np.isnan(one).any(axis=1)] for one in self._normal_points(parts)]
-        kept = [self._for_calibration(one) for one in stretches]
-        self.normal_, self.normal_breaks_ = join(kept, kept[0].shape[1] if kept else self.n_points_)
-        if len(self.normal_) == 0:
-            raise SeriesError(
-                f"The series given to {type(self).__name__}.fit must be longer than its warm-up. "
-                f"Got {sum(map(len, parts))} usable rows in {len(parts)} parts, none of which got a score."
-            )
-        known = ~np.isnan(self.normal_)
-        squares = np.where(known, self.normal_, 0.0) ** 2
-        self.usual_squares_ = squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        """Keep points of normal data for calibration: cross-fitted ones, those of the tails, or those of the training parts."""
+        keep_normal(self, parts, tails, cross_fitted)
 
     def _for_calibration(self, points: Array) -> Array:
         """Points without the deviations beside them."""

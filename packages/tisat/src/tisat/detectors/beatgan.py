@@ -12,10 +12,12 @@ The paper cuts heart beats out of a recording; this detector knows no beats: eve
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
+from tisat.detectors.base import Traits
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.adam import Adam
 from tisat.detectors.networks.beatgan import Game, feature_matching, initialise, warp
@@ -91,7 +93,7 @@ class BeatGAN(NeuralDetector[Game]):
     patience: int = 4
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
-    points_are_channels: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(NeuralDetector.traits, points_are_channels=True)
     variety_: float = learned()
 
     def _check_parameters(self) -> None:

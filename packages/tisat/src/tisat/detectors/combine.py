@@ -13,9 +13,11 @@ import numpy as np
 
 from tisat import registry
 from tisat.alarms.explanation import Explanation
-from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector, Stream
+from tisat.alarms.rules.base import Scored
+from tisat.detectors.base import NORMAL_QUANTILE, Array, Detector, Stream, Traits
 from tisat.detectors.streaming import RowStream
 from tisat.errors import ArtefactError, ParameterError, SeriesError
+from tisat.persistence.estimator import detector_from, document_of
 from tisat.series import Series
 from tisat.utils.parameters import FROM_PRESET, choice, learned, value
 from tisat.utils.stage import State
@@ -68,7 +70,7 @@ class Combine(Detector):
     your own before you trust it. It is no better than its best member by contract. Aggarwal, Sathe: Theoretical foundations and algorithms for outlier ensembles, SIGKDD Explorations 2015.
     """
 
-    crossfit: ClassVar[int] = 5
+    traits: ClassVar[Traits] = Traits(crossfit=5)
     _restored_apart: ClassVar[frozenset[str]] = frozenset({"members_"})
 
     members: Any = value(
@@ -130,7 +132,7 @@ class Combine(Detector):
         self.members_ = tuple(members)
 
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
-        if any(member.crossfit < 2 for member in self._build()):
+        if any(member.traits.crossfit < 2 for member in self._build()):
             return None  # a member is expensive to fit: a tail is held out instead
         return super()._cross_fitted(parts)
 
@@ -161,15 +163,10 @@ class Combine(Detector):
 
     # ------------------------------------------------------------------ from points to scores
 
-    @property
-    def n_views(self) -> int:
-        """V, the number of members."""
-        return len(self.members)
-
     def _split(self, points: Array) -> list[Array]:
         return np.split(points, np.cumsum([member.n_points_ for member in self.members_])[:-1], axis=-1)
 
-    def views(self, points: Array) -> Array:
+    def _view_scores(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each member: 0 at its normal level, -1 at its normal median; NaN until all have warmed up."""
         parts = self._split(points)
         scores = np.stack([member.aggregate(part) for member, part in zip(self.members_, parts, strict=True)], axis=1)
@@ -178,14 +175,18 @@ class Combine(Detector):
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)``, as ``how`` says."""
-        heights = np.maximum(self.views(points) + 1.0, 0.0)
+        heights = np.maximum(self._view_scores(points) + 1.0, 0.0)
         if self.how == "sum":
             return np.asarray(np.log1p(heights).sum(axis=1))
         return np.asarray(heights.max(axis=1) if self.how == "max" else heights.mean(axis=1))
 
+    def score_points(self, points: Array) -> Scored:
+        """Scores of points, and of each member."""
+        return Scored(points, self.aggregate(points), self._view_scores(points))
+
     def _explain(self, row: Array, point: Array) -> Explanation:
         """What the loudest member says."""
-        loudest = int(np.argmax(np.nan_to_num(self.views(point[None])[0], nan=-np.inf)))
+        loudest = int(np.argmax(np.nan_to_num(self._view_scores(point[None])[0], nan=-np.inf)))
         return self.members_[loudest]._explain(row, self._split(point)[loudest])
 
     # ------------------------------------------------------------------ on disk
@@ -194,7 +195,7 @@ class Combine(Detector):
         plain, tensors = super()._state()
         documents = []
         for i, member in enumerate(plain.pop("members_")):
-            document, arrays = member.document()
+            document, arrays = document_of(member)
             documents.append(document)
             tensors.update({f"{i}.{name}": array for name, array in arrays.items()})
         return {**plain, "members": documents}, tensors
@@ -212,7 +213,7 @@ class Combine(Detector):
                 raise ArtefactError(
                     f"Member {i} of Combine must be what its parameters name. Got {document['detector']!r} instead."
                 )
-            members.append(type(fresh).from_document(document, mine, path=f"member {i}"))
+            members.append(detector_from(type(fresh), document, mine, path=f"member {i}"))
         if any(member.channels_ != tuple(rest["channels_"]) for member in members):
             raise ArtefactError("The members of Combine must have its channels. They do not.")
         self.members_ = tuple(members)

@@ -9,18 +9,66 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from tisat.errors import SeriesError
 from tisat.utils.types import Array, Integers
+from tisat.watch.protocols import Traits
 
 Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first are context only
 
+FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
 MANY_PARTS = 8  # parts from which on a fleet is taken for one
 LEAST_STRETCH = 2000  # rows of one machine that are scored together: shorter ones know nothing of slow alarms
 LEAST_STRETCHES = 5  # that are kept where there are too many points
 MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # normal points kept with a model: so many, or more where they are small
+
+
+class Refitted(Protocol):
+    """The part of a detector that cross-fitting needs."""
+
+    traits: ClassVar[Traits]
+    channels_: tuple[str, ...]
+    n_channels_: int
+
+    def _context(self) -> int | None: ...
+    def _minimum_rows(self) -> int: ...
+    def _fit(self, parts: Sequence[Array]) -> None: ...
+    def _whole_points(self, part: Array) -> Array: ...
+    def _points(self, part: Array) -> Array: ...
+    def _for_calibration(self, points: Array) -> Array: ...
+    def _prepare_fold(self, other: Self) -> None: ...
+    def _learn_from_fold(self, scored: Sequence[Sequence[Array]], other: Self) -> None: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - scikit-learn's signature
+        """What the user said."""
+
+
+def cross_fitted(detector: Refitted, parts: Sequence[Array]) -> list[Array] | None:
+    """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
+    stretches: list[Array] = []
+    context = detector._context()
+    spread = None if context is None else spread_stretches(parts, context=context)
+    folds = [spread] if spread is not None else blocks(parts, detector.traits.crossfit, context=context)
+    wanted: list[list[list[Piece]]] = []  # by fold and part
+    for number, (rest, _) in enumerate(folds):
+        if sum(map(len, rest)) < detector._minimum_rows():
+            return None
+        other = type(detector)(**detector.get_params(deep=False))
+        other.channels_, other.n_channels_ = detector.channels_, detector.n_channels_
+        detector._prepare_fold(other)
+        try:
+            other._fit(rest)
+            if not wanted:
+                width = other._points(max(rest, key=len)[: (context or 0) + 1]).shape[1]
+                wanted = only_kept([pieces for _, pieces in folds], width, context=context)
+            scored = [score_pieces(other._whole_points, pieces) for pieces in wanted[number]]
+        except SeriesError:  # the rest has no stretch long enough
+            return None
+        detector._learn_from_fold(scored, other)
+        stretches += [other._for_calibration(one) for pieces in scored for one in pieces]
+    return stretches if sum(map(len, stretches)) >= FEWEST_CROSS_FITTED else None
 
 
 def split_tail(parts: Sequence[Array], share: float, *, context: int) -> tuple[list[Array], list[Piece]]:

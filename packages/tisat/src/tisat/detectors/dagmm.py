@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.dagmm import CompressionAndEstimation, Mixture, energy, fit_mixture, least_energy, precise
 from tisat.utils.parameters import integer, integers, presets, real
@@ -68,7 +68,7 @@ class DAGMM(NeuralDetector[CompressionAndEstimation]):
     patience: int = 5
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
-    rounding: ClassVar[float] = 1e-4
+    traits: ClassVar[Traits] = Traits(rounding=1e-4)
 
     def _network(self, n_channels: int) -> CompressionAndEstimation:
         return CompressionAndEstimation(

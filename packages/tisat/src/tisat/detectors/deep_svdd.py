@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Optimizers, Phase
+from tisat.detectors.base import Traits
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.adam import Adam, Optimizer
 from tisat.detectors.networks.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary
@@ -95,7 +96,7 @@ class DeepSVDD(NeuralDetector[Encoder]):
     patience: int = 4
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
-    rounding: ClassVar[float] = 1e-4
+    traits: ClassVar[Traits] = Traits(rounding=1e-4)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

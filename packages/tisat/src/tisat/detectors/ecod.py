@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import skew
 
-from tisat.detectors.base import Array, Detector
+from tisat.detectors.base import Array, Detector, Traits
 from tisat.utils.parameters import learned
 
 MAX_ROWS = 20_000  # training rows kept, spread evenly: a tail probability of 1/20,000 is finer than any score needs
@@ -36,7 +36,7 @@ class Ecod(Detector):
     functions, TKDE 2022. Algorithm 1, with the tails of a new row taken from the training rows.
     """
 
-    crossfit: ClassVar[int] = 5
+    traits: ClassVar[Traits] = Traits(crossfit=5)
 
     sorted_: Array = learned("S, C")  # (n, C) training values, each channel ascending
     left_tail_: Array = learned("C")  # (C,) 1 where the automatic score uses the left tail (negative skewness), else 0

@@ -7,13 +7,14 @@ no trend, no season and no other channel.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from scipy.signal import lfilter
 
 from tisat.detectors._forecast import ForecastDetector
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.detectors.streaming import RowStream
 from tisat.utils.parameters import real
 from tisat.utils.stage import Stateful
@@ -54,7 +55,8 @@ class Ewma(ForecastDetector):
     Roberts: Control chart tests based on geometric moving averages, Technometrics 1959.
     """
 
-    partial: ClassVar[bool] = True  # channels do not see each other
+    # partial: channels do not see each other
+    traits: ClassVar[Traits] = replace(ForecastDetector.traits, partial=True)
 
     smoothing: float = real(
         0.1,

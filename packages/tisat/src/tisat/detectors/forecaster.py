@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from sklearn.base import is_regressor
 
 from tisat.detectors._forecast import ForecastDetector, StandardisedDetector, residual_spread
 from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows, training_windows
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.utils.parameters import integer, learned, value
 from tisat.utils.types import AnyArray, Arrays
@@ -52,9 +53,12 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
     The mean of squared residuals over channels, as of every forecaster here; exceedances in their place where the model gives an interval.
     """
 
-    contract_exemptions: ClassVar[Mapping[str, str]] = {
-        "saved_and_loaded_is_the_same": "a model of another package is not known well enough to be saved, and no pickle is read"
-    }
+    traits: ClassVar[Traits] = replace(
+        ForecastDetector.traits,
+        contract_exemptions={
+            "saved_and_loaded_is_the_same": "a model of another package is not known well enough to be saved, and no pickle is read"
+        },
+    )
 
     model: Any = value(doc=f"Not fitted: {MAY_BE}.")
     window: int = integer(24, at_least=1, doc="Rows before a row that the model sees.")

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.detectors._windows import WindowedDetector, parts_longer_than, training_windows
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
 from tisat.utils.parameters import integer, learned
@@ -60,8 +60,8 @@ class IsolationForest(WindowedDetector):
     Liu, Ting, Zhou: Isolation forest, ICDM 2008. Scores are those of its equation 2, in (0, 1).
     """
 
-    crossfit: ClassVar[int] = 5
-    exact_together: ClassVar[bool] = True  # every row walks the trees by itself
+    # exact_together: every row walks the trees by itself
+    traits: ClassVar[Traits] = Traits(crossfit=5, exact_together=True)
 
     n_estimators: int = integer(100, at_least=1, doc="Trees.")
     max_samples: int = integer(256, at_least=2, doc="Windows each tree is grown on.")

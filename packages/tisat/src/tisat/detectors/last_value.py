@@ -6,12 +6,13 @@ It sees jumps and bursts at the row they begin and knows nothing else: no histor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from tisat.detectors._forecast import ForecastDetector
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 
 
 class LastValue(ForecastDetector):
@@ -28,7 +29,8 @@ class LastValue(ForecastDetector):
     The cheapest detector of the package, and a hard one to beat: compare with it whatever needs training.
     """
 
-    partial: ClassVar[bool] = True  # channels do not see each other
+    # partial: channels do not see each other
+    traits: ClassVar[Traits] = replace(ForecastDetector.traits, partial=True)
 
     def _fit_forecaster(self, parts: Sequence[Array]) -> None:
         return None

@@ -14,6 +14,7 @@ do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from tisat.detectors._forecast import ForecastDetector
 from tisat.detectors._ridge import RidgeMoments
 from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windows
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.utils.compiled import compiled
 from tisat.utils.parameters import integer, learned, real
 from tisat.utils.types import Integers
@@ -82,8 +83,9 @@ class Linear(ForecastDetector):
     are trained by gradient descent and may share weights between channels, ours are the exact solution per channel).
     """
 
-    partial: ClassVar[bool] = True  # channels do not see each other
-    exact_together: ClassVar[bool] = True  # a sum in a fixed order
+    # partial: channels do not see each other
+    # exact_together: a sum in a fixed order
+    traits: ClassVar[Traits] = replace(ForecastDetector.traits, partial=True, exact_together=True)
 
     window: int = integer(100, at_least=1, doc="How many past values the forecast is made from.")
     ridge: float = real(1.0, at_least=0.0, doc="Penalty on the weights, as a share of the variance of the inputs.")

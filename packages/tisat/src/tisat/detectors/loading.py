@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tisat.detectors.base import Detector
+from tisat.persistence import estimator
 
 
 def load(path: str | Path) -> Detector:
@@ -28,4 +29,5 @@ def load(path: str | Path) -> Detector:
     >>> load(file)
     RandomGuess(random_state=1)
     """
-    return Detector.load(path)
+    detector: Detector = estimator.load(path)
+    return detector

@@ -13,6 +13,7 @@ executions with a beginning and an end: progress is the place in the window.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.svm import SVR
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.lstm_vae import (
     LOG_ROOT_2PI,
@@ -86,7 +87,7 @@ class LSTMVAE(NeuralDetector[VariationalLSTM]):
     patience: int = 4
     gradient_clip: float | None = real(compact=1.0, paper=None, none="not clipped")
 
-    points_are_channels: ClassVar[bool] = True
+    traits: ClassVar[Traits] = replace(NeuralDetector.traits, points_are_channels=True)
 
     def _network(self, n_channels: int) -> VariationalLSTM:
         return VariationalLSTM(n_channels, self.hidden or n_channels, self.latent, self.smallest_spread)

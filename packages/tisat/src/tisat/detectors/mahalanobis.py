@@ -14,7 +14,7 @@ import numpy as np
 
 from tisat.detectors._moments import window_moments
 from tisat.detectors._windows import StandardWindowDetector
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.utils.parameters import learned, real
 from tisat.utils.types import Flags
 
@@ -38,9 +38,8 @@ class Mahalanobis(StandardWindowDetector):
     Hotelling: Multivariate quality control, 1947 (the T² statistic).
     """
 
-    crossfit: ClassVar[int] = 5
-    partial: ClassVar[bool] = True  # what is missing counts as usual: the distance to be expected, given the rest
-    fault_kind: ClassVar[str] = "broken correlation"
+    # partial: what is missing counts as usual: the distance to be expected, given the rest
+    traits: ClassVar[Traits] = Traits(crossfit=5, partial=True, fault_kind="broken correlation")
 
     ridge: float = real(
         1e-3,

@@ -20,7 +20,7 @@ from tisat.detectors._windows import (
     parts_longer_than,
     sliding_windows,
 )
-from tisat.detectors.base import Array, Detector
+from tisat.detectors.base import Array, Detector, Traits
 from tisat.utils.neighbors import nearest
 from tisat.utils.parameters import integer, learned
 
@@ -70,8 +70,7 @@ class MatrixProfile(Detector):
         doc="Training windows kept as reference, spread evenly; the cost of scoring is proportional to it.",
     )
 
-    points_are_channels: ClassVar[bool] = True
-    fault_kind: ClassVar[str] = "pattern"
+    traits: ClassVar[Traits] = Traits(points_are_channels=True, fault_kind="pattern")
     stored_: Array = learned("C, S, window")  # z-normalised training windows of each channel
     when_: Array = learned("S")  # first row of each, parts numbered on with a gap of one window
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tisat.detectors._moments import window_moments
 from tisat.detectors._windows import StandardWindowDetector
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.utils.parameters import learned, real
 
 
@@ -40,8 +40,7 @@ class PCA(StandardWindowDetector):
     anomalies, SIGCOMM 2004.
     """
 
-    crossfit: ClassVar[int] = 5
-    fault_kind: ClassVar[str] = "broken correlation"
+    traits: ClassVar[Traits] = Traits(crossfit=5, fault_kind="broken correlation", points_are_channels=True)
 
     variance: float = real(
         0.9,
@@ -50,7 +49,6 @@ class PCA(StandardWindowDetector):
         doc="Share of the normal variance the kept components carry; at least one is kept and at least one left.",
     )
 
-    points_are_channels: ClassVar[bool] = True
     mean_: Array = learned("window * C")  # (d,) mean of the flat windows
     components_: Array = learned("window * C, Q")  # (d, q) kept directions, orthonormal
 

@@ -11,6 +11,7 @@ from tisat.gap_filling import TakenIn, finite, stretches_of
 from tisat.io.local_time import local_seconds
 from tisat.series import Series
 from tisat.utils.types import Array
+from tisat.watch.protocols import bounded
 
 if TYPE_CHECKING:
     from tisat.detectors.base import Detector
@@ -31,7 +32,7 @@ def point_blocks(detector: Detector, series: Series, seen: TakenIn) -> Iterator[
         How a monitor takes it in.
     """
     width = detector.n_points_ + (0 if getattr(detector, "deviation_limits", None) is None else detector.n_channels_)
-    clock = local_seconds(series) if detector.clocked else None
+    clock = local_seconds(series) if detector.traits.clocked else None
     context, done = detector._context(), 0
 
     def unknown(end: int) -> Iterator[tuple[slice, Array]]:
@@ -49,7 +50,7 @@ def point_blocks(detector: Detector, series: Series, seen: TakenIn) -> Iterator[
             rows = seen.filled[first - before : last]
             if clock is not None:
                 rows = np.column_stack([rows, clock[first - before : last]])
-            yield slice(first, last), finite(detector._whole_points(detector.bounded(rows))[before:])
+            yield slice(first, last), finite(detector._whole_points(bounded(detector, rows))[before:])
             first = last
         done = part.stop
     yield from unknown(len(series))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tisat.detectors.base import Array, Detector
+from tisat.detectors.base import Array, Detector, Traits
 from tisat.detectors.crossfit import Piece
 from tisat.detectors.streaming import RowStream
 from tisat.utils.parameters import integer
@@ -57,9 +57,9 @@ class RandomGuess(Detector):
 
     random_state: int = integer(0, at_least=0, doc="The same seed gives the same scores.")
 
-    contract_exemptions: ClassVar[Mapping[str, str]] = {
-        "a_gross_fault_scores_higher": "a random baseline does not look"
-    }
+    traits: ClassVar[Traits] = Traits(
+        contract_exemptions={"a_gross_fault_scores_higher": "a random baseline does not look"}
+    )
 
     def _fit(self, parts: Sequence[Array]) -> None:
         """Nothing."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 
 from tisat.detectors._windows import WindowedDetector, parts_longer_than
-from tisat.detectors.base import Array
+from tisat.detectors.base import Array, Traits
 from tisat.utils.parameters import integer, learned
 
 LOOK_BACK = 5  # m of equation 10: points the gradient is estimated from
@@ -46,12 +46,10 @@ class SpectralResidual(WindowedDetector):
     of section 3.3 is not part of this).
     """
 
-    crossfit: ClassVar[int] = 5
-    fault_kind: ClassVar[str] = "spike"
+    traits: ClassVar[Traits] = Traits(crossfit=5, fault_kind="spike", points_are_channels=True)
 
     window: int = integer(128, at_least=SCORE_WINDOW + 3, doc="Rows each spectrum is taken of, the newest included.")
 
-    points_are_channels: ClassVar[bool] = True
     spread_: Array = learned("C")  # (C,) spread of the contrast on training rows, at least 1e-3
 
     def _fit(self, parts: Sequence[Array]) -> None:

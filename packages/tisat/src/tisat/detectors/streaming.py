@@ -9,6 +9,7 @@ import numpy as np
 
 from tisat.utils.stage import State
 from tisat.utils.types import Array
+from tisat.watch.protocols import Traits
 
 
 class Answering(Protocol):
@@ -16,6 +17,8 @@ class Answering(Protocol):
 
     n_channels_: int
     n_points_: int
+
+    traits: ClassVar[Traits]
 
     def _answers(self, windows: Array) -> Array: ...
 
@@ -39,7 +42,7 @@ class WindowStream(RowStream):
 
     def __init__(self, detector: Answering, context: int) -> None:
         self._detector = detector
-        width = detector.n_channels_ + int(getattr(detector, "clocked", False))  # the local time of each row comes last
+        width = detector.n_channels_ + int(detector.traits.clocked)  # the local time of each row comes last
         self._buffer = np.full((context + 1, width), np.nan)
         self._filled = 0
         self.deviations: Array | None = None  # (C,) of the row whose point was given last, where the detector has them
@@ -51,6 +54,12 @@ class WindowStream(RowStream):
         self._buffer[-1, len(row) :] = np.nan
         self._filled = min(self._filled + 1, len(self._buffer))
         return self._buffer if self._filled == len(self._buffer) else None
+
+    def answers(self, windows: Array, *, exact: bool = False) -> Array:
+        """The detector's answers about windows of this stream and of others like it; ``exact``: to the bit as about each alone."""
+        if exact and not self._detector.traits.exact_together:
+            return np.concatenate([self._detector._answers(window[None]) for window in windows])
+        return self._detector._answers(windows)
 
     def point(self, answer: Array) -> Array:
         """The point ``(m,)`` of the row just taken in, from the detector's answer."""

@@ -1,11 +1,19 @@
-"""Checks of training data."""
+"""Checks of training data, and the record of it that a fitted detector keeps."""
 
 from __future__ import annotations
 
+import datetime
+import platform
+from collections.abc import Sequence
+
 import numpy as np
 
+from tisat import __version__
+from tisat.alarms.sentences import moves_every
 from tisat.errors import SeriesError
 from tisat.series import ManySeries, Series, as_many
+from tisat.utils.types import Array
+from tisat.watch.protocols import Training
 
 SMALLEST = 1e-150  # of a channel's largest value: its square is not lost
 
@@ -34,3 +42,23 @@ def check_training(series: ManySeries, whose: str) -> list[Series]:
             f"{many[0].channels[int(np.argmax(tiny))]!r} has none above {SMALLEST:g}; give it in smaller units."
         )
     return many
+
+
+def training_record(many: Sequence[Series], parts: Sequence[Array]) -> Training:
+    """Record what ``fit`` saw: series, and the clean parts ``(T_i, C)`` that were used of them."""
+    record: Training = {
+        "series": [one.name for one in many],
+        "rows": int(sum(map(len, many))),
+        "rows_used": int(sum(map(len, parts))),
+        "missing_values": int(sum(one.missing for one in many)),
+        "moves_every": moves_every(parts),
+        "period_seconds": many[0].period,
+        "start": None if many[0].timestamps is None else str(many[0].timestamps[0]),
+        "stop": None if many[-1].timestamps is None else str(many[-1].timestamps[-1]),
+        "fitted_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "tisat": __version__,
+        "python": platform.python_version(),
+    }
+    if many[0].differenced:
+        record["counters"] = list(many[0].differenced)
+    return record

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,115 +15,128 @@ from tisat import registry
 from tisat.errors import ArtefactError
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.utils.fitted_state import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values
-from tisat.utils.parameters import FROM_PRESET, Parametrized, rebuild
-from tisat.utils.types import AnyArray, Arrays
+from tisat.utils.parameters import FROM_PRESET, Rebuilt, rebuild
+from tisat.utils.types import AnyArray, Arrays, JsonDict
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
 MOST_ROWS = 2**53  # of training data
 
 
-class OneFile(Parametrized):
-    """What can be written to one file and read back: parameters that are declared, attributes that are declared as learned."""
+class Stated(Protocol):
+    """The part of a detector that its document is made of."""
 
-    _restored_apart: ClassVar[frozenset[str]] = frozenset()  # learned attributes that a subclass keeps in its own way
+    def _check_fitted(self) -> None: ...
+    def _state(self) -> tuple[JsonDict, Arrays]: ...
+    def get_params(self, deep: bool = True) -> JsonDict:  # noqa: FBT001, FBT002 - scikit-learn's signature
+        """What the user said."""
+
+
+class Kept(Stated, Rebuilt, Protocol):
+    """The part of a detector that is read back from its file."""
+
+    _restored_apart: ClassVar[frozenset[str]]
+    _learns: ClassVar[Mapping[str, Learned]]
     n_channels_: int
 
-    if TYPE_CHECKING:  # what a detector brings
+    def _context(self) -> int | None: ...
+    def _settings(self) -> JsonDict: ...
+    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None: ...
+    def _check_learned(self) -> None: ...
 
-        def _check_fitted(self) -> None: ...
-        def _context(self) -> int | None: ...
 
-    def document(self) -> tuple[dict[str, Any], Arrays]:
-        """What is kept on disk, as plain values and arrays."""
-        self._check_fitted()
-        plain, tensors = self._state()
-        given = self.get_params(deep=False)
-        return {
-            "kind": "detector",
-            "detector": registry.name_of(type(self)),
-            "params": {k: v for k, v in given.items() if v is not FROM_PRESET},
-            "presets": {k: getattr(self, k) for k, v in given.items() if v is FROM_PRESET},
-            "state": plain,
-        }, tensors
+D = TypeVar("D", bound=Kept)
 
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any], tensors: Mapping[str, AnyArray], *, path: object) -> Self:
-        """The fitted detector whose file holds these."""
-        try:
-            said, presets = _from_json(document["params"]), _from_json(document.get("presets", {}))
-            check_sizes({**said, **presets}, whose=cls.__name__)
-            detector: Self = rebuild(cls, said, presets)
-            detector._restore(_from_json(document["state"]), tensors)
-        except Exception as error:  # whatever an untrusted file makes of our code, one sentence comes out of it
-            said_so = str(error)[:300] or type(error).__name__
-            raise ArtefactError(
-                f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {said_so} "
-                "If tisat 0.1 wrote it, fit the model again."
-            ) from None
-        return detector
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted detector to one file, atomically; refused where :meth:`load` would refuse it."""
-        document, tensors = self.document()
-        registry.from_document(document, tensors, path=path)
-        write_artefact(path, document, tensors)
+def document_of(detector: Stated) -> tuple[JsonDict, Arrays]:
+    """What is kept of a fitted detector on disk, as plain values and arrays."""
+    detector._check_fitted()
+    plain, tensors = detector._state()
+    given = detector.get_params(deep=False)
+    return {
+        "kind": "detector",
+        "detector": registry.name_of(type(detector)),
+        "params": {k: v for k, v in given.items() if v is not FROM_PRESET},
+        "presets": {k: getattr(detector, k) for k, v in given.items() if v is FROM_PRESET},
+        "state": plain,
+    }, tensors
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a fitted detector back, also from the file of a watch; on a subclass, refuse a file of another one."""
-        document, tensors = read_artefact(path)
-        if document.get("kind") not in ("detector", "watch"):
-            raise ArtefactError(
-                f"The model file {str(path)!r} must hold a detector. Got {document.get('kind')!r} instead."
-            )
-        found = registry.from_document(document, tensors, path=path)
-        if not isinstance(found, cls):
-            raise ArtefactError(
-                f"The model file {str(path)!r} must hold a {cls.__name__}. Got {type(found).__name__} instead."
-            )
-        return found
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
-        """Learned attributes (their names end in one underscore), split into plain values and arrays."""
-        plain: dict[str, Any] = {}
-        tensors: Arrays = {}
-        for name, value in vars(self).items():
-            if name.endswith("_") and not name.startswith("_"):
-                if isinstance(value, np.ndarray):
-                    tensors[name] = value
-                else:
-                    plain[name] = value.item() if isinstance(value, np.generic) else value
-        return plain, tensors
+def detector_from(cls: type[D], document: Mapping[str, Any], tensors: Mapping[str, AnyArray], *, path: object) -> D:
+    """The fitted detector of this class whose file holds these."""
+    try:
+        said, presets = _from_json(document["params"]), _from_json(document.get("presets", {}))
+        check_sizes({**said, **presets}, whose=cls.__name__)
+        detector = rebuild(cls, said, presets)
+        detector._restore(_from_json(document["state"]), tensors)
+    except Exception as error:  # whatever an untrusted file makes of our code, one sentence comes out of it
+        said_so = str(error)[:300] or type(error).__name__
+        raise ArtefactError(
+            f"The model file {str(path)!r} must fit {cls.__name__}. It does not: {said_so} "
+            "If tisat 0.1 wrote it, fit the model again."
+        ) from None
+    return detector
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
-        """Set what :meth:`_state` returned, after it was checked against what the class declares to learn."""
-        whose, table = type(self).__name__, dict(type(self).learns)
-        if self._declares_nothing():
-            table |= {name: Learned(", ".join("abcdefgh"[: a.ndim]), a.dtype.kind) for name, a in tensors.items() if name not in table}  # fmt: skip
-            table |= {name: Learned() for name in plain if name not in table}
-        table = {name: one for name, one in table.items() if name.endswith("_") and name not in self._restored_apart}
-        hints = {name: str(kind) for cls in reversed(type(self).__mro__) for name, kind in vars(cls).get("__annotations__", {}).items()}  # fmt: skip
-        check_values(table, hints, plain, whose=whose)
-        sizes = {"C": _channels_of(plain, whose), "m": plain["n_points_"]}
-        sizes |= {name: value for name, value in self.settings().items() if type(value) is int}
-        check_arrays(table, tensors, sizes, whose=whose)
-        for name, value in {**plain, **tensors}.items():
-            setattr(self, name, value)
-        context = self._context() or 0
-        if (context + 1) * self.n_channels_ > MOST_NUMBERS:
-            raise ArtefactError(f"The windows of {whose} must be at most {MOST_NUMBERS} numbers large.")
-        self._check_learned()
 
-    @classmethod
-    def _declares_nothing(cls) -> bool:
-        """Whether a class leaves open what it learns: one of a user's own, or one that declares nothing beyond its bases."""
-        if not cls.__module__.startswith("tisat."):
-            return True
-        root = next(base for base in cls.__mro__ if base.__module__ == "tisat.detectors.base")
-        return not cls._restored_apart and cls.learns == vars(root)["learns"]
+def save(detector: Stated, path: str | Path) -> None:
+    """Write a fitted detector to one file, atomically; refused where :func:`load` would refuse it."""
+    document, tensors = document_of(detector)
+    registered(document, tensors, path=path)
+    write_artefact(path, document, tensors)
 
-    def _check_learned(self) -> None:
-        """Refuse what was read from a file and fits its declared shape but not its meaning: indices, orders."""
+
+def load(path: str | Path) -> Any:
+    """Read a fitted detector back, also from the file of a watch."""
+    document, tensors = read_artefact(path)
+    if document.get("kind") not in ("detector", "watch"):
+        raise ArtefactError(f"The model file {str(path)!r} must hold a detector. Got {document.get('kind')!r} instead.")
+    return registered(document, tensors, path=path)
+
+
+def registered(document: Mapping[str, Any], tensors: Mapping[str, AnyArray], *, path: object) -> Any:
+    """The fitted detector whose file holds these; only registered classes are made."""
+    return detector_from(registry.named_in(document, path=path), document, tensors, path=path)
+
+
+def state_of(detector: object) -> tuple[JsonDict, Arrays]:
+    """Learned attributes (their names end in one underscore), split into plain values and arrays."""
+    plain: JsonDict = {}
+    tensors: Arrays = {}
+    for name, value in vars(detector).items():
+        if name.endswith("_") and not name.startswith("_"):
+            if isinstance(value, np.ndarray):
+                tensors[name] = value
+            else:
+                plain[name] = value.item() if isinstance(value, np.generic) else value
+    return plain, tensors
+
+
+def restore(detector: Kept, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+    """Set what :func:`state_of` returned, after it was checked against what the class declares to learn."""
+    cls = type(detector)
+    whose, table = cls.__name__, dict(cls._learns)
+    if _declares_nothing(cls):
+        table |= {name: Learned(", ".join("abcdefgh"[: a.ndim]), a.dtype.kind) for name, a in tensors.items() if name not in table}  # fmt: skip
+        table |= {name: Learned() for name in plain if name not in table}
+    table = {name: one for name, one in table.items() if name.endswith("_") and name not in cls._restored_apart}
+    hints = {name: str(kind) for base in reversed(cls.__mro__) for name, kind in vars(base).get("__annotations__", {}).items()}  # fmt: skip
+    check_values(table, hints, plain, whose=whose)
+    sizes = {"C": _channels_of(plain, whose), "m": plain["n_points_"]}
+    sizes |= {name: value for name, value in detector._settings().items() if type(value) is int}
+    check_arrays(table, tensors, sizes, whose=whose)
+    for name, value in {**plain, **tensors}.items():
+        setattr(detector, name, value)
+    context = detector._context() or 0
+    if (context + 1) * detector.n_channels_ > MOST_NUMBERS:
+        raise ArtefactError(f"The windows of {whose} must be at most {MOST_NUMBERS} numbers large.")
+    detector._check_learned()
+
+
+def _declares_nothing(cls: type[Kept]) -> bool:
+    """Whether a class leaves open what it learns: one of a user's own, or one that declares nothing beyond its bases."""
+    if not cls.__module__.startswith("tisat."):
+        return True
+    root = next(base for base in cls.__mro__ if base.__module__ == "tisat.detectors.base")
+    return not cls._restored_apart and cls._learns == vars(root)["_learns"]
 
 
 def _channels_of(plain: Mapping[str, Any], whose: str) -> int:

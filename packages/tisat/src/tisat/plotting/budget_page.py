@@ -19,7 +19,7 @@ from tisat import registry
 from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.calibration import Calibration, NormalEvidence, period_interval
 from tisat.alarms.episodes import SUPPORT
-from tisat.alarms.rules import Scored, make_rule
+from tisat.alarms.rules import make_rule
 from tisat.errors import CalibrationWarning
 from tisat.plotting.page import Picture, Section, Table, figure_to_svg, render_page
 from tisat.series import Series, SeriesLike, as_series
@@ -132,14 +132,10 @@ def _evidence(
         warnings.simplefilter("ignore", CalibrationWarning)
         model = registry.resolve(detector)().fit(series[train])
         made = make_rule(rule, **options)
-        scores, views = model.scores_and_views(model.normal_)
-        normal = Scored(model.normal_, scores, views, model.momentary_views)
-        known = NormalEvidence(made, normal, breaks=model.normal_breaks_)
+        known = NormalEvidence(made, model.score_points(model.normal_), breaks=model.normal_breaks_)
         if train.stop >= len(series):
             return known, None
-        points = model.points(series)
-        scored = Scored(points, model.aggregate(points), model.views(points))
-        return known, made.evidence(scored)[train.stop :]
+        return known, made.evidence(model.score_points(model.points(series)))[train.stop :]
 
 
 def _step(known: NormalEvidence, evidence: Any, budget: Budget, method: str, rows: int) -> Step:

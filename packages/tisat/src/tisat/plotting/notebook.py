@@ -12,6 +12,7 @@ from tisat.alarms.plot import draw
 from tisat.persistence.model_file import write_bytes
 from tisat.plotting.alarm_page import alarm_page
 from tisat.series import SeriesLike
+from tisat.watch.protocols import check_series
 from tisat.watch.watch import Watch
 
 POINTS = 4000  # of a curve at most: a notebook keeps every page it has shown
@@ -70,7 +71,7 @@ def show_anomalies(
     if budget is not None and isinstance(model, Watch):
         watch = watch.recalibrated(budget)
     raw = watch.read(series) if isinstance(series, str | Path) else series
-    checked = watch.detector.check_series(raw)
+    checked = check_series(watch.detector, raw)
     alarms = watch.alarms(checked)
     expected = watch.detector.expected(checked)
     if interactive:

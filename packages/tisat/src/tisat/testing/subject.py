@@ -66,7 +66,12 @@ class Subject:
         assert found.shape == expected.shape, f"{what}: shape {found.shape} is not {expected.shape}"
         unit = float(np.nanmedian(np.abs(expected))) if np.isfinite(expected).any() else 0.0
         np.testing.assert_allclose(
-            found, expected, rtol=self.cls.rounding, atol=self.cls.rounding * unit, equal_nan=True, err_msg=what
+            found,
+            expected,
+            rtol=self.cls.traits.rounding,
+            atol=self.cls.traits.rounding * unit,
+            equal_nan=True,
+            err_msg=what,
         )
 
 

@@ -30,7 +30,7 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, Protocol, Self, TypeVar, dataclass_transform, overload
 
 from tisat.errors import ParameterError
 from tisat.utils.declaration import FROM_PRESET as FROM_PRESET
@@ -131,8 +131,8 @@ class Parametrized:
     tisat.errors.ParameterError: The 'level' parameter of Threshold must be an integer >= 1. Got 0 instead.
     """
 
-    parameters: ClassVar[Mapping[str, Parameter]] = {}  # by name, in the order they were declared
-    learns: ClassVar[Mapping[str, Learned]] = {}  # what fit sets, by name
+    _parameters: ClassVar[Mapping[str, Parameter]] = {}  # by name, in the order they were declared
+    _learns: ClassVar[Mapping[str, Learned]] = {}  # what fit sets, by name
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -140,8 +140,8 @@ class Parametrized:
         own: dict[str, Parameter] = {}
         learns: dict[str, Learned] = {}
         for base in reversed(cls.__mro__[1:]):
-            inherited.update(vars(base).get("parameters", {}))
-            learns.update(vars(base).get("learns", {}))
+            inherited.update(vars(base).get("_parameters", {}))
+            learns.update(vars(base).get("_learns", {}))
         for name, found in list(vars(cls).items()):
             if isinstance(found, Learned):
                 delattr(cls, name)
@@ -150,8 +150,8 @@ class Parametrized:
                 own[name] = replace(found.inherit(inherited[name]) if name in inherited else found, name=name)
             elif name in inherited and not callable(found):
                 own[name] = replace(inherited[name], default=found, presets=None)
-        cls.parameters = {**inherited, **own}
-        cls.learns = learns
+        cls._parameters = {**inherited, **own}
+        cls._learns = learns
         for name, parameter in own.items():
             setattr(cls, name, _Declared(parameter))
         if "__init__" not in vars(cls) and (own or cls.__init__ is object.__init__):
@@ -161,13 +161,13 @@ class Parametrized:
 
     def _chosen_preset(self) -> str:
         """The name of the preset in use."""
-        return check_choice(vars(self).get("preset", type(self).parameters["preset"].default), "preset", type(self).__name__, choices=preset_names(type(self)))  # fmt: skip
+        return check_choice(vars(self).get("preset", type(self)._parameters["preset"].default), "preset", type(self).__name__, choices=preset_names(type(self)))  # fmt: skip
 
     def _check_parameters(self) -> None:
         """Refuse bad values; a subclass adds what two parameters must have in common, and calls ``super()`` first."""
         if preset_names(type(self)):
             self._chosen_preset()
-        for name, parameter in self.parameters.items():
+        for name, parameter in self._parameters.items():
             parameter.check(getattr(self, name), type(self).__name__)
 
     @classmethod
@@ -183,7 +183,7 @@ class Parametrized:
         parts = {f"{name}__{key}": part for name, inner in nested.items() for key, part in inner.get_params().items()}
         return {**said, **parts}
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: object) -> Self:
         """Say something else; an unknown name is refused, and then nothing is changed."""
         for name in params:
             if name.partition("__")[0] not in self._get_param_names():
@@ -196,7 +196,7 @@ class Parametrized:
                 setattr(self, outer, given)
         return self
 
-    def settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """The values in use, the preset's numbers included."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
@@ -207,7 +207,16 @@ class Parametrized:
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
-P = TypeVar("P", bound=Parametrized)
+class Rebuilt(Protocol):
+    """An estimator that is made again from a file: one of :class:`Parametrized`."""
+
+    def __init__(self, **said: object) -> None: ...
+    def _check_parameters(self) -> None: ...
+    def set_params(self, **params: object) -> Self:
+        """Say something else."""
+
+
+P = TypeVar("P", bound=Rebuilt)
 
 
 def clone(estimator: Any) -> Any:
@@ -234,7 +243,7 @@ def rebuild(cls: type[P], said: Mapping[str, Any], presets: Mapping[str, Any]) -
 def preset_names(cls: type[Parametrized]) -> tuple[str, ...]:
     """The presets of a class, the default first."""
     names: dict[str, None] = {}
-    for parameter in cls.parameters.values():
+    for parameter in cls._parameters.values():
         names.update(dict.fromkeys(parameter.presets or {}))
     return tuple(names)
 
@@ -242,7 +251,7 @@ def preset_names(cls: type[Parametrized]) -> tuple[str, ...]:
 def _own_parameters(cls: type[Parametrized]) -> dict[str, Parameter]:
     """The declared parameters that the constructor takes: a class with its own ``__init__`` may leave some out."""
     taken = inspect.signature(cls.__init__).parameters
-    return {name: parameter for name, parameter in cls.parameters.items() if name in taken}
+    return {name: parameter for name, parameter in cls._parameters.items() if name in taken}
 
 
 def _unknown(cls: type[Parametrized], name: str) -> str:
@@ -251,7 +260,7 @@ def _unknown(cls: type[Parametrized], name: str) -> str:
 
 
 def _constructor(cls: type[Parametrized]) -> Any:
-    declared = dict(cls.parameters)
+    declared = dict(cls._parameters)
     for name, parameter in declared.items():
         lacking = set(preset_names(cls)) - set(parameter.presets or preset_names(cls))
         if lacking:

@@ -13,4 +13,5 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 AnyFloats: TypeAlias = npt.NDArray[np.floating[Any]]  # float32 stays float32
 AnyArray: TypeAlias = npt.NDArray[Any]  # of any type, as files hold them
+JsonDict: TypeAlias = dict[str, Any]  # a JSON object: values are checked where they are read
 Arrays: TypeAlias = dict[str, AnyArray]  # by name

@@ -22,9 +22,7 @@ class Aggregation(Stateless):
 
     def run(self, points: Array, /) -> Scored:
         """Score points ``(T, m)``."""
-        known = finite(points)
-        scores, views = self._detector.scores_and_views(known)
-        return Scored(known, scores, views, self._detector.momentary_views)
+        return self._detector.score_points(finite(points))
 
     def step(self, point: Array, /) -> Scored:
         """Score one point ``(m,)``."""

@@ -76,7 +76,7 @@ class Course(Folded[Judged, "Alarm | None"]):
         self.stamp: Stamp = None  # time of the last row
         self._watch, self._run, self._name = watch, run, name
         self._since_onset = np.zeros(watch.detector.normal_.shape[1])  # contributions of each coordinate
-        self._amounts = getattr(watch.detector, "amounts", lambda points: None)
+        self._amounts = watch.detector._amounts
         self._habits = Habits.of(watch.detector.trained_on_)
         self._still = Stillness(len(watch.channels))
         self._peak = np.full(1, -1.0)  # most evidence of a row since the onset, and that row with its point
@@ -145,7 +145,7 @@ class Course(Folded[Judged, "Alarm | None"]):
             self._peak[0] = -1.0
         if point is not None and (active or onset < now):
             assert taken.filled is not None, "a row without values is not scored"
-            if self._watch.detector.points_are_channels:
+            if self._watch.detector.traits.points_are_channels:
                 self._since_onset += known_or_zero(self._run.contribution(point))
             elif (told := self._amounts(point[None])) is not None:
                 self._since_onset[: told.shape[1]] += known_or_zero(told[0])
@@ -157,7 +157,7 @@ class Course(Folded[Judged, "Alarm | None"]):
 
     def _raise(self, onset: int, statistic: float, taken: Taken, point: Array) -> Alarm:
         watch, shares = self._watch, dict[str, float]()
-        if watch.detector.points_are_channels:
+        if watch.detector.traits.points_are_channels:
             shares = named_shares(shares_of(self._since_onset), watch.channels)
         elif self._amounts(point[None]) is not None:
             shares = named_shares(shares_of(self._since_onset[: len(watch.channels)]), watch.channels)

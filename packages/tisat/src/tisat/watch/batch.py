@@ -35,13 +35,13 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
     def flush() -> None:
         if not wave:
             return
-        watch = wave[0][0].watch
-        answers = iter(watch.detector.answers(np.stack(windows), exact=exact) if windows else ())
+        asked = wave[0][0]
+        answers = iter(asked.answers(np.stack(windows), exact=exact) if windows else ())
         points = []
         for i, (monitor, taken, point) in enumerate(wave):
             points.append(monitor.point(next(answers)) if point is None else point)
             wave[i] = (monitor, taken._replace(deviations=monitor.deviations) if point is None else taken, point)
-        scored = watch.scored(np.stack(points))
+        scored = asked.watch.scored(np.stack(points))
         for i, (monitor, taken, _) in enumerate(wave):
             row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
             verdicts.append(monitor.judge(taken, row))

@@ -89,7 +89,7 @@ def pieces(series: Series, keep: Flags) -> list[Series]:
 
 def blocks_for(detector: Any) -> int:
     """In how many blocks rows are cut: fewer where fitting is expensive."""
-    return BLOCKS if getattr(detector, "crossfit", 0) > 1 else BLOCKS_EXPENSIVE
+    return BLOCKS if detector.traits.crossfit > 1 else BLOCKS_EXPENSIVE
 
 
 def scored_out_of_sample(

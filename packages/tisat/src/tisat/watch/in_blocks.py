@@ -76,7 +76,7 @@ def run_in_blocks(watch: Watch, series: Series, seen: TakenIn) -> tuple[Traced, 
     length, kept, m = len(series) - seen.ending, AlarmPoints(), detector.normal_.shape[1]
     scores, trace = np.full(len(series), np.nan), Trace.empty(length)
     evidence, deviations = np.empty(0), None
-    for rows, block in detector.point_blocks(series, seen):
+    for rows, block in detector._point_blocks(series, seen):
         block[seen.begins[rows]] = np.nan  # an alarm of any rule ends at a gap
         if block.shape[1] > m:
             deviations = np.empty((len(series), block.shape[1] - m)) if deviations is None else deviations

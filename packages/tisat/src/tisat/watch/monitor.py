@@ -43,7 +43,7 @@ from tisat.utils.validation import check_same_length
 from tisat.watch.aggregation import Aggregation
 from tisat.watch.alarm_tracker import Course, Judged, Taken
 from tisat.watch.clock import UNDATED, wrong_pace
-from tisat.watch.protocols import Array, Stream, WindowedStream
+from tisat.watch.protocols import Array, Stream, WindowedStream, bounded
 from tisat.watch.row_intake import RowIntake
 from tisat.watch.row_result import RowResult
 from tisat.watch.state_files import complete_state, whole_state
@@ -82,7 +82,7 @@ class Monitor:
         trained: dict[str, Any] = getattr(watch.detector, "trained_on_", {})
         self._intake = RowIntake(
             self._channels, period=watch.period, counters=trained.get("counters", ()), step=trained.get("period_seconds"),
-            partial=watch.detector.partial, name=name, missing=watch.reading.get("missing", ()),
+            partial=watch.detector.traits.partial, name=name, missing=watch.reading.get("missing", ()),
             dated=getattr(watch.detector, "knows_calendar", False),
         )  # fmt: skip
         self._aggregation = Aggregation(watch.detector)
@@ -213,8 +213,8 @@ class Monitor:
     def _framed(self, taken: Taken) -> Array:
         """What the stream is given of a row: its values, and its local time where the detector wants it."""
         assert taken.filled is not None, "a row without values is not pushed"
-        row = self._detector.bounded(taken.filled)
-        return np.append(row, taken.clock) if getattr(self._detector, "clocked", False) else row
+        row = bounded(self._detector, taken.filled)
+        return np.append(row, taken.clock) if self._detector.traits.clocked else row
 
     def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
         """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
@@ -224,6 +224,11 @@ class Monitor:
             return self._stream.step(self._framed(taken)), None  # without windows of bounded length: one at a time
         window = self._windowed.window(self._framed(taken))
         return (self._no_point, None) if window is None else (None, window.copy())
+
+    def answers(self, windows: Array, *, exact: bool) -> Array:
+        """The detector's answers about gathered windows, of this monitor and of others of its watch."""
+        assert self._windowed is not None, "only a stream with windows is answered"
+        return self._windowed.answers(windows, exact=exact)
 
     def point(self, answer: Array) -> Array:
         """The point ``(m,)`` of a row that was gathered, from the detector's answer about its window."""

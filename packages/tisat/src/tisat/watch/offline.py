@@ -21,7 +21,7 @@ from tisat.io.local_time import local_seconds
 from tisat.series import Series, SeriesLike
 from tisat.watch.clock import UNDATED, wrong_pace
 from tisat.watch.in_blocks import run_in_blocks
-from tisat.watch.protocols import Array, Scorer
+from tisat.watch.protocols import Array, Scorer, check_series
 from tisat.watch.watch import Watch
 
 
@@ -60,14 +60,14 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
     """The alarms of a series: :meth:`tisat.Watch.alarms`."""
     calibration = watch.calibration
     raw = watch.read(series) if isinstance(series, str | Path) else series
-    checked = watch.detector.check_series(raw, ignore_extra=ignore_extra)
+    checked = check_series(watch.detector, raw, ignore_extra=ignore_extra)
     if not any_period:
         problem = wrong_pace(checked.period, watch.period, whose=type(watch.detector).__name__)
         if problem is not None:
             raise SeriesError(problem)
     if getattr(watch.detector, "knows_calendar", False) and np.isnan(local_seconds(checked)).any():
         warnings.warn(UNDATED, SeriesWarning, stacklevel=3)
-    seen = take_in(checked, period=watch.period, partial=watch.detector.partial)
+    seen = take_in(checked, period=watch.period, partial=watch.detector.traits.partial)
     traced, deviations = run_in_blocks(watch, checked, seen)
     silent = tuple(silences(checked, seen.left_out))
     usable, left_out = int(seen.usable.sum()), int(seen.left_out.sum())
@@ -96,10 +96,10 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         rule=watch.rule,
         calibration=calibration,
         series=checked,
-        attribution=watch.detector.points_are_channels,
+        attribution=watch.detector.traits.points_are_channels,
         explain=lambda t: watch.detector.explain(seen.filled[t], traced.points(slice(t, t + 1))[0]),
         filled=seen.filled,
-        amounts=getattr(watch.detector, "amounts", None),
+        amounts=watch.detector._amounts,
         habits=Habits.of(watch.detector.trained_on_),
         tally=tally,
         silences=silent,

@@ -5,15 +5,20 @@ A detector comes in here by what it does, not by what it is: this package does n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, TypedDict
+
+import numpy as np
 
 from tisat.alarms.explanation import Explanation
+from tisat.alarms.rules.base import Scored
 from tisat.gap_filling import TakenIn
-from tisat.series import Series, SeriesLike
+from tisat.io.counters import difference
+from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.stage import Stage
 from tisat.utils.types import Array as Array
-from tisat.utils.types import Arrays, Integers
+from tisat.utils.types import Arrays, Integers, JsonDict
 
 
 class Stream(Stage[Array, Array, Array, Array], Protocol):
@@ -31,57 +36,147 @@ class WindowedStream(Stream, Protocol):
     def window(self, row: Array) -> Array | None:
         """Take in a row; what the detector is asked about it, or None while the window fills."""
 
+    def answers(self, windows: Array, *, exact: bool = False) -> Array:
+        """The detector's answers about many windows; ``exact``: to the bit as about each alone."""
+
     def point(self, answer: Array) -> Array:
         """The point ``(m,)`` of the row just taken in, from the detector's answer."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a detector can do, as its class declares it: ``traits = Traits(points_are_channels=True)``.
+
+    Parameters
+    ----------
+    crossfit : int
+        Blocks of cross-fitting, where fitting is cheap; 0: a held-out tail.
+    learns_unseen : bool
+        What it makes of points depends on rows the model has not seen.
+    points_are_channels : bool
+        Point c is channel c, so alarms can name channels.
+    partial : bool
+        It does without single channels, whose values are NaN, and scores the rest.
+    clocked : bool
+        Rows come with one more column, their local time in seconds since 1970.
+    fault_kind : str
+        What its alarms are about, in one or two words.
+    rounding : float
+        Relative; how far batch, prefix and stream may differ (float32 networks: more).
+    exact_together : bool
+        An answer about many windows is, to the bit, the answers about each.
+    contract_exemptions : mapping of str to str
+        Contracts of :mod:`tisat.testing` that it cannot obey, and the reason.
+
+    Examples
+    --------
+    >>> Traits(partial=True).partial, Traits().rounding
+    (True, 1e-09)
+    """
+
+    crossfit: int = 0
+    learns_unseen: bool = False
+    points_are_channels: bool = False
+    partial: bool = False
+    clocked: bool = False
+    fault_kind: str = "unusual"
+    rounding: float = 1e-9
+    exact_together: bool = False
+    contract_exemptions: Mapping[str, str] = field(default_factory=dict)
+
+
+class Training(TypedDict, total=False):
+    """What ``fit`` saw: ``detector.trained_on_``, and in the model file. Files have tuples where ``fit`` has lists."""
+
+    series: Sequence[str]
+    rows: int
+    rows_used: int
+    missing_values: int
+    counters: Sequence[str]
+    moves_every: Sequence[float]
+    period_seconds: float | None
+    start: str | None
+    stop: str | None
+    fitted_at: str
+    tisat: str
+    python: str
+    shared_by: Sequence[str]  # the series of the model that others share
+    left_out: str  # of contaminated training data
+
+
+class Bounded(Protocol):
+    """A fitted detector, as far as its limits."""
+
+    n_channels_: int
+    bounds_: Array
+
+
+class Checked(Protocol):
+    """A fitted detector, as far as its channels."""
+
+    channels_: tuple[str, ...]
+    trained_on_: Training
+
+    def _check_fitted(self) -> None: ...
 
 
 class Scorer(Protocol):
     """The part of :class:`tisat.detectors.base.Detector` that alarms are made from."""
 
-    points_are_channels: ClassVar[bool]
-    partial: ClassVar[bool]
-    rounding: ClassVar[float]
+    traits: ClassVar[Traits]
     channels_: tuple[str, ...]
+    n_channels_: int
+    bounds_: Array
     normal_: Array
     normal_breaks_: Integers
-    trained_on_: dict[str, Any]
+    trained_on_: Training
+
+    def _check_fitted(self) -> None: ...
+    def _points_and_deviations(
+        self, series: SeriesLike, *, period: float | None = None
+    ) -> tuple[Array, Array | None]: ...
+    def _point_blocks(self, checked: Series, seen: TakenIn) -> Iterator[tuple[slice, Array]]: ...
+    def _amounts(self, points: Array) -> Array | None: ...
+    def _state(self) -> tuple[JsonDict, Arrays]: ...
+    def get_params(self, deep: bool = True) -> JsonDict:  # noqa: FBT001, FBT002 - scikit-learn's signature
+        """What the user said."""
 
     def points(self, series: SeriesLike, *, period: float | None = None) -> Array:
         """Points ``(T, m)`` of a series."""
 
-    def points_and_deviations(self, series: SeriesLike, *, period: float | None = None) -> tuple[Array, Array | None]:
-        """Points ``(T, m)`` and, where there are any, deviations ``(T, C)`` of each channel."""
-
-    def point_blocks(self, checked: Series, seen: TakenIn) -> Iterator[tuple[slice, Array]]:
-        """Points with deviations beside them, for all rows of a checked series in blocks; NaN where there are none."""
-
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)`` of points."""
 
-    def scores_and_views(self, points: Array) -> tuple[Array, Array]:
-        """Both, from what they have in common."""
+    def score_points(self, points: Array) -> Scored:
+        """Scores of points, and of each view."""
 
-    def views(self, points: Array) -> Array:
-        """Scores ``(T, V)`` of each view."""
-
-    @property
-    def momentary_views(self) -> tuple[int, ...]:
-        """Numbers of the views that speak while something happens."""
-
-    def check_series(self, series: SeriesLike, *, ignore_extra: bool = False) -> Series:
-        """The series with the detector's channels, in its order; refused where it cannot be."""
+    def expected(self, series: SeriesLike) -> tuple[Array, Array]:
+        """What is expected of each channel at each row, and the usual spread."""
 
     def explain(self, row: Array, point: Array) -> Explanation:
         """Why a row is unusual."""
 
-    def bounded(self, rows: Array) -> Array:
-        """Rows with values beyond all reason cut off."""
-
     def stream(self) -> Stream:
         """Row-by-row scoring of one entity."""
 
-    def answers(self, windows: Array, *, exact: bool = False) -> Array:
-        """What streams with windows are told about them, many at once; ``exact``: to the bit as each alone."""
 
-    def document(self) -> tuple[dict[str, Any], Arrays]:
-        """What is kept on disk, as plain values and arrays."""
+def check_series(detector: Checked, series: SeriesLike, *, ignore_extra: bool = False) -> Series:
+    """The series with the detector's channels in its order, by name where both have names, counters as growth; refused otherwise."""
+    detector._check_fitted()
+    whose = type(detector).__name__
+    checked = as_series(series, whose=whose).in_order(detector.channels_, whose=whose, ignore_extra=ignore_extra)
+    return difference(checked, fitted_counters(detector), period=detector.trained_on_.get("period_seconds"))
+
+
+def fitted_counters(detector: Checked) -> tuple[str, ...]:
+    """The channels whose growth per row the detector was fitted on."""
+    return tuple(detector.trained_on_.get("counters", ()))
+
+
+def bounded(detector: Bounded, rows: Array) -> Array:
+    """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
+    low, high = detector.bounds_
+    if rows.shape[-1] == detector.n_channels_:
+        return np.asarray(np.maximum(np.minimum(rows, high), low))
+    cut = np.maximum(np.minimum(rows[:, : detector.n_channels_], high), low)
+    return np.concatenate([cut, rows[:, detector.n_channels_ :]], axis=1)  # the local time comes last

@@ -127,7 +127,7 @@ def _joined(whole: Series, parts: list[Any], note: str) -> Alarms:
             if alarm.raised >= before:
                 here = moved(alarm, first - before)
                 found.append(here if last == len(whole) else _ended(here, last, whole))
-    seen = take_in(whole, period=whole.period, partial=scored[0][3].detector.partial)
+    seen = take_in(whole, period=whole.period, partial=scored[0][3].detector.traits.partial)
     judged, usable, lost = int(np.isfinite(arrays["scores"]).sum()), int(seen.usable.sum()), int(seen.left_out.sum())
     tally = Tally(
         len(whole), judged, warming_up=max(usable - judged, 0), unusable=len(whole) - usable - lost, refused=lost

@@ -11,7 +11,7 @@ from tisat.errors import ParameterError
 from tisat.series import SeriesLike
 from tisat.utils.types import AnyFloats
 from tisat.watch.centred import ahead, joined, window_scores
-from tisat.watch.protocols import Array
+from tisat.watch.protocols import Array, check_series
 from tisat.watch.watch import Watch
 
 
@@ -34,7 +34,7 @@ def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, tra
         raise ParameterError("The parameter train must come with centred=True. Got it without.")
     calibration = watch.calibration  # the rule is fitted with it
     raw = watch.read(series) if isinstance(series, str | Path) else series
-    checked = watch.detector.check_series(raw)
+    checked = check_series(watch.detector, raw)
     scored = watch.scored(watch.detector.points(checked, period=watch.period))
     threshold = calibration.threshold if watch.rule.feeds_back else NEVER
     statistic = watch.rule.accumulate(watch.rule.evidence(scored), threshold=threshold).statistic
@@ -43,8 +43,8 @@ def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, tra
     later = ahead(statistic)
     if train is None:
         return later
-    normal = watch.detector.check_series(
-        np.asarray(train, dtype=np.float64)
+    normal = check_series(
+        watch.detector, np.asarray(train, dtype=np.float64)
     )  # counters by their growth, as in the series
     return joined(window_scores(_whole(normal.values), _whole(checked.values)), later)
 

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tisat.alarms.budget import BudgetLike
 from tisat.series import SeriesLike
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarms
-    from tisat.alarms.rules import AlarmRule
-    from tisat.watch.monitor import Monitor
+    from tisat.alarms.rules import RuleLike
+    from tisat.io.durations import DurationLike
+    from tisat.watch.protocols import Scorer
+    from tisat.watch.watch import Watch
 
 
 class AlarmsInOneStep:
     """Alarms of a series, by way of a :class:`tisat.watch.Watch`."""
 
-    def _watched(self, series: SeriesLike) -> tuple[Any, Any]:
+    def _watched(self, series: SeriesLike) -> tuple[Scorer, SeriesLike]:
         """The detector that is watched, and the series as it sees it."""
-        return self, series
+        raise NotImplementedError
 
     def alarms(
         self,
-        series: Any,
+        series: SeriesLike,
         *,
-        false_alarms: Any,
-        rule: str | AlarmRule = "excess",
+        false_alarms: BudgetLike,
+        rule: RuleLike = "excess",
         method: str = "auto",
         control: bool = True,
-        period: Any = None,
+        period: DurationLike | None = None,
         random_state: int = 0,
     ) -> Alarms:
         """The alarms of a series within a false-alarm budget: short for ``Watch(self, budget=...).alarms(series)``.
@@ -47,38 +50,24 @@ class AlarmsInOneStep:
         >>> detector.alarms([[0.0]] * 2000, false_alarms="1/250 rows", rule="threshold").calibration.target
         250.0
         """
-        from tisat.watch.watch import Watch
-
         detector, seen = self._watched(series)
-        options = {"rule": rule, "method": method, "control": control, "period": period, "random_state": random_state}
-        return Watch(detector, budget=false_alarms, **options).alarms(seen)
+        watch = watch_of(detector, false_alarms, rule, method, period, control=control, random_state=random_state)
+        return watch.alarms(seen)
 
 
-class InOneStep(AlarmsInOneStep):
-    """What a detector can do by way of a :class:`tisat.watch.Watch` on itself."""
+def watch_of(
+    detector: Scorer,
+    budget: BudgetLike,
+    rule: RuleLike,
+    method: str,
+    period: DurationLike | None,
+    *,
+    control: bool,
+    random_state: int,
+) -> Watch:
+    """Make a watch of a fitted detector."""
+    from tisat.watch.watch import Watch
 
-    def monitor(
-        self: Any,
-        *,
-        false_alarms: Any,
-        rule: str | AlarmRule = "excess",
-        method: str = "auto",
-        control: bool = True,
-        period: Any = None,
-        random_state: int = 0,
-        name: str = "",
-    ) -> Monitor:
-        """An online monitor within a false-alarm budget: short for ``Watch(self, budget=...).monitor()``; as :meth:`alarms`.
-
-        Examples
-        --------
-        >>> import tisat
-        >>> detector = tisat.registry.resolve("random-guess")().fit([[0.0]] * 5000)
-        >>> monitor = detector.monitor(false_alarms="1/250 rows", rule="threshold")
-        >>> monitor.update([0.0]).active
-        False
-        """
-        from tisat.watch.watch import Watch
-
-        options = {"rule": rule, "method": method, "control": control, "period": period, "random_state": random_state}
-        return Watch(self, budget=false_alarms, **options).monitor(name=name)
+    return Watch(
+        detector, budget=budget, rule=rule, method=method, control=control, period=period, random_state=random_state
+    )

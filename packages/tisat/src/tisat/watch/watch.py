@@ -29,14 +29,15 @@ from tisat.alarms.rules import DEFAULT_RULE, RULES, RuleLike, Scored, make_rule,
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, TisatError
 from tisat.io.counters import counters_of, difference
 from tisat.io.durations import DurationLike, seconds_of
+from tisat.persistence.estimator import document_of, registered
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import ManySeries, Series, SeriesLike, as_many
 from tisat.utils.parameters import clone
-from tisat.utils.types import AnyArray
+from tisat.utils.types import AnyArray, Arrays, JsonDict
 from tisat.watch.aggregation import Aggregation
 from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
-from tisat.watch.protocols import Array, Scorer
+from tisat.watch.protocols import Array, Scorer, fitted_counters
 from tisat.watch.settings import WatchSettings
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ class Watch(WatchSettings):
 
     def _like(self, detector: Scorer, **said: Any) -> Watch:
         """A watch with the settings of this one, but for what is said; not calibrated yet."""
+        fitted = hasattr(self.detector, "trained_on_")
         settings: dict[str, Any] = {
             "budget": self.budget,
             "rule": make_rule(self.rule.name, **self.rule.params()),
@@ -208,8 +210,9 @@ class Watch(WatchSettings):
             "random_state": self.random_state,
             "rearm": self.rearm,
             "contaminated": self.contaminated,
-            "counters": getattr(self.detector, "counters", None),
-            **({} if self.given_counters is None else {"counters": self.given_counters}),
+            "counters": fitted_counters(self.detector)
+            if fitted and self.given_counters is None
+            else self.given_counters,
         }
         other = Watch(detector, **settings | {name: value for name, value in said.items() if value is not None})
         other.reading, other.patterns = dict(self.reading), self.patterns
@@ -317,10 +320,14 @@ class Watch(WatchSettings):
 
     def save(self, path: str | Path) -> None:
         """Write detector, rule, budget and calibration to one file, atomically."""
-        detector, tensors = self.detector.document()
-        document = {**detector, "kind": "watch", "watch": self.to_json()}
+        document, tensors = self.document()
         Watch.of_document(document, tensors, path=path)  # what could not be read back is not written
         write_artefact(path, document, tensors)
+
+    def document(self) -> tuple[JsonDict, Arrays]:
+        """What is kept on disk, as plain values and arrays; :meth:`of_document` reads them back."""
+        detector, tensors = document_of(self.detector)
+        return {**detector, "kind": "watch", "watch": self.to_json()}, tensors
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the detector, as plain values."""
@@ -356,19 +363,14 @@ class Watch(WatchSettings):
 
     @classmethod
     def of_document(
-        cls,
-        document: Mapping[str, Any],
-        tensors: Mapping[str, AnyArray],
-        *,
-        path: str | Path,
-        budget: BudgetLike | None = None,
-    ) -> Watch:
+        cls, document: Mapping[str, Any], tensors: Mapping[str, AnyArray], *, path: str | Path, budget: BudgetLike | None = None
+    ) -> Watch:  # fmt: skip
         """The watch whose file holds these."""
         if document.get("kind") not in ("watch", "detector"):
             raise ArtefactError(
                 f"The model file {str(path)!r} must hold a watch or a detector. Got {document.get('kind')!r} instead."
             )
-        detector = registry.from_document(document, tensors, path=path)
+        detector = registered(document, tensors, path=path)
         kept = document.get("watch")
         if kept is None:
             return cls(detector, budget=budget)

@@ -56,7 +56,7 @@ class PaperRule(AlarmRule):
     needs_points = True
 
     def _fit(self, normal: Scored) -> None:
-        said = {name: getattr(self, name) for name in KNNEvidence.parameters}
+        said = {name: getattr(self, name) for name in KNNEvidence._parameters}
         self.knn_ = KNNEvidence(**said).fit(normal.points)
 
     def _evidence_step(self) -> Evidence:

@@ -37,8 +37,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tisat.alarms.explanation import Explanation, shares
+from tisat.alarms.rules.base import Scored
 from tisat.detectors._windows import parts_longer_than
-from tisat.detectors.base import Array, Detector
+from tisat.detectors.base import Array, Detector, Traits
 from tisat.detectors.crossfit import Piece, score_pieces
 from tisat.detectors.prism import VIEWS, Scene
 from tisat.detectors.prism.filling import conditional_means, filling_weights
@@ -52,6 +53,7 @@ from tisat.detectors.prism.standing import Deviating
 from tisat.detectors.prism.switches import days_of
 from tisat.detectors.prism.touched import touched
 from tisat.detectors.prism.view import View, blocks_of, level_of, moments, thinned
+from tisat.persistence.estimator import document_of
 from tisat.utils.parameters import integer, learned, real, value
 from tisat.utils.types import AnyArray, Arrays, Flags, Integers
 
@@ -85,10 +87,8 @@ class Prism(Deviating, Detector):
     logarithms, so that no view can drown the others.
     """
 
-    crossfit: ClassVar[int] = 5
-    learns_unseen: ClassVar[bool] = True  # how restless its slow views are
-    partial: ClassVar[bool] = True
-    clocked: ClassVar[bool] = True
+    # learns_unseen: how restless its slow views are
+    traits: ClassVar[Traits] = Traits(crossfit=5, learns_unseen=True, partial=True, clocked=True)
     _restored_apart: ClassVar[frozenset[str]] = frozenset({"forecaster_"})
 
     lags: int = integer(100, at_least=3, doc="Rows the forecast of the next one is made from.")
@@ -140,7 +140,7 @@ class Prism(Deviating, Detector):
     def _cross_fitted(self, parts: Sequence[Array]) -> list[Array] | None:
         self._plan, self._highest = self._plan_of(parts), list[Array]()
         other = self._other()
-        if other is not None and other.crossfit < 2:
+        if other is not None and other.traits.crossfit < 2:
             return None  # expensive to fit: a tail is held out instead
         return super()._cross_fitted(parts)
 
@@ -316,11 +316,6 @@ class Prism(Deviating, Detector):
 
     # ------------------------------------------------------------------ from points to scores
 
-    @property
-    def n_views(self) -> int:
-        """V."""
-        return len(self._heard) if hasattr(self, "_views") else len(VIEWS)
-
     def _take_views(self, views: dict[str, View]) -> None:
         """Look through these views: through all, or without those that mode views replace."""
         self._views = views
@@ -328,23 +323,18 @@ class Prism(Deviating, Detector):
         self._places = [list(views).index(name) for name in self._heard]
         self._momentary = tuple(v for v, name in enumerate(self._heard) if views[name].momentary)
 
-    @property
-    def momentary_views(self) -> tuple[int, ...]:
-        """The views of forecast errors and of shapes."""
-        return self._momentary
-
-    def views(self, points: Array) -> Array:
+    def _view_scores(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view: 0 at its normal level, -1 at its normal median; restless ones compressed."""
         return compressed(points[:, : len(self._views)], self.exponents_)[:, self._places]
 
-    def scores_and_views(self, points: Array) -> tuple[Array, Array]:
-        """Both, the views compressed once."""
-        views = self.views(points)
-        return self._total(views), views
+    def score_points(self, points: Array) -> Scored:
+        """Scores of points and of each view; the views of forecast errors and of shapes are momentary."""
+        views = self._view_scores(points)
+        return Scored(points, self._total(views), views, self._momentary)
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the normal level."""
-        return self._total(self.views(points))
+        return self._total(self._view_scores(points))
 
     @staticmethod
     def _total(views: Array) -> Array:
@@ -353,14 +343,14 @@ class Prism(Deviating, Detector):
         total = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
         return np.where(known.any(axis=1), total, np.nan)
 
-    def amounts(self, points: Array) -> Array:
+    def _amounts(self, points: Array) -> Array:
         """What each channel adds to the evidence of points ``(n, C)``."""
         return points[:, len(self._views) : len(self._views) + self.n_channels_]
 
     def _explain(self, row: Array, point: Array) -> Explanation:
         names, channels = list(self._views), self.n_channels_
         attribution, expected = point[len(names) :][: 2 * channels].reshape(2, channels)
-        scores = self.views(point[None])[0]
+        scores = self._view_scores(point[None])[0]
         loudest = self._heard[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         kind = self._views[loudest].kind
         if kind == "stuck" and point[len(names) + 2 * channels] > 0:
@@ -386,7 +376,7 @@ class Prism(Deviating, Detector):
         plain, tensors = super()._state()
         plain.pop("forecaster_", None)
         if self.forecaster_ is not None:
-            plain["forecaster"], arrays = self.forecaster_.document()
+            plain["forecaster"], arrays = document_of(self.forecaster_)
             tensors.update({f"forecaster.{name}": array for name, array in arrays.items()})
         for name, view in self._views.items():
             tensors.update({f"{name}.{attribute}": array for attribute, array in view.arrays().items()})

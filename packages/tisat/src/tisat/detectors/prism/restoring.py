@@ -10,6 +10,7 @@ from tisat.detectors.prism import VIEWS, View
 from tisat.detectors.prism.forecaster import LINE, make_forecaster
 from tisat.detectors.prism.modes import MODES
 from tisat.errors import ArtefactError
+from tisat.persistence.estimator import detector_from
 from tisat.utils.types import AnyArray
 
 
@@ -24,7 +25,7 @@ def restored_forecaster(
     mine = {key[11:]: array for key, array in tensors.items() if key.startswith("forecaster.")}
     if document["detector"] != name:
         raise ArtefactError("The forecaster in a file of Prism must be the one its parameters name. It is not.")
-    forecaster = type(make_forecaster(name)).from_document(dict(document), mine, path="forecaster")
+    forecaster = detector_from(type(make_forecaster(name)), dict(document), mine, path="forecaster")
     if forecaster.channels_ != tuple(channels):
         raise ArtefactError("The forecaster in a file of Prism must have its channels. It does not.")
     return forecaster

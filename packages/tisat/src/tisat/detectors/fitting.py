@@ -1,0 +1,74 @@
+"""Fit a detector: read and clean the series, hold out rows or cross-fit, keep points of normal data for calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tisat.detectors.crossfit import Piece, join, score_pieces, split_tail
+from tisat.detectors.training_checks import check_training, training_record
+from tisat.errors import SeriesError
+from tisat.series import ManySeries
+from tisat.utils.types import Array
+from tisat.utils.validation import check_real
+
+if TYPE_CHECKING:
+    from tisat.detectors.base import Detector
+
+HOLDOUT = 0.2  # the tail of normal data that a model which is expensive to fit is calibrated on
+
+
+def fit_series(
+    detector: Detector, series: ManySeries, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]
+) -> None:
+    """Fit a detector on series; ``learn`` learns from the clean parts (a neural detector's has a checkpoint)."""
+    whose = type(detector).__name__
+    detector._check_parameters()
+    if holdout is not None:
+        check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
+    many = check_training(series, whose)
+    detector.channels_ = many[0].channels
+    detector.n_channels_ = len(detector.channels_)
+    clean = [[values for _, values in detector._usable(one)] for one in many]
+    parts = [values for one in clean for values in one]
+    normal = detector._cross_fitted(parts) if holdout is None and detector.traits.crossfit > 1 else None
+    share = 0.0 if normal is not None else HOLDOUT if holdout is None else holdout
+    tails: list[Piece] = []
+    if share > 0:
+        cut = [split_tail(one, share, context=detector._context() or 0) for one in clean]
+        parts = [head for heads, _ in cut for head in heads]
+        tails = [tail for _, ends in cut for tail in ends]
+    rows = sum(map(len, parts))
+    if rows < detector._minimum_rows():
+        raise SeriesError(
+            f"The series given to {whose}.fit must have at least {detector._minimum_rows()} usable rows "
+            f"(after the {share:.0%} held out). Got {rows} instead."
+        )
+    detector._look_at(parts)
+    learn(parts)
+    detector._keep_normal(parts, tails, normal)
+    detector.trained_on_ = training_record(many, [part[:, : detector.n_channels_] for part in parts])
+
+
+def keep_normal(
+    detector: Detector, parts: Sequence[Array], tails: Sequence[Piece], cross_fitted: list[Array] | None
+) -> None:
+    """Keep points of normal data for calibration; ``cross_fitted``: made already, by models that had not seen them."""
+    detector.n_points_ = detector._points(parts[0][: (detector._context() or 0) + 1]).shape[1]
+    detector.normal_source_ = "held-out tail" if cross_fitted is None else "cross-fitted"
+    stretches = score_pieces(detector._whole_points, tails) if cross_fitted is None else cross_fitted
+    if sum(map(len, stretches)) < 2:
+        detector.normal_source_ = "training rows"
+        stretches = [one[~np.isnan(one).any(axis=1)] for one in detector._normal_points(parts)]
+    kept = [detector._for_calibration(one) for one in stretches]
+    detector.normal_, detector.normal_breaks_ = join(kept, kept[0].shape[1] if kept else detector.n_points_)
+    if len(detector.normal_) == 0:
+        raise SeriesError(
+            f"The series given to {type(detector).__name__}.fit must be longer than its warm-up. "
+            f"Got {sum(map(len, parts))} usable rows in {len(parts)} parts, none of which got a score."
+        )
+    known = ~np.isnan(detector.normal_)
+    squares = np.where(known, detector.normal_, 0.0) ** 2
+    detector.usual_squares_ = squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
