@@ -40,8 +40,8 @@ PLANT_PERIODS = {"1/day": 1440, "1/week": 10_080}
 LADDER = ("1/8h", "1/day", "2/week", "1/week", "1/month", "1/year")
 WINDOW = 100
 GRACE = 110  # a forecaster's window remembers a fault
-STRICT, FIXED = " strict", " fixed"  # at half the budget; the threshold stays
-WAYS = ("", FIXED, STRICT, STRICT + FIXED)
+FIXED = " fixed"  # the threshold stays
+WAYS = ("", FIXED)
 PARTIAL = "prism,mahalanobis,linear-last,ewma,last-value"
 SILENT, WARM = range(9900, 9912), 600  # plants used nowhere else; rows before the channel dies
 
@@ -80,7 +80,7 @@ def one_entity(entity: KeptScores, rule: str, periods: dict[str, int], *, with_o
     for name, period in periods.items():
         best = oracle(statistic, events, outside, found["outside"] / period) if with_oracle else 0
         for way in WAYS:
-            made_for = known.calibrate(1 / period, strict=STRICT in way, control=FIXED not in way)
+            made_for = known.calibrate(1 / period, control=FIXED not in way)
             run = made.start(threshold=made_for.threshold, control=made_for.control)
             false, hits = counted(run.run(entity.test)[1].active, events, outside)
             found[name + way] = {"h": made_for.threshold, "false": false, "found": hits, "oracle": best}

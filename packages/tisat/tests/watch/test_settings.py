@@ -26,8 +26,8 @@ def test_parameters_are_read_and_set_by_name_those_of_detector_and_rule_too():
     assert set(watch.get_params(deep=False)) == set(Watch._get_param_names())
     assert watch.get_params()["detector__window"] == watch.detector.window
     assert watch.set_params(budget="1/300 rows").calibration.target == 300.0
-    assert watch.set_params(detector__window=3, strict=True).get_params()["detector__window"] == 3
-    assert watch.strict
+    assert watch.set_params(detector__window=3, control=False).get_params()["detector__window"] == 3
+    assert not watch.control
     with pytest.raises(ParameterError, match=r"must be among budget, .*Got 'bugdet' instead\. Did you mean 'budget'"):
         watch.set_params(bugdet="1/day")
 

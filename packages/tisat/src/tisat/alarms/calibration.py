@@ -41,7 +41,6 @@ FEWEST_IN_FOLD = 20
 INDEPENDENCE_LEVEL = 0.01  # of the test; with many points the correlation must also be of some size:
 INDEPENDENCE_SIZE = 0.1
 NEVER = 1e300  # a threshold nothing reaches
-STRICT_PERIOD = 1.6  # Poisson(10 / 1.6) is at most 10 with 95 % probability
 
 
 def with_breaks(normal: Scored, breaks: Sequence[int]) -> Scored:
@@ -106,6 +105,8 @@ class NormalEvidence:
         As in :meth:`AlarmRule.fit`.
     breaks : sequence of int
         Rows that do not follow from the one before: what is summed there begins again.
+    crossfit : int
+        Points were made by so many models, each fitted without a fold; 0: by the one in use.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class NormalEvidence:
         *,
         scores: npt.ArrayLike | None = None,
         breaks: Sequence[int] = (),
+        crossfit: int = 0,
     ) -> None:
         normal = points if isinstance(points, Scored) else Scored.of(points, scores, whose="calibrate")
         self.length = int(normal.known.sum())
@@ -122,6 +124,7 @@ class NormalEvidence:
             raise InputError(f"The normal points given to calibrate must be at least 8. Got {self.length} instead.")
         self.rule = rule.fit(normal)
         self.views = normal.views.shape[1]
+        self.crossfit = crossfit
         self.folds = _folds(rule, with_breaks(normal, breaks))
         self.segments = [fold.evidence for fold in self.folds]
         self.p_value, self.correlation = formulas.independence(self.segments)
@@ -150,7 +153,6 @@ class NormalEvidence:
         budget: Budget | float | str,
         *,
         method: str = "auto",
-        strict: bool = False,
         control: bool = False,
         random_state: int = 0,
     ) -> Calibration:
@@ -163,7 +165,7 @@ class NormalEvidence:
             rule=self.rule.name, budget=str(wanted), target=wanted.time_steps, threshold=math.nan, method=method,
             requested=method, observed=None, low=0.0, high=None, alarms=0, time_steps=self.length, active=None,
             independence=self.p_value, correlation=self.correlation, supported=self.length / SUPPORT, largest=0.0,
-            period=wanted.period, strict=strict, compression=self.rule.compression,
+            period=wanted.period, folds=self.crossfit, compression=self.rule.compression,
         )  # fmt: skip
         if method == "episodes" or (method == "auto" and not self.rule.feeds_back):
             if control and self.rule.controllable:
@@ -173,7 +175,7 @@ class NormalEvidence:
 
     def _by_other(self, draft: Calibration, wanted: Budget, rng: np.random.Generator) -> Calibration:
         careful = draft.requested == "auto"
-        period = wanted.time_steps * (STRICT_PERIOD if draft.strict else 1.0)
+        period = wanted.time_steps
         aim = formulas.cautious(period, self.length) if careful else period
         chosen = self._choose(aim) if careful else draft.requested
         threshold, notes = formulas.find(self.rule, chosen, self.segments, aim, rng)
@@ -185,7 +187,7 @@ class NormalEvidence:
             threshold = formulas.raise_to_data(self.rule, self.segments, threshold, aim)
         notes += self._doubts(wanted, chosen)
         alarms, time_steps, active = _observed(self.folds, chosen, period, careful=careful, rng=rng)
-        low, high = period_interval(alarms, time_steps)
+        low, high = period_interval(alarms, time_steps, folds=self.crossfit)
         reached = [self.rule.accumulate(segment, threshold=threshold).statistic for segment in self.segments]
         return replace(
             draft, threshold=threshold, method=chosen, observed=time_steps / alarms if alarms else None, low=low, high=high,
@@ -227,8 +229,8 @@ def calibrate(
     *,
     scores: npt.ArrayLike | None = None,
     breaks: Sequence[int] = (),
+    crossfit: int = 0,
     method: str = "auto",
-    strict: bool = False,
     control: bool = False,
     random_state: int = 0,
 ) -> Calibration:
@@ -246,10 +248,10 @@ def calibrate(
         As in :meth:`AlarmRule.fit`.
     breaks : sequence of int
         Rows that do not follow from the one before.
+    crossfit : int
+        Points were made by so many models, each fitted without a fold; 0: by the one in use.
     method : str
         ``auto``, ``episodes``, ``paper``, ``exact``, ``weibull``, ``empirical`` or ``bootstrap``.
-    strict : bool
-        The threshold of half the budget, at least a fifth higher: kept more often than on average, and fewer events are found.
     control : bool
         The threshold found here is where it starts; from there it follows the alarms (:mod:`tisat.alarms.control`).
     random_state : int
@@ -276,8 +278,8 @@ def calibrate(
     check_choice(method, "method", "calibrate", choices=METHODS)
     formulas.check_method(rule, method)
     budget = Budget.parse(budget)
-    calibration = NormalEvidence(rule, points, scores=scores, breaks=breaks).calibrate(
-        budget, method=method, strict=strict, control=control, random_state=random_state
+    calibration = NormalEvidence(rule, points, scores=scores, breaks=breaks, crossfit=crossfit).calibrate(
+        budget, method=method, control=control, random_state=random_state
     )
     for note in calibration.notes:
         warnings.warn(note, CalibrationWarning, stacklevel=2)

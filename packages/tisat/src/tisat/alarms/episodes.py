@@ -29,7 +29,6 @@ MARGIN = 0.7  # alarms fewer than the budget allows that the normal data may sho
 PEAKS = 20  # highest levels the scale of the tail is estimated from, and the weight of the common scale
 FEWEST_PEAKS = 3  # below which the common scale alone is used
 SLOPE = 0.01  # least growth of the threshold with ln(period), so that no two budgets share one
-STRICT, HALF = 1.2, 2.0  # strict: the threshold of half the budget, and at least so many times that of the whole
 KEPT = 1000  # levels kept of each stretch of normal data
 
 
@@ -138,17 +137,8 @@ class Episodes:
             return self.common
         return float((np.sum(above - base) + PEAKS * self.common) / (len(above) + PEAKS))
 
-    def threshold(self, period: float, *, strict: bool = False) -> float:
-        """The threshold for one false alarm in ``period`` rows.
-
-        ``strict``: that of half the budget, and at least a fifth higher: kept nearly always where tomorrow is like the normal
-        data, not only on average (``docs/budgets.md`` says how often).
-        """
-        h = self._level(period)
-        return max(STRICT * h, self._level(HALF * period)) if strict else h
-
-    def _level(self, period: float) -> float:
-        """The threshold that is kept on average."""
+    def threshold(self, period: float) -> float:
+        """The threshold for one false alarm in ``period`` rows, kept on average."""
         near = min(period, self.supported)
         levels = np.maximum(np.append(self.pooled, 0.0), 0.0)
         rank = self.length / max(near, 1.0) - MARGIN  # alarms the normal data may show, a real number
@@ -169,13 +159,13 @@ class Episodes:
             tuple(self.levels[i] for i in rest), tuple(self.lengths[i] for i in rest), self.common, self.floor
         )
 
-    def observed(self, period: float, *, strict: bool = False) -> int:
+    def observed(self, period: float) -> int:
         """Alarms counted in each stretch at the threshold found on the others, added up."""
         if len(self.levels) < 2:
-            return self.count(self.threshold(period, strict=strict))
+            return self.count(self.threshold(period))
         total = 0
         for i, levels in enumerate(self.levels):
-            threshold = self.without(i).threshold(period, strict=strict)
+            threshold = self.without(i).threshold(period)
             total += sum(level >= threshold for level in levels)
         return total
 

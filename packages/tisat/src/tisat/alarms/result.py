@@ -20,8 +20,11 @@ CONFIDENCE = 0.95  # of the interval of the observed period
 WORTH_SAYING = 1.1  # a budget so many times as rare as the data supports
 
 
-def period_interval(alarms: int, time_steps: int) -> tuple[float, float | None]:
+def period_interval(alarms: int, time_steps: int, *, folds: int = 0) -> tuple[float, float | None]:
     """Exact (Garwood) 95 % interval of the period between events of a Poisson process: ``alarms`` in ``time_steps``.
+
+    With ``folds`` the events were counted by models that were fitted on ``1 - 1 / folds`` of the rows. One fitted on all of
+    them is quieter on rows it has not seen, by as much as it has more rows at most: the period may be that much longer.
 
     Examples
     --------
@@ -34,7 +37,8 @@ def period_interval(alarms: int, time_steps: int) -> tuple[float, float | None]:
     tail = (1.0 - CONFIDENCE) / 2.0
     most = float(gammaincinv(alarms + 1, 1.0 - tail))
     least = float(gammaincinv(alarms, tail)) if alarms else 0.0
-    return time_steps / most, (time_steps / least if least > 0 else None)
+    more_rows = folds / (folds - 1) if folds > 1 else 1.0
+    return time_steps / most, (more_rows * time_steps / least if least > 0 else None)
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Calibration:
     supported: float  # the longest period so many normal rows can support
     largest: float  # the largest statistic of normal data, to be read beside the threshold
     period: float | None = None  # sampling period in seconds, where the budget speaks of time
-    strict: bool = False  # the threshold of half the budget: kept more often than on average
+    folds: int = 0  # the rows counted over were scored by so many models, each without a fold; 0: by the one in use
     normal: Episodes | None = None  # what another budget can be calibrated from; None: by other methods
     compression: tuple[float, float] | None = None  # centre and unit where the statistic itself is not logarithmic
     notes: tuple[str, ...] = ()  # assumptions that fail, in words
@@ -108,7 +112,7 @@ class Calibration:
         seen = "no false alarm" if self.alarms == 0 else f"{self.alarms} false alarm{'s' * (self.alarms != 1)}"
         most = "" if self.high is None else f" to {self.high:.0f}"
         return (
-            f"Asked: {self.budget}, {say(self.target)}{', strict (the threshold of half of it, kept more often than on average)' * self.strict}.",
+            f"Asked: {self.budget}, {say(self.target)}.",
             f"Supported: {say(self.supported)}.",
             beyond,
             f"Observed: {seen} in {self.time_steps} normal rows, each part at the threshold of the others; "
@@ -141,7 +145,7 @@ class Calibration:
             f"Held-out check: {alarms} in {self.time_steps:,} normal rows; 1 in {interval} rows with 95 % confidence."
         )
 
-    def recalibrated(self, budget: BudgetLike, *, strict: bool | None = None) -> Calibration:
+    def recalibrated(self, budget: BudgetLike) -> Calibration:
         """The calibration for another budget, from the normal data kept here: nothing is trained again.
 
         Examples
@@ -157,12 +161,7 @@ class Calibration:
                 f"A calibration by {self.method!r} must be made again from normal data. Only 'episodes' keeps what another budget needs."
             )
         wanted = Budget.parse(budget, period=self.period)
-        return from_episodes(
-            replace(
-                self, budget=str(wanted), target=wanted.time_steps, strict=self.strict if strict is None else strict
-            ),
-            self.normal,
-        )
+        return from_episodes(replace(self, budget=str(wanted), target=wanted.time_steps), self.normal)
 
     def plot(self, ax: Any = None) -> Any:
         """The threshold against the budget, supported and extrapolated, with the one in force, on matplotlib axes."""
@@ -178,7 +177,7 @@ class Calibration:
         first = max(2.0, min(self.target, self.supported) / 30)
         last = max(self.target, self.supported) * 3
         periods = [first * (last / first) ** (i / 199) for i in range(200)]
-        levels = [expanded(self.normal.threshold(one, strict=self.strict), self.compression) for one in periods]
+        levels = [expanded(self.normal.threshold(one), self.compression) for one in periods]
         ax.plot(periods, levels, color=EXPECTED, label="threshold")
         ax.axvspan(self.supported, last, color="0.9", zorder=0, label="extrapolated")
         ax.plot([self.target], [self.threshold], "o", color=ALARM, label=f"{self.budget}: h = {self.threshold:.4g}")
@@ -197,7 +196,16 @@ class Calibration:
     def from_json(cls, document: dict[str, Any]) -> Calibration:
         """Back from :meth:`to_json`."""
         known = {field.name for field in fields(cls)}
-        document = {"controlled": False, "calm": None, **document}  # files of earlier versions do not have these two
+        document = {
+            "controlled": False,
+            "calm": None,
+            "folds": 0,
+            **document,
+        }  # files of earlier versions do not have these
+        if (
+            document.pop("strict", False) is True
+        ):  # nor is there a strict budget any more: its threshold stays where it is
+            document["normal"] = None
         if set(document) != known:
             odd = sorted(set(document) ^ known)
             raise ArtefactError(f"A calibration must have its fields and no others. {odd[0]!r} is missing or unknown.")
@@ -216,9 +224,9 @@ def expanded(level: float, compression: tuple[float, float] | None) -> float:
 
 def from_episodes(draft: Calibration, normal: Episodes) -> Calibration:
     """``draft`` with the threshold for its target read from normal episodes, and what follows from it."""
-    level = normal.threshold(draft.target, strict=draft.strict)
-    alarms = normal.observed(draft.target, strict=draft.strict)
-    low, high = period_interval(alarms, normal.length)
+    level = normal.threshold(draft.target)
+    alarms = normal.observed(draft.target)
+    low, high = period_interval(alarms, normal.length, folds=draft.folds)
     notes: tuple[str, ...] = ()
     if draft.target > normal.supported:
         say = Budget(draft.budget, draft.target, draft.period).say

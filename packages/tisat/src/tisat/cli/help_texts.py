@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 # The group of an option, by the name of its parameter; options of a verb alone have no group and come first.
 GROUPS = {
-    **dict.fromkeys(("budget", "fleet_budget", "rule", "rule_set", "method", "period", "control", "rearm", "strict", "suppress", "contaminated"), "Budget and alarms"),
+    **dict.fromkeys(("budget", "fleet_budget", "rule", "rule_set", "method", "period", "control", "rearm", "suppress", "contaminated"), "Budget and alarms"),
     **dict.fromkeys(("jobs", "engine", "address", "each_one", "group_by"), "Many machines"),
     **dict.fromkeys(("out", "picture", "html", "page", "overwrite", "json", "latex", "csv", "shown", "output", "append", "alarms_only", "report"), "Output"),
     **dict.fromkeys(("time", "label", "channels", "drop", "missing", "entity", "delimiter", "decimal", "encoding", "sheet", "time_format", "timezone", "sort",

@@ -13,6 +13,7 @@ from tisat.errors import SeriesError
 from tisat.series import ManySeries
 from tisat.utils.types import Array
 from tisat.utils.validation import check_real
+from tisat.watch.protocols import CROSS_FITTED
 
 if TYPE_CHECKING:
     from tisat.detectors.base import Detector
@@ -57,7 +58,7 @@ def keep_normal(
 ) -> None:
     """Keep points of normal data for calibration; ``cross_fitted``: made already, by models that had not seen them."""
     detector.n_points_ = detector._points(parts[0][: (detector._context() or 0) + 1]).shape[1]
-    detector.normal_source_ = "held-out tail" if cross_fitted is None else "cross-fitted"
+    detector.normal_source_ = "held-out tail" if cross_fitted is None else CROSS_FITTED
     stretches = score_pieces(detector._whole_points, tails) if cross_fitted is None else cross_fitted
     if sum(map(len, stretches)) < 2:
         detector.normal_source_ = "training rows"

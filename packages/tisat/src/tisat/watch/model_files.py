@@ -14,6 +14,7 @@ from tisat.io.files import Reading
 from tisat.utils.fitted_state import check_fields, check_options
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
+MOST_FOLDS = 1000
 ROUNDING = 1e-6  # how far a figure may be from the one that follows from the file's own table: another processor, another library
 
 
@@ -26,8 +27,8 @@ def check_watch(kept: object) -> None:
         raise ArtefactError(f"The 'period' of a watch must be a number of seconds. Got {str(period)[:40]!r} instead.")
     if not (type(seed) is int and 0 <= seed < 2**32):
         raise ArtefactError(f"The 'random_state' of a watch must be a whole number. Got {str(seed)[:40]!r} instead.")
-    if kept["method"] not in METHODS or not isinstance(kept["strict"], bool):
-        raise ArtefactError("The 'method' of a watch must be one of ours, and 'strict' yes or no.")
+    if kept["method"] not in METHODS:
+        raise ArtefactError("The 'method' of a watch must be one of ours.")
     if not isinstance(kept.get("control", False), bool):
         raise ArtefactError("The 'control' of a watch must be yes or no.")
     if kept["budget"] is not None:
@@ -44,7 +45,8 @@ def check_calibration(document: Mapping[str, Any]) -> Calibration:
     """The calibration of a file; refused where a value is not as declared, or contradicts the others."""
     if not isinstance(document, Mapping):
         raise ArtefactError("The calibration of a watch must be names and values.")
-    check_fields(Calibration, document, whose="a calibration")
+    named = {name: value for name, value in document.items() if name != "strict"}  # in files of earlier versions
+    check_fields(Calibration, named, whose="a calibration")
     found = Calibration.from_json(dict(document))
     for name in ("target", "supported", "time_steps"):
         if not getattr(found, name) > 0:
@@ -53,6 +55,8 @@ def check_calibration(document: Mapping[str, Any]) -> Calibration:
         raise ArtefactError(f"The 'period' of a calibration must be a number of seconds. Got {found.period} instead.")
     if found.alarms < 0 or found.low < 0 or (found.high is not None and found.high < found.low):
         raise ArtefactError("The counts of a calibration must be at least 0, and its interval in order.")
+    if not 0 <= found.folds <= MOST_FOLDS:
+        raise ArtefactError(f"The 'folds' of a calibration must be 0 to {MOST_FOLDS}. Got {found.folds} instead.")
     if found.normal is not None:
         _check_recomputed(found)
     return found

@@ -20,6 +20,8 @@ from tisat.utils.stage import Stage
 from tisat.utils.types import Array as Array
 from tisat.utils.types import Arrays, Integers, JsonDict
 
+CROSS_FITTED = "cross-fitted"  # the source of normal points made by models that were each fitted without a fold
+
 
 class Stream(Stage[Array, Array, Array, Array], Protocol):
     """The stage from rows to points: clean rows ``(C,)`` in, points ``(m,)`` out, NaN while warming up."""
@@ -129,6 +131,7 @@ class Scorer(Protocol):
     bounds_: Array
     normal_: Array
     normal_breaks_: Integers
+    normal_source_: str
     trained_on_: Training
 
     def _check_fitted(self) -> None: ...

@@ -37,7 +37,7 @@ from tisat.utils.types import AnyArray, Arrays, JsonDict
 from tisat.watch.aggregation import Aggregation
 from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
-from tisat.watch.protocols import Array, Scorer, fitted_counters
+from tisat.watch.protocols import CROSS_FITTED, Array, Scorer, fitted_counters
 from tisat.watch.settings import WatchSettings
 
 if TYPE_CHECKING:
@@ -62,8 +62,6 @@ class Watch(WatchSettings):
         A registered rule by name with its defaults, or with options: ``{"name": "excess", "hold": 50}`` or ``ExcessRule(hold=50)``.
     method : str
         How the threshold is found: see :func:`tisat.alarms.calibrate`.
-    strict : bool
-        Keep the budget with about 95 % probability, at the price of events found.
     control : bool
         The threshold follows the alarms, so that in the long run weak ones keep to the budget even where normal changes; False: it
         stays where calibration put it. Rules whose alarms change their statistic (``paper``, ``drift``) are not controlled.
@@ -94,7 +92,6 @@ class Watch(WatchSettings):
         budget: BudgetLike | None = None,
         rule: RuleLike = DEFAULT_RULE,
         method: str = "auto",
-        strict: bool = False,
         control: bool = True,
         period: DurationLike | None = None,
         random_state: int = 0,
@@ -105,7 +102,7 @@ class Watch(WatchSettings):
         self.rearm = rearm
         self.contaminated = contaminated
         self.patterns: tuple[Pattern, ...] = ()  # kinds of alarms that people know
-        self.strict, self.control = strict, control
+        self.control = control
         self.given_counters = counters
         self.detector: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
         self.budget = budget if budget is None else Budget.check(budget)
@@ -159,7 +156,7 @@ class Watch(WatchSettings):
             Budget.parse(default if self.budget is None else self.budget, period=self.period),
             breaks=self.detector.normal_breaks_,
             method=self.method,
-            strict=self.strict,
+            crossfit=self.detector.traits.crossfit if self.detector.normal_source_ == CROSS_FITTED else 0,
             control=self.control,
             random_state=self.random_state,
         )
@@ -204,7 +201,6 @@ class Watch(WatchSettings):
             "budget": self.budget,
             "rule": make_rule(self.rule.name, **self.rule.params()),
             "method": self.method,
-            "strict": self.strict,
             "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
@@ -337,7 +333,6 @@ class Watch(WatchSettings):
             "rule": self.rule.name,
             "options": self.rule.params(),
             "method": self.method,
-            "strict": self.strict,
             "control": self.control,
             "period": self._given_period,
             "random_state": self.random_state,
@@ -376,7 +371,7 @@ class Watch(WatchSettings):
             return cls(detector, budget=budget)
         try:
             check_watch(kept)
-            settings = {name: kept[name] for name in ("budget", "method", "strict", "period", "random_state")}
+            settings = {name: kept[name] for name in ("budget", "method", "period", "random_state")}
             settings["contaminated"] = kept.get("contaminated") is True
             settings["control"] = bool(kept.get("control", False))  # thresholds of files without it stay where they are
             options = RULES[kept["rule"]].earlier(kept["options"]) if kept["rule"] in RULES else kept["options"]
