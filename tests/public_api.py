@@ -9,9 +9,11 @@ from __future__ import annotations
 import enum
 import inspect
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 FILE = Path(__file__).with_suffix(".txt")
 MODULES = (
@@ -53,6 +55,24 @@ def _members(name: str, cls: type) -> list[str]:
         elif isinstance(found, property):
             lines.append(f"{name}.{member}")
     return lines
+
+
+def public_functions() -> Iterator[tuple[str, FunctionType]]:
+    """Every public function and every public method that a class writes itself, by name, once."""
+    for module in MODULES:
+        for name, found in ((name, getattr(import_module(module), name)) for name in import_module(module).__all__):
+            if inspect.isfunction(found):
+                yield f"{module}.{name}", found
+            elif inspect.ismodule(found) or (inspect.isclass(found) and found.__module__.startswith("tisat")):
+                for member, inner in vars(found).items():
+                    plain = inner.__func__ if isinstance(inner, classmethod | staticmethod) else inner
+                    plain = plain.fget if isinstance(plain, property) else plain
+                    ours = inspect.isfunction(plain) and plain.__module__ in (
+                        found.__name__,
+                        found.__module__ if inspect.isclass(found) else "",
+                    )
+                    if ours and (member == "__init__" or not member.startswith("_")):
+                        yield f"{module}.{name}.{member}", cast(FunctionType, plain)
 
 
 def public_names() -> str:

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib.util
+import re
 from pathlib import Path
 
 spec = importlib.util.spec_from_file_location("public_api", Path(__file__).with_name("public_api.py"))
@@ -18,3 +19,16 @@ def test_public_names_and_signatures_are_those_of_the_file():
 def test_no_address_or_annotation_gets_into_the_file():
     assert " at 0x" not in public_api.public_names()
     assert "tisat.Watch(detector='prism', *, budget=None" in public_api.public_names()
+
+
+SAID = {"series", "budget", "false_alarms", "y_true", "y_score", "timestamps", "labels"}  # every user passes these
+
+
+def test_no_public_signature_says_any():
+    vague = [
+        f"{name}({argument}: {kind})"
+        for name, function in public_api.public_functions()
+        for argument, kind in function.__annotations__.items()
+        if re.search(r"\bAny\b", str(kind)) or (argument in SAID and str(kind) == "object")
+    ]
+    assert not vague, "give it a type a reader can use"

@@ -47,6 +47,7 @@ def entity_page(
     x, rows = np.arange(len(test), dtype=np.float64), thinned(len(test), most=POINTS)
     panels = [{**channel_panel(test.channels[c], test.values[:, c], None, rows, hidden=i >= 2), "of": ""} for i, c in enumerate(channels)]  # fmt: skip
     table = []
+    assert test.labels is not None, "a published data set is labelled"
     marks = [Mark(*span(x, int(start), int(stop)), "fault", "event") for start, stop in test.events]
     for number, (name, identifier) in enumerate(runs.items()):
         statistic = evaluation.statistic(identifier, RULE)

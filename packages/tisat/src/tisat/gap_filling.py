@@ -11,17 +11,17 @@ arithmetic overflows. This module does not know detectors.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tisat.events import events_from_labels
 from tisat.series import Series
 from tisat.utils.stage import Folded, State
-from tisat.utils.types import AnyArray, Array, Flags
+from tisat.utils.types import AnyArray, Array, Flags, JsonDict
 
 Stamp: TypeAlias = str | float | None
 
@@ -66,7 +66,7 @@ class Silence:
             return f"{who} is silent since {_moment(self.since_time, self.since)}"
         return f"{who} is silent: no row has come since {_moment(self.since_time, self.since - 1)}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return {"kind": self.kind, **asdict(self)}
 
@@ -313,7 +313,7 @@ class CarryForward(Folded[Array, Filled]):
             "age": self._age.copy(),
         }
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         self._last = np.array(state["last"], dtype=np.float64)
         self._age[:] = state["age"]

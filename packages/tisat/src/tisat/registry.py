@@ -13,10 +13,13 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tisat.errors import ArtefactError, ParameterError
 from tisat.utils.near_names import meant
+
+if TYPE_CHECKING:
+    from tisat.detectors.base import Detector
 
 # One line for each detector, in the order of the documentation: the default, baseline scores, simple, classical, forecasters, deep.
 DETECTORS: dict[str, str] = {
@@ -119,7 +122,7 @@ def add(target: str) -> str:
             f"A detector of your own must be given as module:Class, or name=module:Class. Got {target!r} instead."
         )
     try:
-        cls = getattr(import_module(module), attribute)
+        cls: type[Detector] = getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
         raise ParameterError(f"The module of {target!r} must be found from here. {error}.") from None
     except AttributeError:
@@ -134,7 +137,7 @@ def add(target: str) -> str:
     return name
 
 
-def resolve(name: str) -> type[Any]:
+def resolve(name: str) -> type[Detector]:
     """The detector class called ``name``; imports its module.
 
     Examples
@@ -147,11 +150,11 @@ def resolve(name: str) -> type[Any]:
             f"The detector must be one of {', '.join(DETECTORS)}. Got {name!r} instead.{meant(name, DETECTORS, ALIASES)}"
         )
     module, _, attribute = DETECTORS[name].partition(":")
-    found: type[Any] = getattr(import_module(module), attribute)
+    found: type[Detector] = getattr(import_module(module), attribute)
     return found
 
 
-def name_of(cls: type[Any]) -> str:
+def name_of(cls: type[object]) -> str:
     """The name under which ``cls`` is registered."""
     wanted = f"{cls.__module__}:{cls.__qualname__}"
     if wanted not in DETECTORS.values():
@@ -165,7 +168,7 @@ def name_of(cls: type[Any]) -> str:
     )
 
 
-def register(name: str, cls: type[Any]) -> None:
+def register(name: str, cls: type[Detector]) -> None:
     """Add a detector of your own, so that it can be saved, loaded, used by name and run through the contract tests.
 
     The class must be importable: defined at the top of a module, not inside a function.
@@ -178,7 +181,7 @@ def register(name: str, cls: type[Any]) -> None:
     DETECTORS[name] = target
 
 
-def named_in(document: Mapping[str, object], *, path: object) -> type[Any]:
+def named_in(document: Mapping[str, object], *, path: object) -> type[Detector]:
     """The registered class whose fitted detector a model file holds; others are refused."""
     name = document.get("detector")
     if not isinstance(name, str) or not _knows(name):

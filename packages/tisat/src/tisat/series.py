@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,10 @@ from tisat.utils.html import table
 from tisat.utils.near_names import meant
 from tisat.utils.types import AnyArray, AnyFloats, Array, Flags, Integers
 from tisat.utils.validation import check_labels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from narwhals.typing import IntoFrame
 
 GAP_FACTOR = 1.5  # a step longer than this many sampling periods is a gap: a row is missing once it reaches 2
 
@@ -140,7 +144,7 @@ class Series:
         clock = "" if self.period is None else known
         return table(repr(self), ("channel", "least", "median", "most", "missing"), shown, note=clock)
 
-    def plot(self, *, channels: int = 12) -> Any:
+    def plot(self, *, channels: int = 12) -> Figure:
         """A matplotlib figure of the first channels over time, labelled events in grey."""
         from tisat.io.channel_plot import draw_channels
 
@@ -232,7 +236,7 @@ class Series:
     @classmethod
     def from_table(
         cls,
-        table: Any,
+        table: IntoFrame,
         *,
         time: str | None = None,
         label: str | None = None,
@@ -260,7 +264,7 @@ class Series:
         return cls._of_columns(found, name, Reading(channels=channels), file=False)
 
     @classmethod
-    def read(cls, path: str | Path, *, name: str | None = None, **how: Any) -> Series:
+    def read(cls, path: str | Path, *, name: str | None = None, **how: object) -> Series:
         """A series from a file: csv and other text with a header, xlsx, JSON lines or parquet, also packed.
 
         Delimiter, decimal comma, encoding, units below the header and the way dates are written are found out; ``notes``
@@ -284,15 +288,13 @@ class Series:
         return next(iter(found.values()))
 
     @classmethod
-    def read_all(cls, path: str | Path, *, name: str | None = None, **how: Any) -> dict[str, Series]:
+    def read_all(cls, path: str | Path, *, name: str | None = None, **how: object) -> dict[str, Series]:
         """Every series of a file, by name: one, or where ``entity`` names a column one for each of its values."""
         options = Reading.of(how)
         file = check_file(path)
-        if name is None:
-            name = stem_of(file)
         try:
-            columns = read_columns(file, options)
-            return {entity: cls._of_columns(part, entity, options) for entity, part in parts_of(columns, name).items()}
+            parts = parts_of(read_columns(file, options), stem_of(file) if name is None else name)
+            return {entity: cls._of_columns(part, entity, options) for entity, part in parts.items()}
         except DataFileError:
             raise
         except MemoryError:
@@ -306,8 +308,7 @@ class Series:
     def _of_columns(cls, found: Columns, name: str, how: Reading, *, file: bool = True) -> Series:
         """A series from columns whose roles are known, but for a clock or a counter that nobody named."""
         notes, times, values, labels = list(found.notes), found.times, found.values, found.labels
-        channels = found.channels
-        keep = list(range(len(channels)))
+        channels, keep = found.channels, list(range(len(found.channels)))
         for c in keep[:] if how.channels is None and len(channels) > 1 else []:
             what = clock_like(values[:, c])
             if not what:
@@ -331,11 +332,8 @@ class Series:
             values,
             timestamps=times,  # type: ignore[arg-type]  # read already, with its offsets
             channels=tuple(str(channels[c]) for c in keep),
-            labels=labels,
-            name=name,
-            notes=tuple(notes),
-            seen=found.seen,
-        )
+            labels=labels, name=name, notes=tuple(notes), seen=found.seen,
+        )  # fmt: skip
 
 
 SeriesLike: TypeAlias = "Series | npt.ArrayLike | Path"  # dataframes are like arrays: they have __array__
@@ -372,7 +370,7 @@ def as_series(data: SeriesLike, *, whose: str = "tisat") -> Series:
         if isinstance(native, nw.Series):
             named = native if native.name else native.alias("value")
             return Series.from_table(named.to_frame().to_native())
-        return Series.from_table(data)
+        return Series.from_table(cast("IntoFrame", data))
     except TypeError:
         if hasattr(data, "__array__"):  # a tensor, an xarray, ...
             return Series(plain_array(data))

@@ -88,7 +88,7 @@ class Card:
     download: tuple[Origin, ...]  # where from
     channel_names: tuple[str, ...] = ()  # where the publisher gives names
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The card as JSON can say it, without the list of files."""
         return {key: value for key, value in asdict(self).items() if key not in ("files", "download")}
 

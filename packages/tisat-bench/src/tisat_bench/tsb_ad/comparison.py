@@ -50,7 +50,7 @@ class Comparison:
         rest = f"; none of the {missing} series of {absent} other data sets" if absent else ""
         return f"{self.series} of {self.listed} series: {parts}{rest}."
 
-    def table(self) -> tuple[list[str], list[list[Any]]]:
+    def table(self) -> tuple[list[str], list[list[object]]]:
         """Columns and rows to be printed."""
         here = [name for name, (count, _) in self.datasets.items() if count]
         columns = ["", "detector", "mean", f"against {self.reference}", *here, f"all {self.listed}"]
@@ -71,7 +71,7 @@ class Comparison:
             lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Everything as plain values."""
         return {
             "benchmark": self.title,

@@ -7,10 +7,10 @@ as csv, parquet or JSON lines, and drawn. This module does not know detectors; i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
@@ -31,7 +31,13 @@ from tisat.gap_filling import Silence
 from tisat.series import Series, SeriesLike
 from tisat.utils.extras import require
 from tisat.utils.html import table, text
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, JsonDict, JsonMap
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class Alarm:
     mode: str = ""  # the switch within 60 rows before the raise, where the detector knows operating modes: "pump down"
     known: str = ""  # the accepted pattern it is of, where one is; see tisat.alarms.patterns
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values, in the order of the tables."""
         return {column: getattr(self, column) for column in COLUMNS} | {
             "reasons": [vars(one) for one in self.reasons],
@@ -75,7 +81,7 @@ class Alarm:
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Alarm:
+    def from_json(cls, document: JsonMap) -> Alarm:
         """Back from :meth:`to_json`."""
         plain = {column: document[column] for column in COLUMNS if column not in ADDED or column in document}
         if "state" not in document:  # states of earlier versions do not have the columns of ADDED
@@ -229,7 +235,7 @@ class Alarms(Sequence[Alarm]):
         """The alarms that somebody is called for: neither suppressed nor known."""
         return tuple(one for one in self.alarms if not one.suppressed and not one.known)
 
-    def to_rows(self) -> list[dict[str, Any]]:
+    def to_rows(self) -> list[JsonDict]:
         """One dictionary an alarm."""
         return [alarm.to_json() for alarm in self.alarms]
 
@@ -241,23 +247,27 @@ class Alarms(Sequence[Alarm]):
         """A csv table with a header that a spreadsheet reads: shares and reasons as text, no cell is a formula."""
         return csv_of(self.alarms)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """A pyarrow table; shares and reasons as text."""
         return arrow_of(self.alarms)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """A pandas table, times as dates; shares and reasons as text."""
-        return dated(self.to_arrow(), self.alarms).to_pandas()
+        found: pd.DataFrame = dated(self.to_arrow(), self.alarms).to_pandas()
+        return found
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.DataFrame:
         """A polars table, times as dates; shares and reasons as text."""
-        return require("polars", whose="Alarms.to_polars").from_arrow(dated(self.to_arrow(), self.alarms))
+        found: pl.DataFrame = require("polars", whose="Alarms.to_polars").from_arrow(
+            dated(self.to_arrow(), self.alarms)
+        )
+        return found
 
     def write(self, path: str | Path) -> None:
         """Write the table; the suffix says how: ``.csv``, ``.parquet`` or ``.jsonl``."""
         write_table(path, self.alarms)
 
-    def plot(self, series: SeriesLike | None = None, *, channels: int = 3) -> Any:
+    def plot(self, series: SeriesLike | None = None, *, channels: int = 3) -> Figure:
         """A picture: contributing channels of the series they were raised on (also a frame, an array, a file), statistic, threshold, alarms."""
         from tisat.alarms.plot import draw
 

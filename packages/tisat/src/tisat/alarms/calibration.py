@@ -32,7 +32,7 @@ from tisat.alarms.result import period_interval as period_interval
 from tisat.alarms.rules import AlarmRule, PaperRule, Scored
 from tisat.errors import CalibrationWarning, InputError
 from tisat.utils.random import generator
-from tisat.utils.types import Array
+from tisat.utils.types import Array, Integers
 from tisat.utils.validation import check_choice
 
 METHODS = ("auto", "episodes", "printed", "other-root", "exact", "weibull", "empirical", "bootstrap")
@@ -43,7 +43,7 @@ INDEPENDENCE_SIZE = 0.1
 NEVER = 1e300  # a threshold nothing reaches
 
 
-def with_breaks(normal: Scored, breaks: Sequence[int]) -> Scored:
+def with_breaks(normal: Scored, breaks: Sequence[int] | Integers) -> Scored:
     """Normal rows with an unknown row before each of ``breaks``, so that nobody sums across a join."""
     places = np.unique([b for b in breaks if 0 < b < len(normal)]).astype(np.int64)
     if len(places) == 0:
@@ -115,7 +115,7 @@ class NormalEvidence:
         points: npt.ArrayLike | Scored,
         *,
         scores: npt.ArrayLike | None = None,
-        breaks: Sequence[int] = (),
+        breaks: Sequence[int] | Integers = (),
         crossfit: int = 0,
     ) -> None:
         normal = points if isinstance(points, Scored) else Scored.of(points, scores, whose="calibrate")
@@ -228,7 +228,7 @@ def calibrate(
     budget: Budget | float | str,
     *,
     scores: npt.ArrayLike | None = None,
-    breaks: Sequence[int] = (),
+    breaks: Sequence[int] | Integers = (),
     crossfit: int = 0,
     method: str = "auto",
     control: bool = False,

@@ -19,9 +19,8 @@ comes after. This module does not know where evidence comes from, nor how h is c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -116,7 +115,7 @@ class _Controlled(_Accumulator):
         """Return everything that continues after a restart."""
         return {**super().state(), **kept(self._control)}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         super().restore(state)
         restore(self._control, state)

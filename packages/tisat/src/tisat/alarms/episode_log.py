@@ -11,9 +11,7 @@ true or expected do not, nor do alarms nobody labelled. This module does not kno
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.episodes import PEAKS
 from tisat.alarms.result import Calibration, expanded, from_episodes
 from tisat.errors import ArtefactError, InputError, ParameterError
-from tisat.utils.stage import Folded, Stateful
+from tisat.utils.stage import Folded, State, Stateful
 from tisat.utils.validation import check_choice
 
 LABELS = ("unlabelled", "false", "true", "expected", "new normal")
@@ -144,7 +142,7 @@ class EpisodeRecord(Stateful, Folded[float, None]):
             f"The row of a label must lie in an episode of the record. Got row {row}, where nothing rose above {self.mark:.4g}."
         )
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned; refuses what cannot be one."""
         sizes = {name: array.shape for name, array in self.state().items()}
         if any(name not in state or np.shape(state[name]) != shape for name, shape in sizes.items()):

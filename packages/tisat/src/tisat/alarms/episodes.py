@@ -16,13 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tisat.errors import ArtefactError
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import Array, Integers, JsonDict
 
 SUPPORT = 3.0  # no alarm in 3 periods rules out, at 95 %, that the period is shorter (the rule of three)
 MARGIN = 0.7  # alarms fewer than the budget allows that the normal data may show
@@ -174,7 +173,7 @@ class Episodes:
         kept = tuple(sorted((float(level) for level in levels), reverse=True)[:KEPT])
         return Episodes((*self.levels, kept), (*self.lengths, int(length)), self.common, self.floor)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return {
             "levels": [list(one) for one in self.levels],
@@ -184,7 +183,7 @@ class Episodes:
         }
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Episodes:
+    def from_json(cls, document: JsonDict) -> Episodes:
         """Back from :meth:`to_json`; refuses what cannot be one."""
         try:
             levels = tuple(tuple(float(level) for level in one) for one in document["levels"])

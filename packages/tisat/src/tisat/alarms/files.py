@@ -13,7 +13,7 @@ import numpy as np
 
 from tisat.errors import DataFileError, InputError
 from tisat.persistence.model_file import write_bytes
-from tisat.utils.types import Flags
+from tisat.utils.types import Flags, JsonDict
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarm
@@ -29,10 +29,10 @@ LEAST_SHARE = 0.005  # below it a channel is not worth a word
 TIMES = ("raised_time", "onset_time", "cleared_time", "back_time")
 
 
-def _cells(alarm: Alarm) -> dict[str, Any]:
+def _cells(alarm: Alarm) -> JsonDict:
     """An alarm as one row of a table for people."""
     shares = "; ".join(f"{channel} {share:.0%}" for channel, share in alarm.channels.items() if share >= LEAST_SHARE)
-    row: dict[str, Any] = {**alarm.to_json(), "channels": shares, "reasons": alarm.why, "further": alarm.joined}
+    row: JsonDict = {**alarm.to_json(), "channels": shares, "reasons": alarm.why, "further": alarm.joined}
     return {name: _no_formula(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
@@ -105,7 +105,7 @@ def write_table(path: str | Path, alarms: Sequence[Alarm]) -> None:
         raise InputError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(path)!r} instead.")
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
+def _rows(file: Path) -> list[JsonDict]:
     if file.suffix == ".csv":
         with file.open(newline="", encoding="utf-8") as text:
             return list(csv.DictReader(text))
@@ -114,7 +114,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     if file.suffix == ".parquet":
         import pyarrow.parquet as parquet
 
-        rows: list[dict[str, Any]] = parquet.read_table(file).to_pylist()
+        rows: list[JsonDict] = parquet.read_table(file).to_pylist()
         return rows
     raise DataFileError(f"A table of alarms must end in .csv, .parquet or .jsonl. Got {str(file)!r} instead.")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy.typing as npt
 
 from tisat.alarms.alarms import Alarms, alarms_of
@@ -23,7 +21,7 @@ def raise_alarms(
     method: str = "auto",
     control: bool = True,
     random_state: int = 0,
-    **options: Any,
+    **options: object,
 ) -> Alarms:
     """Alarms from any score, within a false-alarm budget.
 
@@ -45,7 +43,7 @@ def raise_alarms(
         The threshold follows the alarms, so that in the long run weak ones keep to the budget; False: it stays.
     random_state : int
         Seed of the calibration.
-    options : Any
+    options : object
         Parameters of the rule.
 
     Returns
@@ -63,7 +61,7 @@ def raise_alarms(
     1
     """
     scored = Scored.of(scores, whose="raise_alarms")
-    made = make_rule(rule, **options)
+    made = make_rule({"name": rule, **options})
     calibration = calibrate(
         made,
         normal,

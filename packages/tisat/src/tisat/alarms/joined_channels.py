@@ -8,14 +8,14 @@ the budget counts it once. A fault that comes back on a channel the alarm blames
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tisat.alarms.explanation import Explanation, Reason
-from tisat.utils.stage import Folded, Stateful
+from tisat.utils.stage import Folded, State, Stateful
+from tisat.utils.types import JsonDict, JsonMap
 
 BACK = 20  # rows a climb may take, and between two looks
 CLIMB = 0.5  # of the threshold
@@ -31,12 +31,12 @@ class Further:
     kind: str  # what it looks like
     reasons: tuple[Reason, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return {"at": self.at, "time": self.time, "kind": self.kind, "reasons": [vars(one) for one in self.reasons]}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Further:
+    def from_json(cls, document: JsonMap) -> Further:
         """Back from :meth:`to_json`."""
         return cls(**{**document, "reasons": tuple(Reason(**one) for one in document["reasons"])})
 
@@ -77,7 +77,7 @@ class Climb(Stateful, Folded[float, bool]):
         self._seen[0] = seen + 1
         return False
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         super().restore(state)
         self._seen[:] = max(int(self._seen[0]), 0)

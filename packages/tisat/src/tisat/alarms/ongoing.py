@@ -18,9 +18,9 @@ Rows of which nothing is known (a gap, warm-up, a channel without data) change n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -210,7 +210,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
             "accepted": self.accepted.copy(),
         }
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         from tisat.alarms.alarms import Alarm
 

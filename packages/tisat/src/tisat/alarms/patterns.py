@@ -14,9 +14,10 @@ import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tisat.errors import ArtefactError
+from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarm
@@ -132,7 +133,7 @@ class Pattern:
         parts = [self.kind, f"after {self.mode}" if self.mode else "", f"on a {self.day}" if self.day else ""]
         return f"{' '.join(part for part in parts if part)}{when}: {', '.join(named)}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return {**vars(self), "examples": [[list(one) for one in example] for example in self.examples]}
 
@@ -185,7 +186,7 @@ class PatternProposal:
             f"and {self.unlabelled} that nobody labelled."
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return {**vars(self), "pattern": self.pattern.to_json(), "words": self.words}
 

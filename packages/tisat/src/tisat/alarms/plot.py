@@ -5,7 +5,7 @@ It draws what it is given with matplotlib; it computes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from tisat.events import events_from_labels
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, FAULT, INK, ONSET
+from tisat.utils.types import AnyArray, Array
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from tisat.alarms.alarms import Alarms
 
 
@@ -40,8 +44,13 @@ def series_of(alarms: Alarms, given: SeriesLike, *, whose: str) -> Series:
 
 
 def draw(
-    alarms: Alarms, given: SeriesLike | None = None, *, channels: int = 3, title: str = "", expected: Any = None
-) -> Any:
+    alarms: Alarms,
+    given: SeriesLike | None = None,
+    *,
+    channels: int = 3,
+    title: str = "",
+    expected: tuple[Array, Array] | None = None,
+) -> Figure:
     """A matplotlib figure; the series given adds its contributing channels, its time axis and, where labelled, its events.
 
     ``expected``, a pair of arrays (T, C), adds what was expected of each channel and two usual spreads around it.
@@ -49,7 +58,7 @@ def draw(
     figure_module = require("matplotlib.figure", whose="A picture of alarms")
     series = None if given is None else series_of(alarms, given, whose="Alarms.plot")
     shown = [] if series is None else contributing(alarms, series, channels)
-    figure = figure_module.Figure(figsize=(9.0, 1.3 * len(shown) + 2.3), layout="constrained")
+    figure: Figure = figure_module.Figure(figsize=(9.0, 1.3 * len(shown) + 2.3), layout="constrained")
     heights = [1.0] * len(shown) + [1.6]
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     times = np.arange(len(alarms.statistic)) if series is None or series.timestamps is None else series.timestamps
@@ -81,7 +90,7 @@ def draw(
     return figure
 
 
-def _statistic(axis: Any, alarms: Alarms, times: Any) -> None:
+def _statistic(axis: Axes, alarms: Alarms, times: AnyArray) -> None:
     axis.plot(times, alarms.statistic, color=INK, linewidth=0.7, label="statistic")
     axis.axhline(alarms.threshold, color=ALARM, linewidth=0.8, linestyle="--", label="threshold h")
     active = np.where(alarms.active, alarms.threshold, np.nan)

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.control import BURST, LOWER, Control
 from tisat.alarms.episodes import Episodes
 from tisat.errors import ArtefactError, ParameterError
+from tisat.utils.types import JsonDict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CONFIDENCE = 0.95  # of the interval of the observed period
 WORTH_SAYING = 1.1  # a budget so many times as rare as the data supports
@@ -163,7 +167,7 @@ class Calibration:
         wanted = Budget.parse(budget, period=self.period)
         return from_episodes(replace(self, budget=str(wanted), target=wanted.time_steps), self.normal)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The threshold against the budget, supported and extrapolated, with the one in force, on matplotlib axes."""
         from tisat.utils.extras import require
         from tisat.utils.palette import ALARM, EXPECTED
@@ -186,14 +190,14 @@ class Calibration:
         ax.legend(frameon=False, fontsize="small")
         return ax
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values, as kept in artefacts."""
         normal = None if self.normal is None else self.normal.to_json()
         compression = None if self.compression is None else list(self.compression)
         return {**asdict(self), "normal": normal, "compression": compression, "notes": list(self.notes)}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Calibration:
+    def from_json(cls, document: JsonDict) -> Calibration:
         """Back from :meth:`to_json`."""
         known = {field.name for field in fields(cls)}
         document = {
@@ -202,9 +206,8 @@ class Calibration:
             "folds": 0,
             **document,
         }  # files of earlier versions do not have these
-        if (
-            document.pop("strict", False) is True
-        ):  # nor is there a strict budget any more: its threshold stays where it is
+        # Nor is there a strict budget any more: its threshold stays where it is.
+        if document.pop("strict", False) is True:
             document["normal"] = None
         if set(document) != known:
             odd = sorted(set(document) ^ known)

@@ -5,16 +5,15 @@ This module knows no detector; it is given what was seen, what was expected and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from tisat.alarms.explanation import Explanation, Reason, number
 from tisat.io.durations import spelt
 from tisat.utils.stage import Folded, State
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, JsonMap
 
 LONG = 3.0  # times as long as usual without a move: stuck
 FEWEST = 10  # rows without a move before a channel is called stuck
@@ -29,7 +28,7 @@ class Habits:
     period: float | None  # seconds between two rows
 
     @classmethod
-    def of(cls, trained_on: Mapping[str, Any]) -> Habits:
+    def of(cls, trained_on: JsonMap) -> Habits:
         """From what a fitted detector remembers of its training data."""
         return cls(tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"))
 
@@ -130,7 +129,7 @@ class Stillness(Folded[Array | None, Integers]):
         """Return everything that continues after a restart."""
         return {"still_last": self.last.copy(), "still_rows": self.rows.copy()}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         self.last, self.rows = np.array(state["still_last"]), np.array(state["still_rows"])
 

@@ -20,6 +20,7 @@ from tisat.batch.machines import How, Machine, RowJob, model_file
 from tisat.errors import SeriesWarning, TisatError
 from tisat.persistence.model_file import write_bytes
 from tisat.series import Series
+from tisat.utils.types import JsonDict, JsonMap, Options, Params
 from tisat.watch import Watch
 from tisat.watch.protocols import check_series
 
@@ -54,7 +55,7 @@ class MachineAlarms:
         places = tuple(place for place, one in zip(self.places, marked, strict=False) if not one.suppressed)
         return replace(self, alarms=loud, quiet=quiet, places=places)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values, without what is only drawn."""
         told = {name: getattr(self, name) for name in ("machine", "rows", "judged", "silent", "trouble")}
         return told | {kind: [one.to_json() for one in getattr(self, kind)] for kind in ("alarms", "quiet")}
@@ -69,7 +70,7 @@ class MachineAlarms:
         """The highest peak, in thresholds."""
         return max((one.peak / one.threshold for one in self.alarms), default=0.0)
 
-    def urgency(self) -> tuple[Any, ...]:
+    def urgency(self) -> tuple[bool, bool, bool, int, float]:
         """What needs attention first is largest."""
         return (bool(self.trouble), self.active, len(self.alarms) > 0, len(self.silent), self.worst)
 
@@ -78,7 +79,7 @@ class MachineAlarms:
 def _watch(file: Path, asked: tuple[tuple[str, Any], ...]) -> Watch:
     """A model as its file has it, or for another budget, rule, method or period; the last few are kept."""
     watch = Watch.load(file)
-    said: dict[str, Any] = {name: dict(value) if isinstance(value, tuple) else value for name, value in asked}
+    said: Params = {name: dict(value) if isinstance(value, tuple) else value for name, value in asked}
     return watch.recalibrated(**said) if said else watch
 
 
@@ -101,8 +102,8 @@ class AlarmEach:
     """
 
     model: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
+    asked: Options = field(default_factory=dict)
     how: How = field(default_factory=dict)
     drawn: bool = False
 
@@ -132,7 +133,7 @@ class AlarmEach:
         return MachineAlarms(machine.name, trouble=why)
 
 
-def _drawing(found: Alarms, series: Series) -> dict[str, Any]:
+def _drawing(found: Alarms, series: Series) -> JsonDict:
     """Places of the alarms on an axis, and the channels that contribute most as bands."""
     clock = series.timestamps is not None and series.timestamps.dtype.kind == "M"
     axis = np.arange(len(series), dtype=np.float64) if series.seconds is None else np.asarray(series.seconds)
@@ -193,7 +194,7 @@ class ScoreEach(RowJob):
     centred: bool = False
     train: str | None = None
 
-    def __call__(self, machine: Machine) -> dict[str, Any]:
+    def __call__(self, machine: Machine) -> JsonDict:
         """Score it; how many rows have a score, and how many of those are high."""
         try:
             watch = Watch.load(model_file(self.model, machine.name))
@@ -225,15 +226,15 @@ class ScoreEach(RowJob):
         }
 
 
-def _named(detector: Any, points: Any) -> dict[str, Any]:
+def _named(detector: Any, points: Any) -> JsonDict:
     names = detector.channels_ if detector.traits.points_are_channels else [str(i) for i in range(points.shape[1])]
     return {f"point {name}": points[:, i] for i, name in enumerate(names)}
 
 
-def _write_scores(out: Path, series: Any, scores: Any, points: Mapping[str, Any]) -> None:
+def _write_scores(out: Path, series: Any, scores: Any, points: JsonMap) -> None:
     import pyarrow as pa
 
-    columns: dict[str, Any] = {} if series.timestamps is None else {"timestamp": series.timestamps}
+    columns: JsonDict = {} if series.timestamps is None else {"timestamp": series.timestamps}
     columns["score"] = pa.array(scores, from_pandas=True)
     if series.labels is not None:
         columns["is_anomaly"] = series.labels.astype(np.int8)

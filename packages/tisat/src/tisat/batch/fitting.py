@@ -18,6 +18,7 @@ from tisat.detectors.adapting import adapt
 from tisat.errors import TisatError
 from tisat.io.counters import choose_counters
 from tisat.series import Series
+from tisat.utils.types import JsonDict, JsonMap, Options, Params
 from tisat.watch import Watch
 
 LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit, and one before it
@@ -42,10 +43,10 @@ class FitGroup(RowJob):
     detector: str
     out: str
     members: Mapping[str, tuple[Machine, ...]]
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Options = field(default_factory=dict)
     how: How = field(default_factory=dict)
 
-    def __call__(self, group: Machine) -> dict[str, Any]:
+    def __call__(self, group: Machine) -> JsonDict:
         """Fit it; what came of it. The group goes by the name of a machine without files."""
         machines = self.members[group.name]
         said = [
@@ -100,9 +101,9 @@ class FitEach(RowJob):
 
     detector: str
     out: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    watch: Mapping[str, Any] = field(default_factory=dict)
-    fit: Mapping[str, Any] = field(default_factory=dict)
+    settings: Options = field(default_factory=dict)
+    watch: Options = field(default_factory=dict)
+    fit: Options = field(default_factory=dict)
     how: How = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
     no_counters: Sequence[str] = ()
@@ -127,7 +128,7 @@ class FitEach(RowJob):
         """Where its model goes."""
         return Path(self.out) / f"{machine.name}{SUFFIX}"
 
-    def __call__(self, machine: Machine) -> dict[str, Any]:
+    def __call__(self, machine: Machine) -> JsonDict:
         """Fit it; what came of it."""
         row = {"machine": machine.name, "trouble": ""}
         try:
@@ -154,17 +155,17 @@ class FitEach(RowJob):
             "notes": notes,
         }
 
-    def _watch_options(self, series: Series) -> dict[str, Any]:
+    def _watch_options(self, series: Series) -> Params:
         """The parameters of the watch, with the counters of this machine."""
         counters = choose_counters([series], self.watch.get("counters") or (), self.no_counters)
         return {**self.watch, "counters": counters}
 
     # ------------------------------------------------------------------ going on where a run has stopped
 
-    def before(self) -> dict[str, dict[str, Any]]:
+    def before(self) -> dict[str, JsonDict]:
         """The last row of each machine that was begun or fitted before, by name; lines that are not whole are none."""
         file = Path(self.out) / LEDGER
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, JsonDict] = {}
         for line in file.read_bytes().split(b"\n") if file.is_file() else []:
             try:
                 row = json.loads(line)
@@ -178,11 +179,11 @@ class FitEach(RowJob):
         """Say in the folder's ledger which models are about to be written, so that a killed run knows its own files."""
         self._add([{"machine": one.name, "key": self.key(one), "trouble": BEGUN} for one in machines])
 
-    def keep(self, row: Mapping[str, Any]) -> None:
+    def keep(self, row: JsonMap) -> None:
         """Add a row to the folder's ledger."""
         self._add([row])
 
-    def _add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _add(self, rows: Sequence[JsonMap]) -> None:
         with (Path(self.out) / LEDGER).open("a", encoding="utf-8") as file:
             file.write("".join(json.dumps(dict(row), sort_keys=True) + "\n" for row in rows))
             file.flush()
@@ -214,7 +215,7 @@ class UpdateEach(RowJob):
     out: str
     how: How = field(default_factory=dict)
 
-    def __call__(self, machine: Machine) -> dict[str, Any]:
+    def __call__(self, machine: Machine) -> JsonDict:
         """Fit it; the thresholds before and after."""
         try:
             kept = Watch.load(model_file(self.model, machine.name))

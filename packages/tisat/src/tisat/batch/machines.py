@@ -6,7 +6,7 @@ A machine is a file of its own; or the rows of a long table that carry its name 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,8 +15,9 @@ from urllib.parse import unquote
 from tisat.datasets.user_files import files_of
 from tisat.errors import DataFileError
 from tisat.series import Series
+from tisat.utils.types import JsonDict, Options
 
-How: TypeAlias = Mapping[str, Any]  # how files are read: options of Series.read
+How: TypeAlias = Options  # how files are read: options of Series.read
 SUFFIX = ".tisat"
 ENTITY = "unique_id"  # the column that names the machine of a row in a long table, unless told
 # Options that a part of a file cannot be read with.
@@ -63,7 +64,7 @@ class Machine:
 class RowJob:
     """A job that gives one row of plain values for each machine."""
 
-    def lost(self, machine: Machine, why: str) -> dict[str, Any]:
+    def lost(self, machine: Machine, why: str) -> JsonDict:
         """The row of a machine of which nothing came, or of a group of them."""
         return {"machine": machine.name, "trouble": why}
 

@@ -17,6 +17,7 @@ from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, readi
 from tisat.cli.options import Asked, How, Model, Taken, open_watch, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
+from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
     from tisat.alarms import Alarm, Alarms
@@ -121,7 +122,7 @@ def alarm(
         typer.echo(f"page written to {html}", err=True)
 
 
-def document_of(found: Alarms) -> dict[str, Any]:
+def document_of(found: Alarms) -> JsonDict:
     """The alarms of one series as JSON says them."""
     return {
         "calibration": found.calibration.to_json(),

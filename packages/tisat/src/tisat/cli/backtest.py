@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from tisat.cli.options import How, Period, Rule, RuleSet, reads_files, rule_of, 
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs
 from tisat.registry import DEFAULT
+from tisat.utils.types import Params
 
 
 @reads_files
@@ -45,7 +46,7 @@ def backtest(
     machines = read_machines([file], dict(how or {}))
     if len(machines) != 1:
         raise InputError(f"tisat backtest must be given the file of one machine. Got {len(machines)} in {file!r}.")
-    settings: dict[str, Any] = {} if period is None else {"period": period}
+    settings: Params = {} if period is None else {"period": period}
     if rule is not None or rule_set:
         settings["rule"] = rule_of(rule, rule_set)
     series = next(iter(machines.values()))

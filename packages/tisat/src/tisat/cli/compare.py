@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,6 +11,7 @@ from tisat.cli.machines import read_machines
 from tisat.cli.options import How, Period, reads_files
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
+from tisat.utils.types import Params
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -50,7 +51,7 @@ def compare(
     machines = read_machines([file], dict(how or {}))
     if len(machines) != 1:
         raise InputError(f"tisat compare must be given the file of one machine. Got {len(machines)} in {file!r}.")
-    settings: dict[str, Any] = {} if period is None else {"period": period}
+    settings: Params = {} if period is None else {"period": period}
     series = next(iter(machines.values()))
     found = side_by_side(
         series, detector or None, budget=budget, tail=tail, n_faults=faults, random_state=seed, **settings

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tisat.cli.machines import read_machines
 from tisat.cli.options import DeltaMax, How, reads_files, rows_or_duration
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.utils.types import JsonDict
 
 
 @reads_files
@@ -60,12 +61,12 @@ def evaluate(
     )
 
 
-def _evaluate_fleet(machines: dict[str, Any], alarms: Path, delta_max: str, *, json: bool) -> None:
+def _evaluate_fleet(machines: JsonDict, alarms: Path, delta_max: str, *, json: bool) -> None:
     """Alarms of many machines, told apart by their column ``series``: each by itself, and all of them."""
     from tisat.alarms.files import read_active
     from tisat.metrics import evaluate_alarms
 
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonDict] = []
     for name, series in machines.items():
         active = read_active(alarms, length=len(series), series=name)
         one = evaluate_alarms(

@@ -15,6 +15,7 @@ from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, read_
 from tisat.cli.options import How, Period, RuleSet, read_settings, reads_files, rule_of
 from tisat.cli.output import JsonFlag, print_json, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs
+from tisat.utils.types import Params
 
 if TYPE_CHECKING:
     from tisat.batch import FitEach, Machine
@@ -130,7 +131,7 @@ def fit(
         outputs = {"--out": out, **({} if resume else {"--checkpoint": checkpoint})}
         reads = [*(files or []), *(train or []), *([checkpoint] if resume else [])]
         check_outputs(outputs, inputs=reads, overwrite=overwrite)
-    options: dict[str, Any] = {}
+    options: Params = {}
     if checkpoint is not None or resume:
         if "checkpoint" not in inspect.signature(cls.fit).parameters:
             raise ParameterError(f"The detector {registry.name_of(cls)!r} must be a neural one to keep checkpoints.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 from tisat.cli.options import How
 from tisat.cli.output import print_table
 from tisat.errors import DataFileError, InputError
+from tisat.utils.types import JsonDict, JsonMap, Params
 
 if TYPE_CHECKING:
     from tisat.batch import Machine
@@ -94,7 +95,7 @@ def fleet_words(budget: str, machines: int) -> str:
     )
 
 
-def reading_of(model: Path) -> dict[str, Any]:
+def reading_of(model: Path) -> Params:
     """How files are read, as the model remembers it; of a folder of models, the first."""
     from tisat.watch import Watch
 
@@ -138,12 +139,12 @@ class Where:
                 bar.advance()
                 yield result
 
-    def rows(self, job: Job[Machine, dict[str, Any]], machines: Sequence[Machine]) -> list[dict[str, Any]]:
+    def rows(self, job: Job[Machine, JsonDict], machines: Sequence[Machine]) -> list[JsonDict]:
         """The same of a job that gives rows, by the names of the machines."""
         return sorted(self.each(job, machines), key=lambda row: str(row["machine"]))
 
 
-def refuse_failed(rows: Sequence[Mapping[str, Any]], what: str, note: str = "") -> None:
+def refuse_failed(rows: Sequence[JsonMap], what: str, note: str = "") -> None:
     """List the machines of which nothing came, and end with exit code 1; go on where there are none."""
     failed = [[row["machine"], row["trouble"]] for row in rows if row["trouble"]]
     if failed:

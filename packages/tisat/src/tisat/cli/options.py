@@ -5,17 +5,19 @@ from __future__ import annotations
 import ast
 import inspect
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
 
 import typer
 
+from tisat.utils.types import JsonDict, Options, Params
+
 if TYPE_CHECKING:
     from tisat.watch import Watch
 
-How: TypeAlias = Mapping[str, Any]  # how files are read: options of Series.read
+How: TypeAlias = Options  # how files are read: options of Series.read
 DeltaMax = Annotated[str, typer.Option(help="Longest tolerable delay: rows, or a duration such as 10min.")]
 Model = Annotated[
     Path,
@@ -85,7 +87,7 @@ IgnoreExtra = Annotated[bool, typer.Option("--ignore-extra", help="Leave out col
 WORDS = {"true": True, "false": False, "none": None}
 
 
-def read_settings(settings: list[str], option: str = "--set") -> dict[str, Any]:
+def read_settings(settings: list[str], option: str = "--set") -> Params:
     """``["window=50", "anchor=last"]`` as keyword arguments: Python literals where they are, text otherwise.
 
     ``none`` is None (no limit, where a parameter says so), ``preset`` the number of the preset.
@@ -100,7 +102,7 @@ def read_settings(settings: list[str], option: str = "--set") -> dict[str, Any]:
     from tisat.utils.parameters import FROM_PRESET
 
     words = {**WORDS, "preset": FROM_PRESET}
-    values: dict[str, Any] = {}
+    values: Params = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
@@ -112,7 +114,7 @@ def read_settings(settings: list[str], option: str = "--set") -> dict[str, Any]:
     return values
 
 
-def rule_of(rule: str | None, settings: list[str] | None) -> str | dict[str, Any] | None:
+def rule_of(rule: str | None, settings: list[str] | None) -> str | Params | None:
     """Return what ``--rule`` and ``--rule-set`` say, as :func:`tisat.alarms.make_rule` takes it.
 
     Examples
@@ -143,7 +145,7 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(verb, include_extras=True)
     own = inspect.signature(verb).parameters
-    bundles: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    bundles: Params = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
     for one in own.values():
         if one.name in bundles:
@@ -158,7 +160,7 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
                 inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
             )
 
-    def run(**given: object) -> None:
+    def run(**given: Any) -> None:
         how = reading(**{name: given.pop(name) for name in READING if name not in own})
         for name, kind in bundles.items():
             given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
@@ -177,7 +179,7 @@ def _options_of(bundle: Any) -> list[inspect.Parameter]:
     ]
 
 
-def reading(**given: Any) -> dict[str, Any]:
+def reading(**given: Any) -> Params:
     """What was said of how files are to be read, as options of ``Series.read``; nothing for what was not said.
 
     Examples
@@ -222,7 +224,7 @@ class Asked:
     rearm: Rearm = None
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> JsonDict:
         """What was said, by name."""
         said = {**vars(self), "rule": rule_of(self.rule, self.rule_set), "rule_set": None}
         return {name: value for name, value in said.items() if value is not None}

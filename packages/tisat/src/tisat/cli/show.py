@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import inspect
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.utils.types import JsonDict
 
 LISTED = 12  # channel names shown in a table; --json gives them all
 
 
-def describe(model: Path) -> dict[str, Any]:
+def describe(model: Path) -> JsonDict:
     """What the file holds, after its checksum, names and shapes were checked."""
     from tisat.detectors.loading import load
     from tisat.persistence.model_file import read_artefact
@@ -23,7 +24,7 @@ def describe(model: Path) -> dict[str, Any]:
     document, tensors = read_artefact(model)
     weights = [array for name, array in tensors.items() if name.startswith("network.")]
     history = getattr(detector, "history_", ())
-    described: dict[str, Any] = {
+    described: JsonDict = {
         "file": str(model),
         "bytes": model.stat().st_size,
         "detector": document["detector"],

@@ -14,7 +14,7 @@ from tisat.gap_filling import MAX_GAP
 from tisat.io.channel_plot import draw_channels
 from tisat.io.counters import is_counter
 from tisat.series import SeriesLike, as_series
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, JsonDict
 
 FEW = 8  # distinct values of a channel that is a state
 STUCK = 0.05  # share of rows in one run of equal values beyond which a measurement is stuck
@@ -62,7 +62,7 @@ class Look:
     channels: tuple[ChannelLook, ...]
     notes: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return asdict(self)
 

@@ -22,6 +22,7 @@ from tisat.io.compression import SUFFIXES, named_once, problem
 from tisat.io.files import stem_of
 from tisat.io.time_columns import arrow_times
 from tisat.series import Series
+from tisat.utils.types import Params
 
 # Of labels in a file of their own: what its name ends in, and its columns where it has intervals.
 ENDING = ".labels"
@@ -50,7 +51,7 @@ def files_of(path: str | Path) -> list[Path]:
     )
 
 
-def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
+def read_series(path: str | Path, **how: object) -> dict[str, Series]:
     """Every series in a file, a folder of files or the files of a glob, by name, whole.
 
     Parameters
@@ -71,8 +72,9 @@ def read_series(path: str | Path, **how: Any) -> dict[str, Series]:
     >>> read_series("plant/*.csv")  # doctest: +SKIP
     """
     files = files_of(path)
+    reading: Params = {**how, "find_entity": True}
     rows = files if len(files) == 1 else [one for one in files if not is_label_file(one)]
-    return named_once(path, rows, lambda file: Series.read_all(file, **{**how, "find_entity": True}))
+    return named_once(path, rows, lambda file: Series.read_all(file, **reading))
 
 
 def is_label_file(file: Path) -> bool:

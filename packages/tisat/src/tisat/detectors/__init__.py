@@ -6,7 +6,7 @@ warms up, never depending on later rows. ``from tisat.detectors import RandomGue
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tisat import registry
 from tisat.detectors.adapting import adapt
@@ -65,14 +65,14 @@ _NAMES, __getattr__, __dir__ = lazily(__name__, _HOMES)
 __all__ = ["Detector", "Traits", "adapt", "load", "make", *_NAMES]
 
 
-def make(name: str, **params: Any) -> Detector:
+def make(name: str, **params: object) -> Detector:
     """A detector by its registered name.
 
     Parameters
     ----------
     name : str
         A name of :func:`tisat.registry.names`.
-    params : Any
+    params : object
         Parameters of the detector.
 
     Returns

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from tisat.detectors.networks import torch
 from tisat.detectors.networks.adam import Optimizer
 from tisat.errors import ArtefactError
 from tisat.persistence.model_file import read_artefact, write_artefact
-from tisat.utils.types import AnyArray, Arrays
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Options, Params
 
 if TYPE_CHECKING:
     from tisat.detectors._training import Phase
@@ -54,10 +54,10 @@ def load_network(network: torch.nn.Module, arrays: Mapping[str, AnyArray], *, pr
     network.load_state_dict(tensors)
 
 
-def _optimizer_parts(name: str, optimizer: Optimizer) -> tuple[dict[str, Any], Arrays]:
+def _optimizer_parts(name: str, optimizer: Optimizer) -> tuple[JsonDict, Arrays]:
     state = optimizer.state_dict()
     arrays: Arrays = {}
-    plain: dict[str, Any] = {}
+    plain: JsonDict = {}
     for index, entries in state["state"].items():
         for key, value in entries.items():
             if isinstance(value, torch.Tensor) and value.ndim:
@@ -67,8 +67,8 @@ def _optimizer_parts(name: str, optimizer: Optimizer) -> tuple[dict[str, Any], A
     return {"groups": state["param_groups"], "state": plain}, arrays
 
 
-def _load_optimizer(name: str, optimizer: Optimizer, plain: Mapping[str, Any], arrays: Arrays) -> None:
-    state: dict[int, dict[str, Any]] = {}
+def _load_optimizer(name: str, optimizer: Optimizer, plain: JsonMap, arrays: Arrays) -> None:
+    state: dict[int, JsonDict] = {}
     prefix = f"optimizer.{name}."
     mine = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
     tensors = {key: torch.from_numpy(np.array(array)) for key, array in mine.items()}
@@ -93,7 +93,7 @@ class Progress:
     seconds: float = 0.0  # spent in training
 
 
-def fingerprint(params: Mapping[str, Any], data: AnyArray) -> str:
+def fingerprint(params: Options, data: AnyArray) -> str:
     """What a checkpoint belongs to: parameters, scaling and training rows. Where it runs and how long may change."""
     kept = {name: value for name, value in params.items() if name not in ("device", "epochs")}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode())
@@ -115,7 +115,7 @@ def write_checkpoint(
     arrays = {**network_arrays(network, prefix="network."), **best}
     for name, helper in stage.helpers.items():
         arrays.update(network_arrays(helper, prefix=f"helper.{name}."))
-    plain: dict[str, Any] = {}
+    plain: JsonDict = {}
     for name, optimizer in stage.optimizers.items():
         plain[name], tensors = _optimizer_parts(name, optimizer)
         arrays.update(tensors)
@@ -150,7 +150,7 @@ def read_checkpoint(
         load_network(helper, arrays, prefix=f"helper.{name}.", what=f"The checkpoint {str(path)!r}")
     for name, optimizer in stage.optimizers.items():
         _load_optimizer(name, optimizer, document["optimizers"][name], arrays)
-    kept: dict[str, Any] = {field.name: document[field.name] for field in fields(Progress)}
+    kept: Params = {field.name: document[field.name] for field in fields(Progress)}
     kept.update({name: np.inf for name, value in kept.items() if value is None})
     kept.update({name: tuple(kept[name]) for name in ("history", "earlier")})
     return Progress(**kept), {name: array for name, array in arrays.items() if name.startswith("best.")}

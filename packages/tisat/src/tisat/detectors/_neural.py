@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from tisat.errors import ArtefactError, SeriesError
 from tisat.gap_filling import usable_parts
 from tisat.series import ManySeries, Series, SeriesLike, as_series
 from tisat.utils.parameters import choice, learned
-from tisat.utils.types import AnyArray, Arrays
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
 from tisat.utils.validation import check_flag
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -192,12 +192,12 @@ class NeuralDetector(TrainedDetector[Network]):
                     f"Got shape {found.shape}."
                 )
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[JsonDict, Arrays]:
         plain, tensors = super()._state()
         del plain["network_"]
         return plain, {**tensors, **network_arrays(self.network_, prefix="network.")}
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+    def _restore(self, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
         weights = {name: array for name, array in tensors.items() if name.startswith("network.")}
         super()._restore(plain, {name: array for name, array in tensors.items() if name not in weights})
         self._check_weights(weights)

@@ -21,7 +21,7 @@ not know how.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -111,7 +111,7 @@ class LookaheadStream(WindowStream):
         """Return the buffer and the forecasts that wait."""
         return {**super().state(), "waiting": self._waiting.copy()}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from a state."""
         super().restore(state)
         self._waiting[:] = state["waiting"]

@@ -18,7 +18,7 @@ estimator computes is its own affair.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -31,7 +31,7 @@ from tisat.errors import ArtefactError, ParameterError
 from tisat.gap_filling import HUGE
 from tisat.utils.extras import require
 from tisat.utils.parameters import flag, integer, learned, value
-from tisat.utils.types import Arrays
+from tisat.utils.types import Arrays, JsonDict, Options
 from tisat.utils.validation import check_choice
 
 PYOD = ("ABOD", "CBLOF", "COPOD", "ECOD", "GMM", "HBOS", "IForest", "INNE", "KDE", "KNN", "LODA", "LOF", "MCD", "OCSVM", "PCA")  # fmt: skip
@@ -80,7 +80,7 @@ class Adapter(StandardWindowDetector):
         doc="A name of ESTIMATORS, such as 'pyod:HBOS', or an unfitted estimator object of either library, or with the methods of "
         "either. Objects work everywhere but cannot be saved; from_sklearn and from_pyod turn them into names where they can.",
     )
-    params: Mapping[str, Any] | None = value(
+    params: Options | None = value(
         None, none="its defaults", doc="The estimator's parameters, where it is given by name."
     )
     window: int = 1
@@ -98,9 +98,9 @@ class Adapter(StandardWindowDetector):
 
     def __init__(
         self,
-        estimator: Any = "sklearn:GaussianMixture",
+        estimator: object = "sklearn:GaussianMixture",
         *,
-        params: Mapping[str, Any] | None = None,
+        params: Options | None = None,
         window: int = 1,
         standardise: bool = True,
         max_windows: int | None = 20_000,
@@ -197,7 +197,7 @@ class Adapter(StandardWindowDetector):
             return np.concatenate([self._anomaly(row[None]) for row in flat])[:, None]
         return self._anomaly(flat)[:, None]
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[JsonDict, Arrays]:
         if not isinstance(self.estimator, str) or not all(map(_plain, dict(self.params or {}).values())):
             raise ArtefactError(
                 f"An Adapter can be saved where its estimator is one of {', '.join(ESTIMATORS)}, with plain parameters. "
@@ -211,7 +211,7 @@ class Adapter(StandardWindowDetector):
         self._build()  # refuses a name or parameters it does not know; fitting waits for the first row that is scored
 
 
-def _adapted(estimator: Any, library: str, options: Mapping[str, Any]) -> Adapter:
+def _adapted(estimator: Any, library: str, options: Options) -> Adapter:
     if not hasattr(estimator, "fit"):
         raise ParameterError(
             f"The estimator given to from_{library} must be an object with fit. Got {estimator!r} instead."
@@ -226,14 +226,14 @@ def _adapted(estimator: Any, library: str, options: Mapping[str, Any]) -> Adapte
     return Adapter(estimator, **options)
 
 
-def from_sklearn(estimator: Any, **options: Any) -> Adapter:
+def from_sklearn(estimator: object, **options: object) -> Adapter:
     """A detector from an unfitted scikit-learn outlier or density estimator; ``options`` are those of :class:`Adapter`.
 
     Parameters
     ----------
     estimator : object
         Unfitted.
-    options : Any
+    options : object
         Parameters of the adapter.
 
     Returns
@@ -250,7 +250,7 @@ def from_sklearn(estimator: Any, **options: Any) -> Adapter:
     return _adapted(estimator, "sklearn", options)
 
 
-def from_pyod(estimator: Any, **options: Any) -> Adapter:
+def from_pyod(estimator: object, **options: object) -> Adapter:
     """A detector from an unfitted PyOD estimator; ``options`` are those of :class:`Adapter`.
 
     Its ``contamination`` is not used: alarm thresholds come from a false-alarm budget.
@@ -259,7 +259,7 @@ def from_pyod(estimator: Any, **options: Any) -> Adapter:
     ----------
     estimator : object
         Unfitted.
-    options : Any
+    options : object
         Parameters of the adapter.
 
     Returns

@@ -25,6 +25,7 @@ from tisat.errors import ParameterError
 from tisat.gap_filling import usable_parts
 from tisat.series import SeriesLike
 from tisat.utils.parameters import integer, presets, real
+from tisat.utils.types import Params
 from tisat.watch.protocols import check_series
 
 SMALLEST_SPREAD = 0.01  # of a channel's training range: a channel that hardly moves is not blown up further
@@ -76,7 +77,7 @@ class AnomalyTransformer(NeuralDetector[AnomalyTransformerNetwork]):
     traits: ClassVar[Traits] = replace(NeuralDetector.traits, points_are_channels=True)
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {
             "window": 10, "width": 8, "n_heads": 2, "n_layers": 2, "feed_forward": 8, "epochs": 2, "stride": 4,
             "learning_rate": 1e-2,

@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,7 @@ from tisat.persistence import estimator
 from tisat.series import ManySeries, Series, SeriesLike
 from tisat.utils.fitted_state import learned
 from tisat.utils.parameters import Parametrized
-from tisat.utils.types import AnyArray, Arrays, Integers
+from tisat.utils.types import AnyArray, Arrays, Integers, JsonDict, JsonMap, Params
 from tisat.utils.types import Array as Array
 from tisat.utils.validation import check_real
 from tisat.watch.protocols import Stream as Stream
@@ -91,7 +91,11 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
     trained_on_: Training = learned()  # what fit saw, for people
     bounds_: Array = learned("2, C")  # values beyond these are cut off: REACH training ranges away
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    if TYPE_CHECKING:  # each class has the parameters that it declares
+
+        def __init__(self, **params: object) -> None: ...
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if lost := {field.name for field in fields(Traits)} & set(vars(cls)) - set(cls._parameters):
             raise TypeError(
@@ -135,7 +139,7 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         return [self._points(part) for part in parts]
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         """Parameters that make the contract tests quick for this class."""
         return {}
 
@@ -311,11 +315,11 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         """Write the fitted detector to one file, atomically; refused where :func:`tisat.load` would refuse it."""
         estimator.save(self, path)
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[JsonDict, Arrays]:
         """Learned attributes (their names end in one underscore), split into plain values and arrays."""
         return estimator.state_of(self)
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+    def _restore(self, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
         """Set what :meth:`_state` returned, after it was checked against what the class declares to learn."""
         estimator.restore(self, plain, tensors)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
@@ -23,6 +23,7 @@ from tisat.detectors.networks.adam import Adam
 from tisat.detectors.networks.beatgan import Game, feature_matching, initialise, warp
 from tisat.errors import ParameterError
 from tisat.utils.parameters import choice, integer, integers, learned, presets, real
+from tisat.utils.types import Params
 from tisat.utils.validation import check_integer
 
 SCALINGS = ("train", "window")
@@ -189,5 +190,5 @@ class BeatGAN(NeuralDetector[Game]):
         return torch.sqrt(errors[:, :, -last:].mean(dim=2))
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {"window": 8, "filters": (8, 16), "latent": 3, "epochs": 3, "stride": 2, "learning_rate": 1e-2}

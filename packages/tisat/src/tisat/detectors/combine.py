@@ -21,7 +21,7 @@ from tisat.persistence.estimator import detector_from, document_of
 from tisat.series import Series
 from tisat.utils.parameters import FROM_PRESET, choice, learned, value
 from tisat.utils.stage import State
-from tisat.utils.types import AnyArray, Arrays
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Params
 
 DEFAULT = ("prism", "mahalanobis")
 LEAST_LEVEL = 1e-12  # a member whose normal scores do not differ has no unit of its own: 1 is taken
@@ -45,7 +45,7 @@ class _CombinedStream(RowStream):
     def state(self) -> State:
         return {str(i): stream.state() for i, stream in enumerate(self._streams)}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         for i, stream in enumerate(self._streams):
             stream.restore(state[str(i)])
 
@@ -191,7 +191,7 @@ class Combine(Detector):
 
     # ------------------------------------------------------------------ on disk
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[JsonDict, Arrays]:
         plain, tensors = super()._state()
         documents = []
         for i, member in enumerate(plain.pop("members_")):
@@ -200,7 +200,7 @@ class Combine(Detector):
             tensors.update({f"{i}.{name}": array for name, array in arrays.items()})
         return {**plain, "members": documents}, tensors
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+    def _restore(self, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
         rest = dict(plain)
         documents = rest.pop("members")
         expected = self._build()
@@ -230,7 +230,7 @@ class Combine(Detector):
             raise ArtefactError("The levels and members of Combine must fit together. They do not.")
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {"members": ("last-value", ("mahalanobis", {"window": 4}), ("pca", {"window": 2}))}
 
 
@@ -244,7 +244,7 @@ def _level(scores: Array) -> tuple[float, float]:
     return (median, level) if level - median > LEAST_LEVEL * max(abs(median), 1.0) else (median, median + 1.0)
 
 
-def combine(*members: Any, how: str = "sum") -> Combine:
+def combine(*members: str | tuple[str, Params] | Detector, how: str = "sum") -> Combine:
     """Several detectors as one: an unfitted :class:`Combine`.
 
     Parameters
@@ -265,7 +265,7 @@ def combine(*members: Any, how: str = "sum") -> Combine:
     >>> combine("prism", tisat.make("pca", window=5), how="max")
     Combine(how='max', members=('prism', ('pca', {'window': 5})))
     """
-    said: list[Any] = []
+    said: list[str | tuple[str, Params]] = []
     for member in members or DEFAULT:
         if isinstance(member, Detector):
             defaults = type(member)().get_params(deep=False)

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -27,8 +27,9 @@ from tisat.utils.extras import require
 from tisat.utils.html import table
 from tisat.utils.palette import ALARM, LINE
 from tisat.utils.progress import progress
+from tisat.utils.types import JsonDict, Params
 from tisat.utils.validation import check_integer, check_real
-from tisat.watch.protocols import Scorer
+from tisat.watch.protocols import CommonSettings, Scorer
 from tisat.watch.walk_forward import LEAD
 from tisat.watch.watch import Watch
 
@@ -94,7 +95,7 @@ class DetectorComparison:
         rider = "" if meets else ", but no detector met the budget"
         return f"{where} {best.detector} found most: {best.found} of {best.faults} injected faults{rider}."
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return asdict(self) | {"answer": self.answer}
 
@@ -144,7 +145,7 @@ def compare(
     tail: float = 0.5,
     n_faults: int = 21,
     random_state: int = 0,
-    **settings: Any,
+    **settings: Unpack[CommonSettings],
 ) -> DetectorComparison:
     """Compare detectors on a normal series: the budget met on unseen rows, injected faults found by kind, and the cost.
 
@@ -206,7 +207,7 @@ def compare(
     return DetectorComparison(whole.name, str(Budget.parse(said, period=period)), cut, len(whole) - cut, tuple(done))
 
 
-def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> dict[str, Any]:
+def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> Params:
     """The detectors by the names they are listed under; unknown names are refused before anything is fitted."""
     if detectors is None:
         listed = [one for one in suggest(train).detectors if one.detector not in SLOW]
@@ -251,7 +252,7 @@ def _one(
     lead: int,
     rounds: Sequence[tuple[Series, tuple[Fault, ...]]],
     budget: BudgetLike | None,
-    settings: dict[str, Any],
+    settings: CommonSettings,
     bar: Any,
 ) -> ComparedDetector:
     begun = time.process_time()

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from tisat.errors import SeriesError
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import Array, Integers, Params
 from tisat.watch.protocols import Traits
 
 Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first are context only
@@ -41,7 +41,7 @@ class Refitted(Protocol):
     def _for_calibration(self, points: Array) -> Array: ...
     def _prepare_fold(self, other: Self) -> None: ...
     def _learn_from_fold(self, scored: Sequence[Sequence[Array]], other: Self) -> None: ...
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - scikit-learn's signature
+    def get_params(self, deep: bool = True) -> Params:  # noqa: FBT001, FBT002 - scikit-learn's signature
         """What the user said."""
 
 

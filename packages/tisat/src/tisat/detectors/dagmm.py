@@ -11,7 +11,7 @@ does not know which channel moved: a point is the energy alone.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
@@ -19,6 +19,7 @@ from tisat.detectors.base import Array, Traits
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.dagmm import CompressionAndEstimation, Mixture, energy, fit_mixture, least_energy, precise
 from tisat.utils.parameters import integer, integers, presets, real
+from tisat.utils.types import Params
 
 
 class DAGMM(NeuralDetector[CompressionAndEstimation]):
@@ -117,5 +118,5 @@ class DAGMM(NeuralDetector[CompressionAndEstimation]):
         return None  # its density has folds: putting a channel back to its usual value may make a row less likely
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {"window": 3, "hidden": (8,), "epochs": 3, "batch_size": 64, "learning_rate": 1e-2}

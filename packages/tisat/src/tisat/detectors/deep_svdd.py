@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Optimizers, Phase
@@ -21,6 +21,7 @@ from tisat.detectors.networks import torch
 from tisat.detectors.networks.adam import Adam, Optimizer
 from tisat.detectors.networks.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary
 from tisat.utils.parameters import choice, integer, integers, presets, real
+from tisat.utils.types import Params
 from tisat.utils.validation import check_integer
 
 OBJECTIVES = ("one-class", "soft-boundary")
@@ -179,5 +180,5 @@ class DeepSVDD(NeuralDetector[Encoder]):
         return distances - network.radius_squared if self.objective == "soft-boundary" else distances
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {"window": 8, "filters": (8, 8), "representation": 4, "epochs": 2, "pretrain_epochs": 1, "stride": 2}

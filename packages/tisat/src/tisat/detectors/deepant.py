@@ -6,13 +6,12 @@ The network is in :mod:`tisat.detectors.networks.deepant`; training, scaling, se
 
 from __future__ import annotations
 
-from typing import Any
-
 from tisat.detectors._neural_forecast import NeuralForecaster
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.deepant import ConvolutionalForecaster
 from tisat.errors import ParameterError
 from tisat.utils.parameters import choice, integer, presets, real
+from tisat.utils.types import Params
 
 
 class DeepAnT(NeuralForecaster[ConvolutionalForecaster]):
@@ -68,5 +67,5 @@ class DeepAnT(NeuralForecaster[ConvolutionalForecaster]):
         return error.abs().mean()
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {"window": 10, "filters": 4, "dense": 8, "epochs": 1, "stride": 2, "device": "cpu"}

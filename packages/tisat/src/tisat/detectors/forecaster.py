@@ -28,7 +28,7 @@ from tisat.detectors._windows import blocks_of, parts_longer_than, sliding_windo
 from tisat.detectors.base import Array, Traits
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.utils.parameters import integer, learned, value
-from tisat.utils.types import AnyArray, Arrays
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
 
 MAY_BE = "a regressor of scikit-learn, a model of statsforecast with 'forward', or an object with fit(parts) and predict(windows)"
 LARGEST = 1e150  # a forecast beyond is as good as infinite, and its square is still a number
@@ -72,7 +72,7 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
 
     _fitted: Any = learned()  # the model, or one for each channel
 
-    def __init__(self, model: Any, *, window: int = 24, level: int | None = None) -> None:
+    def __init__(self, model: object, *, window: int = 24, level: int | None = None) -> None:
         self.model = model
         self.window = window
         self.level = level
@@ -172,17 +172,17 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
     def _minimum_rows(self) -> int:
         return self.window + 2
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[JsonDict, Arrays]:
         raise ArtefactError(
             f"A detector made of {type(self.model).__name__} cannot be saved: nothing is known of it but fit and predict, and no pickle is read. "
             "Fit it again where it runs, or write a detector class and tisat.registry.register it."
         )
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+    def _restore(self, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
         raise ArtefactError("A ForecasterDetector cannot be read from a file.")
 
 
-def from_forecaster(model: Any, *, window: int = 24, level: int | None = None) -> ForecasterDetector:
+def from_forecaster(model: object, *, window: int = 24, level: int | None = None) -> ForecasterDetector:
     """Make a detector from any object that forecasts.
 
     Parameters

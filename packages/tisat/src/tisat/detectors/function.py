@@ -11,15 +11,15 @@ cannot be saved: write a class and register it for that.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tisat.detectors._windows import sliding_windows
 from tisat.detectors.base import Array, Detector, Stream
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.utils.parameters import integer, value
-from tisat.utils.types import AnyArray, Arrays
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
 
 PROBE_ROWS = 500  # training rows a function without context is tried on
 
@@ -30,12 +30,13 @@ class FunctionDetector(Detector):
     Examples
     --------
     >>> import numpy as np
+    import numpy.typing as npt
     >>> detector = FunctionDetector(lambda values: np.abs(values).max(axis=1)).fit([[0.0], [1.0], [-2.0], [1.0]])
     >>> detector.decision_function([[3.0], [-5.0]]).tolist()
     [3.0, 5.0]
     """
 
-    function: Callable[[Array], Any] = value(doc="Values (T, C) to scores (T,) or points (T, m).")
+    function: Callable[[Array], npt.ArrayLike] = value(doc="Values (T, C) to scores (T,) or points (T, m).")
     context: int | None = integer(
         None,
         at_least=0,
@@ -43,7 +44,7 @@ class FunctionDetector(Detector):
         doc="How many earlier rows the value at t depends on; needed for monitoring row by row.",
     )
 
-    def __init__(self, function: Callable[[Array], Any], *, context: int | None = None) -> None:
+    def __init__(self, function: Callable[[Array], npt.ArrayLike], *, context: int | None = None) -> None:
         self.function = function
         self.context = context
 
@@ -95,16 +96,16 @@ class FunctionDetector(Detector):
             )
         return super()._stream()
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[JsonDict, Arrays]:
         raise ArtefactError(
             "A FunctionDetector cannot be saved: write a detector class and tisat.registry.register it."
         )
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+    def _restore(self, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
         raise ArtefactError("A FunctionDetector cannot be read from a file.")
 
 
-def from_function(function: Callable[[Array], Any], *, context: int | None = None) -> FunctionDetector:
+def from_function(function: Callable[[Array], npt.ArrayLike], *, context: int | None = None) -> FunctionDetector:
     """A detector from a function of values ``(T, C)`` to scores ``(T,)``; see :class:`FunctionDetector`.
 
     Parameters
@@ -122,6 +123,7 @@ def from_function(function: Callable[[Array], Any], *, context: int | None = Non
     Examples
     --------
     >>> import numpy as np
+    import numpy.typing as npt
     >>> from_function(lambda values: values - values.mean()).fit(np.arange(10.0))
     Traceback (most recent call last):
     ...

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from tisat.detectors._training import Batches, Losses, Optimizers, Phase
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
@@ -21,6 +20,7 @@ from tisat.detectors.networks.adam import Adam, Optimizer
 from tisat.detectors.networks.interfusion import SMALLEST, InterFusionNetwork, impute
 from tisat.detectors.networks.omni_anomaly import gaussian_log_density
 from tisat.utils.parameters import integer
+from tisat.utils.types import Params
 
 
 class InterFusion(VariationalDetector[InterFusionNetwork]):
@@ -65,7 +65,7 @@ class InterFusion(VariationalDetector[InterFusionNetwork]):
     batch_size: int = integer(compact=64, paper=100)
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {
             "window": 8, "hidden": 8, "dense": 8, "latent": 2, "n_flows": 1, "n_steps": 1, "n_chains": 2, "n_samples": 2,
             "pretrain_epochs": 2, "epochs": 2, "stride": 4, "learning_rate": 1e-2,

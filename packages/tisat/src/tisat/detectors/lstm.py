@@ -8,11 +8,10 @@ window is forgotten.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tisat.detectors._neural_forecast import NeuralForecaster
 from tisat.detectors.networks.lstm import StackedLSTM
 from tisat.utils.parameters import integer, real
+from tisat.utils.types import Params
 
 
 class LSTM(NeuralForecaster[StackedLSTM]):
@@ -43,5 +42,5 @@ class LSTM(NeuralForecaster[StackedLSTM]):
         return StackedLSTM(n_channels, self.hidden, self.layers, self.dropout, len(self._leads()))
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {"window": 10, "hidden": 4, "layers": 1, "epochs": 1, "stride": 2, "device": "cpu"}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.svm import SVR
@@ -31,6 +31,7 @@ from tisat.detectors.networks.lstm_vae import (
     negative_log_likelihood,
 )
 from tisat.utils.parameters import choice, integer, presets, real
+from tisat.utils.types import Params
 
 THRESHOLDS = ("constant", "state")
 
@@ -139,5 +140,5 @@ class LSTMVAE(NeuralDetector[VariationalLSTM]):
         return np.asarray(points.sum(axis=1))
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {"window": 8, "hidden": 8, "latent": 2, "epochs": 2, "stride": 4, "learning_rate": 1e-2}

@@ -10,12 +10,11 @@ detector's scores get their threshold from the alarm layer.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.detectors.networks import torch
 from tisat.detectors.networks.omni_anomaly import OmniAnomalyNetwork, gaussian_log_density
 from tisat.utils.parameters import integer, real
+from tisat.utils.types import Params
 
 
 class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
@@ -53,7 +52,7 @@ class OmniAnomaly(VariationalDetector[OmniAnomalyNetwork]):
     batch_size: int = integer(compact=64, paper=50)
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {
             "window": 8, "hidden": 8, "dense": 8, "latent": 2, "n_flows": 2, "n_samples": 2, "epochs": 2, "stride": 4,
             "learning_rate": 1e-2,

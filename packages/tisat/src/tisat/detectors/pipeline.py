@@ -7,7 +7,7 @@ have no file: transformers of scikit-learn can only be pickled. This module know
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -44,7 +44,7 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
     700
     """
 
-    def fit(self, series: ManySeries, y: object = None, **params: Any) -> Self:
+    def fit(self, series: ManySeries, y: object = None, **params: object) -> Self:
         """Fit every step on normal data: a series, an array, a table, a file, or a list of them.
 
         ``params`` are those of the detector's ``fit``, as scikit-learn writes them: ``detector__holdout=0.1``.
@@ -63,7 +63,8 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
         for _, step in self._transformers():
             step.fit(_table(np.concatenate([one.values for one in many]), many[0].channels), None)
             many = [_through(step, one) for one in many]
-        detector.fit(many, **{key.removeprefix(prefix): value for key, value in params.items()})
+        fit: Callable[..., object] = detector.fit
+        fit(many, **{key.removeprefix(prefix): value for key, value in params.items()})
         return self
 
     def _transformers(self) -> list[tuple[str, Any]]:
@@ -82,7 +83,7 @@ class Pipeline(AlarmsInOneStep, sklearn.pipeline.Pipeline):
             found = _through(step, found)
         return found
 
-    def fit_predict(self, series: SeriesLike, y: object = None, **params: Any) -> npt.NDArray[np.int8]:
+    def fit_predict(self, series: SeriesLike, y: object = None, **params: object) -> npt.NDArray[np.int8]:
         """Fit, and :meth:`predict` the same rows."""
         return self.fit(series, y, **params).predict(series)
 

@@ -6,8 +6,8 @@ probability p, which is the Random Guess of the paper (section III). It knows on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class _RandomBaselineStream(RowStream):
     def state(self) -> State:
         return {"drawn": np.array(self._drawn)}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         self.reset()
         self._drawn = int(state["drawn"])
         bits = self._generator.bit_generator

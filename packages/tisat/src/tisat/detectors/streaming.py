@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -83,7 +82,7 @@ class WindowStream(RowStream):
         """Return the buffer."""
         return {"buffer": self._buffer.copy(), "filled": np.array(self._filled)}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from a buffer."""
         self._buffer[:] = state["buffer"]
         self._filled = min(max(int(state["filled"]), 0), len(self._buffer))

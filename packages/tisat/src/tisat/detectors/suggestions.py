@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from tisat.gap_filling import carry_forward
 from tisat.io.durations import spelt
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.html import table
-from tisat.utils.types import Array
+from tisat.utils.types import Array, JsonDict, Params
 
 MANY_ROWS = 20_000
 TIED = 0.7  # correlation of two channels, row by row
@@ -38,7 +37,7 @@ class Suggestion:
     settings: str = ""  # of --set
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Params:
         """The settings as values."""
         name, _, value = self.settings.partition("=")
         return {name: ast.literal_eval(value)} if name else {}
@@ -70,7 +69,7 @@ class Suggestions:
         rows = [(one.detector, one.settings, one.why, one.beware) for one in self.detectors]
         return table("Worth a try", ("detector", "settings", "why", "beware"), rows, note=" ".join(self.facts))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return {
             "facts": list(self.facts),

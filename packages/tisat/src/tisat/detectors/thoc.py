@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from itertools import islice
-from typing import Any
 
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -22,6 +21,7 @@ from tisat.detectors.networks import torch
 from tisat.detectors.networks.thoc import THOCNetwork
 from tisat.errors import ParameterError
 from tisat.utils.parameters import choice, integer, integers, presets, real
+from tisat.utils.types import Params
 
 CENTRE_BATCHES = 20  # batches whose features the first centres are means of
 STILL, SMALLEST = 1e-6, 0.01  # movement of a channel that never moved; smallest unit, in training ranges
@@ -78,7 +78,7 @@ class THOC(NeuralDetector[THOCNetwork]):
     anchor: str = choice(compact="mean", paper="none")
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {
             "window": 12, "hidden": 8, "dilations": (1, 3), "n_clusters": (3, 2), "epochs": 2, "stride": 4,
             "learning_rate": 1e-2,

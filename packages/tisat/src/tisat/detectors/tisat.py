@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from tisat.detectors._checkpoint import Progress
 from tisat.detectors._forecast import SPREAD_FLOOR
@@ -22,6 +21,7 @@ from tisat.detectors.networks.forecaster import SparseTransformer
 from tisat.detectors.networks.onnx_session import one_window_session
 from tisat.errors import ParameterError
 from tisat.utils.parameters import FROM_PRESET, choice, flag, integer, learned, presets, real
+from tisat.utils.types import JsonDict, Params
 
 ATTENTIONS = ("auto", "dense", "probsparse", "informer")
 
@@ -143,7 +143,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
             self._session = one_window_session(self.network_, (self.window, self.n_channels_))
         return self._session
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JsonDict:
         return {name: value for name, value in vars(self).items() if name != "_session"}  # it belongs to this process
 
     def _loss(self, network: SparseTransformer, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -170,7 +170,7 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
             network.linear_skip.solve(batches(unbroken=True), self._leads())
 
     @classmethod
-    def _test_params(cls) -> dict[str, Any]:
+    def _test_params(cls) -> Params:
         return {
             "window": 16,
             "token": 8,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tisat.utils.extras import require
 from tisat.utils.palette import FAULT, INK
 from tisat.utils.types import AnyArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def draw_channels(
@@ -18,11 +21,11 @@ def draw_channels(
     title: str,
     spans: Iterable[Sequence[int]] = (),
     most: int = 12,
-) -> Any:
+) -> Figure:
     """A matplotlib figure of the first channels; ``spans`` of rows are grey."""
     figure_module = require("matplotlib.figure", whose="A picture of a series")
     count = min(len(channels), most)
-    figure = figure_module.Figure(figsize=(9.0, 0.9 * count + 0.8), layout="constrained")
+    figure: Figure = figure_module.Figure(figsize=(9.0, 0.9 * count + 0.8), layout="constrained")
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     for c, axis in enumerate(axes):
         axis.plot(times, values[:, c], color=INK, linewidth=0.6)

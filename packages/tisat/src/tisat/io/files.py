@@ -23,7 +23,7 @@ from tisat.io.time_columns import DEDUPS, is_time_of_day, read_time_columns
 from tisat.io.time_zones import zone_of
 from tisat.io.timestamps import Times
 from tisat.utils.near_names import meant
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, Options
 from tisat.utils.validation import check_labels
 
 ENTITY = "unique_id"  # the usual name of the column that says which machine a row is of
@@ -65,7 +65,7 @@ class Reading:
             )
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Reading:
+    def of(cls, options: Options) -> Reading:
         """From keyword arguments; one it does not know is refused."""
         known = [one.name for one in fields(cls)]
         wrong = next((name for name in options if name not in known), None)

@@ -12,7 +12,7 @@ import numpy as np
 from tisat.events import Events, events_from_labels
 from tisat.metrics.instance import PrecisionRecall, label_score_pairs
 from tisat.metrics.range_based import combine
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, Labels, Scores
 from tisat.utils.validation import check_real
 
 Pairs = Array  # (n, 2), intervals on the line
@@ -83,7 +83,7 @@ def _zones(y: Flags, active: Flags) -> tuple[Array, Array]:
     return precision, recall
 
 
-def affiliation_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
+def affiliation_precision_recall(y_true: Labels, y_score: Scores, *, threshold: float) -> PrecisionRecall:
     """Affiliation precision, recall and F1 of the rows with ``score >= threshold``.
 
     Its floor is high: alarms at random have precision of about one half in every zone, and recall near 1 when there are many; F1 of a random baseline or

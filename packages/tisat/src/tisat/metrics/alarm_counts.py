@@ -17,7 +17,7 @@ from tisat.errors import InputError
 from tisat.events import events_from_labels
 from tisat.metrics.pooling import Score
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, Labels, Scores, Stamps
 from tisat.utils.validation import check_labels, check_real, check_same_length
 
 DAY = 86_400 * 10**9  # nanoseconds
@@ -218,7 +218,7 @@ def count_raised(raised: Any, windows: Sequence[Windows], *, whose: str) -> Alar
     return _pool(counts)
 
 
-def count_alarms(y_true: object, active: object, *, delta_max: Delay, timestamps: object = None) -> AlarmCounts:
+def count_alarms(y_true: Labels, active: object, *, delta_max: Delay, timestamps: Stamps = None) -> AlarmCounts:
     """Alarms given as active masks, counted against labelled events.
 
     Parameters
@@ -245,7 +245,7 @@ def count_alarms(y_true: object, active: object, *, delta_max: Delay, timestamps
     return count_active(active, windows, whose="count_alarms")
 
 
-def count_raises(y_true: object, raised: object, *, delta_max: Delay, timestamps: object = None) -> AlarmCounts:
+def count_raises(y_true: Labels, raised: object, *, delta_max: Delay, timestamps: Stamps = None) -> AlarmCounts:
     """Alarms given as the rows at which they were raised, counted against labelled events.
 
     Each row is one alarm, exactly as given: nothing is raised again. For a process that resets after every alarm.
@@ -275,7 +275,7 @@ def count_raises(y_true: object, raised: object, *, delta_max: Delay, timestamps
 
 
 def count_at_threshold(
-    y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
+    y_true: Labels, y_score: Scores, *, threshold: float, delta_max: Delay, timestamps: Stamps = None
 ) -> AlarmCounts:
     """Alarms of a thresholded score (active where ``score >= threshold``; NaN never), counted against events.
 
@@ -306,7 +306,7 @@ def count_at_threshold(
 
 
 def _at_threshold(
-    y_true: object, y_score: object, threshold: float, delta_max: Delay, timestamps: object, whose: str
+    y_true: Labels, y_score: Scores, threshold: float, delta_max: Delay, timestamps: Stamps, whose: str
 ) -> AlarmCounts:
     level = check_real(threshold, "threshold", whose)
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
@@ -315,7 +315,7 @@ def _at_threshold(
 
 
 def detection_delay(
-    y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
+    y_true: Labels, y_score: Scores, *, threshold: float, delta_max: Delay, timestamps: Stamps = None
 ) -> Array:
     """The delay of each event, in order of time and series by series; a missed event has ``delta_max``.
 
@@ -340,7 +340,7 @@ def detection_delay(
 
 
 def average_detection_delay(
-    y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
+    y_true: Labels, y_score: Scores, *, threshold: float, delta_max: Delay, timestamps: Stamps = None
 ) -> Score:
     """ADD: the mean delay over all events, missed ones at ``delta_max``; NaN without events. Always on: 0.
 
@@ -364,7 +364,7 @@ def average_detection_delay(
 
 
 def alarm_precision(
-    y_true: object, y_score: object, *, threshold: float, delta_max: Delay, timestamps: object = None
+    y_true: Labels, y_score: Scores, *, threshold: float, delta_max: Delay, timestamps: Stamps = None
 ) -> Score:
     """Detected events / (detected events + false alarms); NaN where no alarm counts either way.
 

@@ -18,6 +18,7 @@ from tisat.metrics.pooling import mean_known
 from tisat.metrics.windows import Delay, all_windows, series_list
 from tisat.utils.html import Printed
 from tisat.utils.random import Seed, generator
+from tisat.utils.types import Labels, Stamps
 from tisat.utils.validation import check_integer
 
 
@@ -67,11 +68,11 @@ def _row(name: str, counts: Sequence[AlarmCounts]) -> AlarmRow:
 
 
 def evaluate_alarms(
-    y_true: object,
+    y_true: Labels,
     active: object,
     *,
     delta_max: Delay,
-    timestamps: object = None,
+    timestamps: Stamps = None,
     n_simulations: int = 100,
     random_state: Seed = 0,
 ) -> AlarmEvaluation:

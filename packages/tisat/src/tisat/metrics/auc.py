@@ -12,7 +12,7 @@ import numpy as np
 
 from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, Labels, Scores
 
 Area = Callable[[Flags, Array], float]
 
@@ -50,7 +50,7 @@ def _pr(y: Flags, s: Array) -> float:
     return float(np.sum(np.diff(hits, prepend=0.0) * hits / rows) / hits[-1])
 
 
-def auc_roc(y_true: object, y_score: object) -> Score:
+def auc_roc(y_true: Labels, y_score: Scores) -> Score:
     """AUC-ROC on rows: how often an anomalous row scores above a normal one. A random baseline gets 0.5, whatever the labels.
 
     Beware: where 1 % of the rows are anomalous, 0.95 can still mean that nine alarms in ten are false; and an alarm at the end of an event counts as much as one at its onset.
@@ -75,7 +75,7 @@ def auc_roc(y_true: object, y_score: object) -> Score:
     return _pooled(_roc, label_score_pairs(y_true, y_score, whose="auc_roc"))
 
 
-def auc_pr(y_true: object, y_score: object) -> Score:
+def auc_pr(y_true: Labels, y_score: Scores) -> Score:
     """AUC-PR on rows (average precision). A random baseline gets the share of anomalous rows, so figures of two data sets cannot be compared.
 
     Beware: it is driven by the longest events, and says nothing about delay.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,11 @@ from tisat.metrics.random_guess import best_random_guess, random_guess
 from tisat.metrics.windows import Delay, all_scores, all_stamps, parse_duration, series_list
 from tisat.utils.html import Printed
 from tisat.utils.random import Seed
+from tisat.utils.types import JsonDict, Labels, Scores, Stamps
 from tisat.utils.validation import check_integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SWEEP = (10, 50, 100, 500, 1000)  # rows; the benchmark's protocol
 FACTORS = (0.1, 0.5, 1, 5, 10)  # of a duration
@@ -94,7 +98,7 @@ class Audit(Printed):
         sentences = "\n".join(f"* {sentence}" for sentence in self.verdict)
         return f"{sentences}\n\n{self.evaluation}"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The SPD curve beside its trivial baselines, on matplotlib axes."""
         return self.evaluation.plot(ax)
 
@@ -119,7 +123,7 @@ class Audit(Printed):
             last.append(f"{100 * self.unknown_share:.1f} % of the scores are NaN and never raise an alarm.")
         return (first, *others, *last)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """Everything but the curve's points, in plain values."""
         evaluation = self.evaluation
         return {
@@ -173,12 +177,12 @@ def _time(stamps: object, time_step: int) -> str:
 
 
 def audit(
-    y_true: object,
-    y_score: object,
+    y_true: Labels,
+    y_score: Scores,
     *,
     delta_max: Delay = 100,
     threshold: float | None = None,
-    timestamps: object = None,
+    timestamps: Stamps = None,
     names: Sequence[str] | None = None,
     n_simulations: int = 3,
     random_state: Seed = 0,

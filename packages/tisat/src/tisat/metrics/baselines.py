@@ -20,7 +20,7 @@ from tisat.metrics.pooling import Score
 from tisat.metrics.spd import COUNTINGS, score_windows
 from tisat.metrics.windows import Delay, Windows, all_windows
 from tisat.utils.random import Seed, generator
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, Labels, Stamps
 from tisat.utils.validation import check_choice, check_integer, check_real
 
 # Exceedance probabilities at which the expected curve of the random trivial baseline is computed: dense at both ends, where it bends.
@@ -231,11 +231,11 @@ def baselines_of(
 
 
 def baselines(
-    y_true: object,
+    y_true: Labels,
     delta_max: Delay,
     *,
     counting: str = "event",
-    timestamps: object = None,
+    timestamps: Stamps = None,
     n_simulations: int = 10,
     random_state: Seed = 0,
 ) -> Baselines:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, serie
 from tisat.utils.html import text
 from tisat.utils.random import Seed
 from tisat.utils.tables import csv_text
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import Array, Integers, JsonDict, JsonMap, Labels, Stamps
 
 # Rows looked at for the intervals of an area: longer series get fewer draws, but never below FEWEST.
 WORK = 20_000_000
@@ -90,7 +89,7 @@ class Comparison:
         """A csv table: one row for each score and name, in full precision."""
         return csv_text(("score", "scores of", "value", "low", "high"), self.rows())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """Plain values."""
         return {
             "n_events": self.n_events,
@@ -137,11 +136,11 @@ def _areas(y: Array, s: Array, weights: Array, owner: Integers) -> tuple[Array, 
 
 
 def compare(
-    y_true: object,
-    scores: Mapping[str, Any],
+    y_true: Labels,
+    scores: JsonMap,
     *,
     delta_max: Delay = 100,
-    timestamps: object = None,
+    timestamps: Stamps = None,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     random_state: Seed = 0,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tisat.metrics.baselines import Baselines, baselines_of, chance_corrected
 from tisat.metrics.pooling import Score
@@ -20,8 +21,11 @@ from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
 from tisat.utils.extras import require
 from tisat.utils.html import Printed
 from tisat.utils.palette import BASELINE, EXPECTED
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import Array, Integers, Labels, Scores, Stamps
 from tisat.utils.validation import check_choice
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DRAWN_BASELINES = ("random, rolling maximum", "always on", "on/off")
 SIMULATIONS = 10  # draws behind the simulated baseline scores, as in baseline scores()
@@ -80,7 +84,7 @@ class SPDCurve(Printed):
             ]
         )
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the curve and its area, and beside it the trivial baselines' areas as bars; returns the matplotlib axes of the curve (needs matplotlib: the extra ``report``)."""
         if ax is None:
             ax = require("matplotlib.pyplot", whose="SPDCurve.plot").subplots(figsize=(6, 4))[1]
@@ -113,7 +117,7 @@ def _curve(points: Points, score: Score, delta_max: Delay, counting: str, window
 
 
 def spd_curve(
-    y_true: object, y_score: object, *, delta_max: Delay, counting: str = "event", timestamps: object = None
+    y_true: Labels, y_score: Scores, *, delta_max: Delay, counting: str = "event", timestamps: Stamps = None
 ) -> SPDCurve:
     """Precision against normalised detection delay at every threshold that changes a delay.
 
@@ -143,7 +147,7 @@ def spd_curve(
 
 
 def spd_curve_of_active(
-    y_true: object, active: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
+    y_true: Labels, active: Mapping[float, Labels], *, delta_max: Delay, timestamps: Stamps = None
 ) -> SPDCurve:
     """The curve of an alarm process given as ``{threshold: active mask}``; see :func:`tisat.metrics.spd_score_of_active`.
 
@@ -173,7 +177,7 @@ def spd_curve_of_active(
 
 
 def spd_curve_of_raises(
-    y_true: object, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
+    y_true: Labels, raised: Mapping[float, npt.ArrayLike], *, delta_max: Delay, timestamps: Stamps = None
 ) -> SPDCurve:
     """The curve of an alarm process given as ``{threshold: raise times}``; see :func:`tisat.metrics.spd_score_of_raises`.
 
@@ -202,7 +206,7 @@ def spd_curve_of_raises(
 
 
 def _process_curve(
-    y_true: object, family: Any, delta_max: Delay, timestamps: object, whose: str, *, raised: bool
+    y_true: Labels, family: Any, delta_max: Delay, timestamps: Stamps, whose: str, *, raised: bool
 ) -> SPDCurve:
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
     points = process_points(family, windows, raised=raised, whose=whose)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import Windows
 from tisat.utils.compiled import compiled
-from tisat.utils.types import AnyArray, Array, Arrays, Integers
+from tisat.utils.types import AnyArray, Array, Arrays, Integers, Params
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +37,7 @@ class EntityCounts:
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, AnyArray]) -> EntityCounts:
         """The counts that :meth:`to_arrays` described."""
-        given: dict[str, Any] = {**arrays, "delta_max": int(arrays["delta_max"])}
+        given: Params = {**arrays, "delta_max": int(arrays["delta_max"])}
         return cls(**given)
 
     def pooled(self, weights: npt.ArrayLike | None = None) -> Array:

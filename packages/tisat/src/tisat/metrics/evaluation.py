@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,8 +30,11 @@ from tisat.metrics.vus import vus_pr, vus_roc
 from tisat.metrics.windows import Delay, Windows, all_scores, series_list
 from tisat.utils.html import Printed
 from tisat.utils.random import Seed, generator
-from tisat.utils.types import Array
+from tisat.utils.types import Array, Labels, Scores, Stamps
 from tisat.utils.validation import check_integer, check_real
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Result = Score | PrecisionRecall | AlarmCounts | float
 Metric = Callable[[list[Array]], Result]  # of one array of scores a series
@@ -118,7 +121,7 @@ class Evaluation(Printed):
     def __getitem__(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The SPD curve beside its trivial baselines, on matplotlib axes."""
         return self.curve.plot(ax)
 
@@ -201,7 +204,7 @@ def default_buffer(windows: Sequence[Windows]) -> int:
     return min(max(_delta_in_time_steps(one) for one in windows), max(map(len, windows), default=1))
 
 
-def free_metrics(labels: list[Any], *, delta_max: Delay, timestamps: object, max_buffer: int) -> dict[str, Metric]:
+def free_metrics(labels: list[Any], *, delta_max: Delay, timestamps: Stamps, max_buffer: int) -> dict[str, Metric]:
     """The scores beside SPD that need no threshold, by the names of their rows."""
     return {
         "event F1 (oracle)": partial(best_event_f1, labels, delta_max=delta_max, timestamps=timestamps),
@@ -229,12 +232,12 @@ def fixed_metrics(labels: list[Any], windows: Sequence[Windows]) -> dict[str, Me
 
 
 def evaluate(
-    y_true: object,
-    y_score: object,
+    y_true: Labels,
+    y_score: Scores,
     *,
     delta_max: Delay,
     threshold: float | None = None,
-    timestamps: object = None,
+    timestamps: Stamps = None,
     max_buffer: int | None = None,
     n_simulations: int = 3,
     random_state: Seed = 0,

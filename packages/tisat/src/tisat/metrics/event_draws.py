@@ -15,7 +15,7 @@ from tisat.errors import TisatError
 from tisat.metrics.evaluation import default_buffer, fixed_metrics, free_metrics, pooled_and_mean
 from tisat.metrics.windows import Delay, Windows
 from tisat.utils.progress import progress
-from tisat.utils.types import Array
+from tisat.utils.types import Array, Stamps
 
 MOST, LEAST = 100, 40  # draws
 WORK = 4_000_000  # rows looked at in all draws, where that leaves LEAST of them
@@ -72,7 +72,7 @@ def draws_of(
 def values_of(
     labels: list[Any],
     scores: list[Array],
-    stamps: object,
+    stamps: Stamps,
     windows: Sequence[Windows],
     *,
     delta_max: Delay,

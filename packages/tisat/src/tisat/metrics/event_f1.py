@@ -13,7 +13,7 @@ import numpy as np
 from tisat.metrics.instance import PrecisionRecall, best_f1
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
-from tisat.utils.types import Array
+from tisat.utils.types import Array, Labels, Scores, Stamps
 
 
 def _best(pairs: Sequence[tuple[Array, Windows]]) -> PrecisionRecall:
@@ -23,7 +23,7 @@ def _best(pairs: Sequence[tuple[Array, Windows]]) -> PrecisionRecall:
     return best_f1(points.thresholds, points.true_alarms, points.false_alarms, float(points.n_events))
 
 
-def best_event_f1(y_true: object, y_score: object, *, delta_max: Delay, timestamps: object = None) -> PrecisionRecall:
+def best_event_f1(y_true: Labels, y_score: Scores, *, delta_max: Delay, timestamps: Stamps = None) -> PrecisionRecall:
     """Precision, recall and F1 of events and alarms at the threshold where F1 is best: an oracle's.
 
     Its floor: always on has recall 1 and one false alarm every ``delta_max``; on/off does better.

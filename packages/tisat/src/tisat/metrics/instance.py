@@ -14,7 +14,7 @@ import numpy as np
 
 from tisat.metrics.pooling import mean_known
 from tisat.metrics.windows import all_scores, series_list
-from tisat.utils.types import AnyArray, Array, Flags, Integers
+from tisat.utils.types import AnyArray, Array, Flags, Integers, Labels, Scores
 from tisat.utils.validation import check_labels, check_real
 
 _T = TypeVar("_T")
@@ -78,7 +78,7 @@ class PrecisionRecall:
         return f"precision {self.precision:.4f}, recall {self.recall:.4f}, F1 {self.f1:.4f}{at}{many}"
 
 
-def label_score_pairs(y_true: object, y_score: object, *, whose: str) -> list[tuple[Flags, Array]]:
+def label_score_pairs(y_true: Labels, y_score: Scores, *, whose: str) -> list[tuple[Flags, Array]]:
     """Checked labels and scores, series by series."""
     labels = [check_labels(y, "y_true", whose) for y in series_list(y_true, name="y_true", whose=whose)]
     return list(zip(labels, all_scores(y_score, labels, whose=whose), strict=True))
@@ -102,7 +102,7 @@ def descending_counts(y: Flags, s: Array) -> tuple[Array, Integers, Integers]:
     return s[order][last], hits, np.arange(1, len(s) + 1)[last] - hits
 
 
-def instance_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
+def instance_precision_recall(y_true: Labels, y_score: Scores, *, threshold: float) -> PrecisionRecall:
     """Precision, recall and F1 of the rows with ``score >= threshold``.
 
     Its floor: a random baseline has the anomaly rate as precision, so F1 is at most 2r / (1 + r) for a rate r (always on).
@@ -134,7 +134,7 @@ def instance_precision_recall(y_true: object, y_score: object, *, threshold: flo
     return PrecisionRecall.of_each(counts, threshold=level)
 
 
-def best_instance_f1(y_true: object, y_score: object) -> PrecisionRecall:
+def best_instance_f1(y_true: Labels, y_score: Scores) -> PrecisionRecall:
     """The best instance F1 over all thresholds: an oracle's, for it is chosen with the labels. Floor: 2r / (1 + r).
 
     Parameters

@@ -13,7 +13,7 @@ import numpy as np
 from tisat.events import events_from_labels
 from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, Labels, Scores
 from tisat.utils.validation import check_choice, check_real
 
 PROFILES = {"standard": (1.0, 0.11, 1.0), "low-fp": (1.0, 0.22, 1.0), "low-fn": (1.0, 0.11, 2.0)}  # hit, false, missed
@@ -71,7 +71,7 @@ def _normalised(
     return above / ((hit + missed) * windows)
 
 
-def nab_score(y_true: object, y_score: object, *, threshold: float | None = None, profile: str = "standard") -> Score:
+def nab_score(y_true: Labels, y_score: Scores, *, threshold: float | None = None, profile: str = "standard") -> Score:
     """The NAB score, 0 for a detector that never alarms and 1 for a perfect one; without a threshold the best there is (oracle).
 
     Beware: a false row costs 0.11 and a found window pays 2, so that where windows are long (as in NAB itself) an alarm every now and then, or

@@ -13,7 +13,7 @@ import numpy as np
 from tisat.events import events_from_labels
 from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs
 from tisat.metrics.pooling import Score
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, Labels, Scores
 from tisat.utils.validation import check_integer, check_real
 
 
@@ -22,7 +22,7 @@ def _needed(length: int, k: float) -> int:
     return int(np.floor(k * length / 100 + 1e-9)) + 1
 
 
-def pa_k_precision_recall(y_true: object, y_score: object, *, threshold: float, k: float) -> PrecisionRecall:
+def pa_k_precision_recall(y_true: Labels, y_score: Scores, *, threshold: float, k: float) -> PrecisionRecall:
     """PA%K precision, recall and F1 at a threshold. Warning: for small ``k`` random guessing wins under this score.
 
     Parameters
@@ -92,7 +92,7 @@ def _parts(y: Flags, s: Array) -> tuple[list[Array], list[int], Array]:
     return ranked, [stop - start for start, stop in events], np.sort(s[~y & ~np.isnan(s)])
 
 
-def best_pa_k_f1(y_true: object, y_score: object, *, k: float) -> PrecisionRecall:
+def best_pa_k_f1(y_true: Labels, y_score: Scores, *, k: float) -> PrecisionRecall:
     """The best PA%K F1 over all thresholds: an oracle's. Warning: for small ``k`` random guessing wins under this score.
 
     Its floor for k = 0 is :func:`tisat.metrics.best_random_guess`, for k = 100 always on: 2r / (1 + r) at anomaly rate r.
@@ -131,7 +131,7 @@ def _together(parts: Sequence[tuple[list[Array], list[int], Array]]) -> tuple[li
     )
 
 
-def pa_k_auc(y_true: object, y_score: object, *, n_steps: int = 20) -> Score:
+def pa_k_auc(y_true: Labels, y_score: Scores, *, n_steps: int = 20) -> Score:
     """The mean over K = 0..100 percent (by trapezoids) of the best PA%K F1, each K with its own best threshold.
 
     Its floor is between a random baseline's at K = 0 and always-on's at K = 100.

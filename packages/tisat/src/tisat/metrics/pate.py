@@ -15,7 +15,7 @@ from tisat.events import Events, events_from_labels
 from tisat.metrics import _kernels
 from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, Labels, Scores
 from tisat.utils.validation import check_integer
 
 
@@ -91,7 +91,7 @@ def _area(pairs: Sequence[tuple[Flags, Array]], max_buffer: int) -> float:
     return float(np.mean(areas))
 
 
-def pate(y_true: object, y_score: object, *, max_buffer: int) -> Score:
+def pate(y_true: Labels, y_score: Scores, *, max_buffer: int) -> Score:
     """PATE: the area under proximity-aware precision and recall, averaged over buffers of 0 and ``max_buffer`` before and after events.
 
     Beware: the buffer before an event rewards alarms that no operator could have understood then; and as the area is over rows, a long

@@ -13,7 +13,7 @@ import numpy as np
 
 from tisat.events import events_from_labels
 from tisat.metrics.instance import PrecisionRecall, best_f1, label_score_pairs
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, Labels, Scores
 from tisat.utils.validation import check_real
 
 
@@ -44,7 +44,7 @@ def _best(parts: Sequence[tuple[Array, Integers, Array]]) -> PrecisionRecall:
     return best_f1(thresholds, hits, _reaching(normal, thresholds), float(lengths.sum()))
 
 
-def adjusted_precision_recall(y_true: object, y_score: object, *, threshold: float) -> PrecisionRecall:
+def adjusted_precision_recall(y_true: Labels, y_score: Scores, *, threshold: float) -> PrecisionRecall:
     """Point-adjusted precision, recall and F1 at a threshold. Warning: random guessing wins under this score.
 
     An alarm with probability 0.01 at every row has F1 0.96 on the labels of SWaT. Compare with
@@ -82,7 +82,7 @@ def adjusted_precision_recall(y_true: object, y_score: object, *, threshold: flo
     return PrecisionRecall.of_each(counts, threshold=level)
 
 
-def best_adjusted_f1(y_true: object, y_score: object) -> PrecisionRecall:
+def best_adjusted_f1(y_true: Labels, y_score: Scores) -> PrecisionRecall:
     """The best point-adjusted F1 over all thresholds. Warning: random guessing wins under this score.
 
     Twice flattered: by the adjustment, and by a threshold chosen with the labels (an oracle's). Its floor is

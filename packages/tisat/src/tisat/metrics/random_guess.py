@@ -14,15 +14,15 @@ from tisat.events import events_from_labels
 from tisat.metrics.instance import PrecisionRecall
 from tisat.metrics.windows import series_list
 from tisat.utils.random import Seed, generator
-from tisat.utils.types import Flags, Integers
+from tisat.utils.types import Flags, Integers, Labels
 from tisat.utils.validation import check_integer, check_labels, check_real
 
 
-def _labels(labels: object, whose: str) -> list[Flags]:
+def _labels(labels: Labels, whose: str) -> list[Flags]:
     return [check_labels(y, "labels", whose) for y in series_list(labels, name="labels", whose=whose)]
 
 
-def _parts(labels: object, whose: str) -> list[tuple[Integers, int]]:
+def _parts(labels: Labels, whose: str) -> list[tuple[Integers, int]]:
     """Lengths of the events and normal rows of each series."""
     return [(np.diff(events_from_labels(y))[:, 0], int((~y).sum())) for y in _labels(labels, whose)]
 
@@ -36,7 +36,7 @@ def _expected(lengths: Integers, normal: int, p: float) -> PrecisionRecall:
     return PrecisionRecall.of_counts(hits, normal * p, float(lengths.sum()) - hits)
 
 
-def random_guess(labels: object, p: float = 0.01) -> PrecisionRecall:
+def random_guess(labels: Labels, p: float = 0.01) -> PrecisionRecall:
     """The adjusted precision, recall and F1 of alarms at random with probability ``p``, by closed form.
 
     ``TP = sum_i M_i (1 - (1 - p)^M_i)``, ``precision = TP / (TP + N p)``, ``recall = TP / sum_i M_i`` for N normal rows and
@@ -64,7 +64,7 @@ def random_guess(labels: object, p: float = 0.01) -> PrecisionRecall:
 
 
 def random_guess_simulated(
-    labels: object, p: float = 0.01, *, n_simulations: int = 20, random_state: Seed = 0
+    labels: Labels, p: float = 0.01, *, n_simulations: int = 20, random_state: Seed = 0
 ) -> PrecisionRecall:
     """The same by throwing the random baseline at every row: the check of the closed form.
 
@@ -109,7 +109,7 @@ def random_guess_simulated(
     return PrecisionRecall.of_each(counts)
 
 
-def best_random_guess(labels: object, *, probabilities: Sequence[float] | None = None) -> tuple[float, PrecisionRecall]:
+def best_random_guess(labels: Labels, *, probabilities: Sequence[float] | None = None) -> tuple[float, PrecisionRecall]:
     """The random baseline with the best expected adjusted F1: its probability and its scores. The floor of a best adjusted F1.
 
     Parameters

@@ -13,7 +13,7 @@ import numpy as np
 from tisat.events import Events, events_from_labels
 from tisat.metrics.instance import PrecisionRecall, label_score_pairs
 from tisat.metrics.pooling import mean_known
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, Labels, Scores
 from tisat.utils.validation import check_choice, check_real
 
 BIASES = ("flat", "front", "middle", "back")
@@ -66,8 +66,8 @@ def combine(parts: Sequence[tuple[Array, Array]], threshold: float) -> Precision
 
 
 def range_precision_recall(
-    y_true: object,
-    y_score: object,
+    y_true: Labels,
+    y_score: Scores,
     *,
     threshold: float,
     existence: float = 0.0,

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tisat.errors import InputError
 from tisat.metrics import _kernels
 from tisat.metrics.alarm_counts import count_active, count_raised
 from tisat.metrics.pooling import Score
-from tisat.metrics.windows import Delay, Windows, all_scores, all_windows
-from tisat.utils.types import AnyArray, Array, Integers
+from tisat.metrics.windows import Delay, Windows, all_scores, all_windows, series_list
+from tisat.utils.types import AnyArray, Array, Integers, Labels, Scores, Stamps
 from tisat.utils.validation import check_choice, check_vector
 
 COUNTINGS = ("event", "instance")
@@ -133,7 +133,7 @@ def score_windows(scores: Sequence[Array], windows: Sequence[Windows], *, counti
 
 
 def spd_score(
-    y_true: object, y_score: object, *, delta_max: Delay, counting: str = "event", timestamps: object = None
+    y_true: Labels, y_score: Scores, *, delta_max: Delay, counting: str = "event", timestamps: Stamps = None
 ) -> Score:
     """Sequence Precision-Delay, from 0 to 1; higher is better; 1 only for scores that rank every onset above all else.
 
@@ -177,7 +177,9 @@ def spd_score(
     return score_windows(all_scores(y_score, windows, whose="spd_score"), windows, counting=counting)
 
 
-def process_points(family: Mapping[float, Any], windows: Sequence[Windows], *, raised: bool, whose: str) -> Points:
+def process_points(
+    family: Mapping[float, npt.ArrayLike], windows: Sequence[Windows], *, raised: bool, whose: str
+) -> Points:
     """The counts of a family of alarm processes, by descending threshold."""
     if not isinstance(family, Mapping) or not family:
         raise InputError(
@@ -198,20 +200,23 @@ def process_points(family: Mapping[float, Any], windows: Sequence[Windows], *, r
     )
 
 
-def score_process(family: Mapping[float, Any], windows: Sequence[Windows], *, raised: bool, whose: str) -> Score:
+def score_process(
+    family: Mapping[float, npt.ArrayLike], windows: Sequence[Windows], *, raised: bool, whose: str
+) -> Score:
     """SPD of a family of alarm processes on windows that were already made."""
     pooled = process_points(family, windows, raised=raised, whose=whose).area
     if len(windows) == 1:
         return Score.of(pooled, [pooled])
+    lists = {h: series_list(alarms, name="family", whose=whose) for h, alarms in family.items()}
     single = [
-        process_points({h: [alarms[i]] for h, alarms in family.items()}, [window], raised=raised, whose=whose).area
+        process_points({h: [alarms[i]] for h, alarms in lists.items()}, [window], raised=raised, whose=whose).area
         for i, window in enumerate(windows)
     ]
     return Score.of(pooled, single)
 
 
 def spd_score_of_active(
-    y_true: object, active: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
+    y_true: Labels, active: Mapping[float, Labels], *, delta_max: Delay, timestamps: Stamps = None
 ) -> Score:
     """SPD of an alarm process that is not a thresholded score, from its active masks at some thresholds.
 
@@ -240,7 +245,7 @@ def spd_score_of_active(
 
 
 def spd_score_of_raises(
-    y_true: object, raised: Mapping[float, Any], *, delta_max: Delay, timestamps: object = None
+    y_true: Labels, raised: Mapping[float, npt.ArrayLike], *, delta_max: Delay, timestamps: Stamps = None
 ) -> Score:
     """SPD of an alarm process from the rows at which it raised alarms, at some thresholds.
 

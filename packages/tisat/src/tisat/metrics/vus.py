@@ -21,7 +21,7 @@ import numpy as np
 from tisat.events import Events, events_from_labels
 from tisat.metrics.instance import label_score_pairs
 from tisat.metrics.pooling import Score
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, Labels, Scores
 from tisat.utils.validation import check_choice, check_integer
 
 VERSIONS = ("2025", "2022")
@@ -143,7 +143,7 @@ def _checked(version: object, max_buffer: object, thresholds: object, whose: str
 
 
 def vus_roc(
-    y_true: object, y_score: object, *, max_buffer: int, version: str = "2025", thresholds: int | None = None
+    y_true: Labels, y_score: Scores, *, max_buffer: int, version: str = "2025", thresholds: int | None = None
 ) -> Score:
     """VUS-ROC: range-aware area under the ROC curve, averaged over buffers of 0 to ``max_buffer`` rows.
 
@@ -179,7 +179,7 @@ def vus_roc(
 
 
 def vus_pr(
-    y_true: object, y_score: object, *, max_buffer: int, version: str = "2025", thresholds: int | None = None
+    y_true: Labels, y_score: Scores, *, max_buffer: int, version: str = "2025", thresholds: int | None = None
 ) -> Score:
     """VUS-PR: range-aware area under precision and recall, averaged over buffers of 0 to ``max_buffer`` rows.
 

@@ -19,7 +19,7 @@ from tisat.errors import InputError, ParameterError
 from tisat.events import Events, events_from_labels
 from tisat.io.durations import Duration, nanoseconds_of
 from tisat.io.timestamps import read_times
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, Labels, Scores, Stamps
 from tisat.utils.validation import check_labels, check_same_length, check_vector
 
 Delay: TypeAlias = int | Duration
@@ -39,7 +39,7 @@ def parse_duration(duration: Duration, *, name: str, whose: str) -> int:
     return nanoseconds_of(duration, name=name, whose=whose, must=must)
 
 
-def _ticks(timestamps: object, length: int, whose: str) -> Integers:
+def _ticks(timestamps: Stamps, length: int, whose: str) -> Integers:
     """Nanoseconds since the first timestamp; dates, or numbers in seconds; strictly increasing."""
     stamps = np.asarray(timestamps)
     if stamps.shape != (length,):
@@ -118,7 +118,7 @@ class Windows:
 
 
 def windows_of(
-    y_true: object, delta_max: Delay, *, timestamps: object = None, name: str = "y_true", whose: str = "windows_of"
+    y_true: Labels, delta_max: Delay, *, timestamps: Stamps = None, name: str = "y_true", whose: str = "windows_of"
 ) -> Windows:
     """The windows of one series.
 
@@ -195,21 +195,21 @@ def series_list(value: Any, *, like: Sequence[Any] | None = None, name: str, who
     return many
 
 
-def all_stamps(timestamps: object, labels: Sequence[Any], *, whose: str) -> list[Any]:
+def all_stamps(timestamps: Stamps, labels: Sequence[Any], *, whose: str) -> list[Any]:
     """The timestamps of each series; None for each where there are none."""
     if timestamps is None:
         return [None] * len(labels)
     return series_list(timestamps, like=labels, name="timestamps", whose=whose)
 
 
-def all_windows(y_true: object, delta_max: Delay, *, timestamps: object = None, whose: str) -> list[Windows]:
+def all_windows(y_true: Labels, delta_max: Delay, *, timestamps: Stamps = None, whose: str) -> list[Windows]:
     """The windows of one series or of each in a list."""
     labels = series_list(y_true, name="y_true", whose=whose)
     stamps = all_stamps(timestamps, labels, whose=whose)
     return [windows_of(y, delta_max, timestamps=t, whose=whose) for y, t in zip(labels, stamps, strict=True)]
 
 
-def all_scores(y_score: object, like: Sequence[Sized], *, whose: str) -> list[Array]:
+def all_scores(y_score: Scores, like: Sequence[Sized], *, whose: str) -> list[Array]:
     """The scores of each series, as long as its labels or windows; at least one of them is a number."""
     scores = [check_vector(s, "y_score", whose) for s in series_list(y_score, like=like, name="y_score", whose=whose)]
     for one, labels in zip(scores, like, strict=True):

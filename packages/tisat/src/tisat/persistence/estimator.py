@@ -16,7 +16,7 @@ from tisat.errors import ArtefactError
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.utils.fitted_state import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values
 from tisat.utils.parameters import FROM_PRESET, Rebuilt, rebuild
-from tisat.utils.types import AnyArray, Arrays, JsonDict
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
 MOST_ROWS = 2**53  # of training data
@@ -40,7 +40,7 @@ class Kept(Stated, Rebuilt, Protocol):
 
     def _context(self) -> int | None: ...
     def _settings(self) -> JsonDict: ...
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None: ...
+    def _restore(self, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None: ...
     def _check_learned(self) -> None: ...
 
 
@@ -61,7 +61,7 @@ def document_of(detector: Stated) -> tuple[JsonDict, Arrays]:
     }, tensors
 
 
-def detector_from(cls: type[D], document: Mapping[str, Any], tensors: Mapping[str, AnyArray], *, path: object) -> D:
+def detector_from(cls: type[D], document: JsonMap, tensors: Mapping[str, AnyArray], *, path: object) -> D:
     """The fitted detector of this class whose file holds these."""
     try:
         said, presets = _from_json(document["params"]), _from_json(document.get("presets", {}))
@@ -92,7 +92,7 @@ def load(path: str | Path) -> Any:
     return registered(document, tensors, path=path)
 
 
-def registered(document: Mapping[str, Any], tensors: Mapping[str, AnyArray], *, path: object) -> Any:
+def registered(document: JsonMap, tensors: Mapping[str, AnyArray], *, path: object) -> Any:
     """The fitted detector whose file holds these; only registered classes are made."""
     return detector_from(registry.named_in(document, path=path), document, tensors, path=path)
 
@@ -110,7 +110,7 @@ def state_of(detector: object) -> tuple[JsonDict, Arrays]:
     return plain, tensors
 
 
-def restore(detector: Kept, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+def restore(detector: Kept, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
     """Set what :func:`state_of` returned, after it was checked against what the class declares to learn."""
     cls = type(detector)
     whose, table = cls.__name__, dict(cls._learns)
@@ -139,7 +139,7 @@ def _declares_nothing(cls: type[Kept]) -> bool:
     return not cls._restored_apart and cls._learns == vars(root)["_learns"]
 
 
-def _channels_of(plain: Mapping[str, Any], whose: str) -> int:
+def _channels_of(plain: JsonMap, whose: str) -> int:
     """The number of channels a file speaks of, once its names were looked at."""
     names, count, points = plain["channels_"], plain["n_channels_"], plain["n_points_"]
     good = isinstance(names, tuple) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)

@@ -18,13 +18,13 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from tisat.errors import ArtefactError
 from tisat.persistence.old_names import rename_arrays, rename_keys
-from tisat.utils.types import AnyArray, Arrays
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
 
 FORMAT = "tisat"
 LEFT_BEHIND = 3600.0  # seconds after which a .part file belongs to nobody
@@ -91,7 +91,7 @@ def _checksum(document: str, tensors: Mapping[str, AnyArray]) -> str:
     return digest.hexdigest()
 
 
-def pack_artefact(document: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> bytes:
+def pack_artefact(document: JsonMap, tensors: Mapping[str, AnyArray]) -> bytes:
     """``document`` (JSON values) and ``tensors`` as the bytes of one file.
 
     Raises
@@ -111,12 +111,12 @@ def pack_artefact(document: Mapping[str, Any], tensors: Mapping[str, AnyArray]) 
     return content
 
 
-def write_artefact(path: str | Path, document: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+def write_artefact(path: str | Path, document: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
     """Write ``document`` (JSON values) and ``tensors`` to one file, atomically; errors as :func:`pack_artefact`."""
     write_bytes(path, pack_artefact(document, tensors))
 
 
-def read_artefact(path: str | Path) -> tuple[dict[str, Any], Arrays]:
+def read_artefact(path: str | Path) -> tuple[JsonDict, Arrays]:
     """The document and the tensors of a file written by :func:`write_artefact`.
 
     Raises
@@ -130,7 +130,7 @@ def read_artefact(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     return unpack_artefact(file.read_bytes(), where=str(file))
 
 
-def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[dict[str, Any], Arrays]:
+def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[JsonDict, Arrays]:
     """The document and the tensors of what :func:`pack_artefact` made; errors as :func:`read_artefact`."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -160,5 +160,5 @@ def unpack_artefact(content: bytes, *, where: str = "bytes") -> tuple[dict[str, 
             f"The model file {where!r} must have format version <= {FORMAT_VERSION}. Got {version} instead: update tisat."
         )
     if version == 1:
-        return cast(dict[str, Any], rename_keys(document)), rename_arrays(tensors)
+        return cast(JsonDict, rename_keys(document)), rename_arrays(tensors)
     return document, tensors

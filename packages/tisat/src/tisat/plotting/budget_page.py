@@ -25,6 +25,7 @@ from tisat.plotting.page import Picture, Section, Table, figure_to_svg, render_p
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, LINE, SOFT
+from tisat.utils.types import Params
 
 CLOCK = ("1/hour", "1/8h", "1/day", "1/week", "1/month", "1/year")  # the ladder where rows have times
 COUNT = ("1/100 rows", "1/1000 rows", "1/10000 rows", "1/100000 rows")
@@ -98,7 +99,7 @@ def own_study(
     method: str = "auto",
     budget: BudgetLike | None = None,
     tail: float = 0.5,
-    **options: Any,
+    **options: object,
 ) -> OwnStudy:
     """Fit on the beginning of a normal series, count on its end, and say what the whole is worth."""
     series = as_series(given, whose="own_study")
@@ -124,9 +125,7 @@ def own_study(
     )  # fmt: skip
 
 
-def _evidence(
-    series: Series, train: slice, detector: str, rule: str, options: dict[str, Any]
-) -> tuple[NormalEvidence, Any]:
+def _evidence(series: Series, train: slice, detector: str, rule: str, options: Params) -> tuple[NormalEvidence, Any]:
     """Normal evidence of the training rows, and the evidence of what follows them (None: nothing does)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import Array, Integers, JsonDict
 
 if TYPE_CHECKING:
     from tisat.alarms.alarms import Alarms
@@ -44,15 +44,15 @@ class Group:
     """
 
     x: Sequence[float | None]
-    panels: Sequence[dict[str, Any]]
+    panels: Sequence[JsonDict]
     marks: Sequence[Mark] = ()
     clock: bool = False
-    axis: dict[str, Any] = field(default_factory=dict)  # label, log, reverse, ticks
+    axis: JsonDict = field(default_factory=dict)  # label, log, reverse, ticks
     caption: str = ""
     switches: bool = True  # a button for each panel, which shows it and hides it
     legend: Sequence[str] = ()  # kinds of marks explained above it
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonDict:
         """Plain values for the script."""
         return {
             "x": list(self.x),
@@ -110,7 +110,7 @@ def numbers(values: Any, *, digits: int = 6) -> list[float | None]:
     ]
 
 
-def line(label: str, look: str, values: Any, rows: Rows | None = None, **more: Any) -> dict[str, Any]:
+def line(label: str, look: str, values: Any, rows: Rows | None = None, **more: Any) -> JsonDict:
     """One curve of a panel. ``look`` is seen, expected, edge, limit, baseline, or the number of a colour of curves."""
     values = np.asarray(values, dtype=np.float64)
     if rows is not None:
@@ -127,14 +127,14 @@ def _extremes(values: Array, rows: Rows) -> Array:
 
 def panel(
     name: str,
-    lines: Sequence[dict[str, Any]],
+    lines: Sequence[JsonDict],
     *,
     height: int = 190,
     steep: float | None = None,
     band: tuple[int, int] | None = None,
     hidden: bool = False,
     **more: Any,
-) -> dict[str, Any]:
+) -> JsonDict:
     """Curves over the axis of the group; ``steep`` bends the scale above that value, ``band`` fills between two curves (from 1)."""
     return {
         "name": name, "height": height, "steep": steep, "lines": list(lines), "band": None if band is None else list(band),
@@ -142,14 +142,14 @@ def panel(
     }  # fmt: skip
 
 
-def lanes(name: str, names: Sequence[str], *, height: int | None = None) -> dict[str, Any]:
+def lanes(name: str, names: Sequence[str], *, height: int | None = None) -> JsonDict:
     """The timeline: the marks of the group in lanes, each with its name."""
     return panel(name, (), height=height or 62 + 62 * len(names), lanes=list(names), kind="lanes")
 
 
 def channel_panel(
     name: str, values: Any, band: tuple[Array, Array] | None, rows: Rows | None, *, hidden: bool = False
-) -> dict[str, Any]:
+) -> JsonDict:
     """A channel with what was expected of it and two usual spreads around that."""
     drawn = []
     if band is not None:
@@ -165,7 +165,7 @@ def channel_panel(
 
 def evidence_panel(
     statistic: Array, threshold: float, rows: Rows | None, *, name: str = "Evidence against the threshold"
-) -> dict[str, Any]:
+) -> JsonDict:
     """The statistic and the threshold at which it raises an alarm; a steep one is bent above the threshold."""
     known = statistic[np.isfinite(statistic)]
     steep = len(known) > 0 and float(known.max()) > 20 * threshold > 0
@@ -203,7 +203,7 @@ def alarm_chart(
 
 def curves(
     name: str, drawn: Sequence[tuple[str, str, Any, Any]], *, look: str = "", height: int = 320, **more: Any
-) -> dict[str, Any]:
+) -> JsonDict:
     """Curves over places of their own: (label, look, x, y). ``look`` of the panel is steps, points or nothing (lines)."""
     lines = [
         {"label": label, "look": colour, "x": numbers(x), "values": numbers(y)} for label, colour, x, y in drawn if len(x)
@@ -212,8 +212,12 @@ def curves(
 
 
 def scatter(
-    name: str, drawn: Sequence[tuple[str, str, Sequence[tuple[float, float, str]]]], *, height: int = 380, **more: Any
-) -> dict[str, Any]:
+    name: str,
+    drawn: Sequence[tuple[str, str, Sequence[tuple[float, float, str]]]],
+    *,
+    height: int = 380,
+    **more: Any,
+) -> JsonDict:
     """Points with names: (label, look, points as x, y, name). Two at one place stand side by side by a hair, so that both are drawn."""
     lines = []
     for label, colour, points in drawn:

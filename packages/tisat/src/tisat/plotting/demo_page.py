@@ -22,7 +22,7 @@ from tisat.plotting.charts import Group, Mark, alarm_chart, axis_of, curves, spa
 from tisat.plotting.page import Dot, Dots, Item, Key, Section, Table, render_page
 from tisat.plotting.phrases import curve_group, terms_of
 from tisat.registry import DEFAULT
-from tisat.utils.types import Array
+from tisat.utils.types import Array, JsonDict, Params
 from tisat.watch.watch import Watch
 
 DELTA_MAX = 100  # rows: the headline of the specification
@@ -31,7 +31,7 @@ DAYS = 15  # of normal data
 WEEKS, FAULTS = 4, 14  # of the test: two faults of each kind, so that one unlucky draw is not the result
 MINUTES_A_DAY = 1440
 RIVALS = ("linear-mean", "last-value", "random-guess")
-PARAMETERS: dict[str, dict[str, Any]] = {"tisat": {"stride": 2}}  # every second window: half the training time
+PARAMETERS: dict[str, Params] = {"tisat": {"stride": 2}}  # every second window: half the training time
 ALARM_COLUMNS = ("raised", "what it was", "after", "what it looks like", "why", "channels at fault")
 FAULT_COLUMNS = ("fault", "began", "channels", "outcome")
 SCORE_COLUMNS = ("score", "SPD", "chance-corrected", "point-adjusted F1 (oracle)")
@@ -75,6 +75,7 @@ def run_demo(*, detector: str = DEFAULT, random_state: int = 3, say: Callable[[s
     say(str(alarms.calibration))
 
     labels = plant.test.labels
+    assert labels is not None, "a generated plant is labelled"
     counts = count_alarms(labels, alarms.active, delta_max=DELTA_MAX, timestamps=plant.test.timestamps)
     scores = {
         f"{detector}, plain score": alarms.scores,
@@ -319,7 +320,7 @@ def _keys(demo: Demo) -> list[Key]:
     return keys
 
 
-def demo_document(demo: Demo) -> dict[str, Any]:
+def demo_document(demo: Demo) -> JsonDict:
     """The result as plain values."""
     delays = demo.counts.delays[demo.counts.detected]
     return {

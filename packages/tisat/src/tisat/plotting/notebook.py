@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tisat.alarms.budget import BudgetLike
 from tisat.alarms.plot import draw
 from tisat.persistence.model_file import write_bytes
 from tisat.plotting.alarm_page import alarm_page
 from tisat.series import SeriesLike
-from tisat.watch.protocols import check_series
+from tisat.watch.protocols import Scorer, check_series
 from tisat.watch.watch import Watch
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 POINTS = 4000  # of a curve at most: a notebook keeps every page it has shown
 HEIGHT = 900  # pixels of the frame in a notebook
@@ -38,8 +41,13 @@ class Page:
 
 
 def show_anomalies(
-    model: Any, series: SeriesLike, *, budget: BudgetLike | None = None, channels: int = 4, interactive: bool = False
-) -> Any:
+    model: Watch | Scorer,
+    series: SeriesLike,
+    *,
+    budget: BudgetLike | None = None,
+    channels: int = 4,
+    interactive: bool = False,
+) -> Figure | Page:
     """The alarms of a series in one picture: contributing channels with what was expected of them, evidence, threshold and alarms.
 
     Parameters
@@ -57,7 +65,7 @@ def show_anomalies(
 
     Returns
     -------
-    Any
+    Figure or Page
         A figure, or a page where ``interactive``.
 
     Examples

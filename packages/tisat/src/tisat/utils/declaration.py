@@ -6,11 +6,11 @@ How a class declares its parameters is the business of :mod:`tisat.utils.paramet
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tisat.errors import ParameterError
+from tisat.utils.types import JsonDict, Options
 from tisat.utils.validation import check_choice, check_flag, check_integer, check_real
 
 _KINDS = {"integer": "int", "real": "float", "flag": "bool", "integers": "tuple of int", "value": "object"}
@@ -33,8 +33,8 @@ class Parameter:
 
     kind: str | None = None  # "integer", "real", "choice", "flag", "integers" or "value"
     default: Any = NOT_SAID
-    presets: Mapping[str, Any] | None = None  # preset -> value
-    bounds: Mapping[str, Any] | None = None  # of check_integer or check_real, by their argument names
+    presets: Options | None = None  # preset -> value
+    bounds: Options | None = None  # of check_integer or check_real, by their argument names
     choices: tuple[str, ...] | None = None
     none: str | None = None  # what None means; None is refused where this is not said
     doc: str | None = None
@@ -47,7 +47,7 @@ class Parameter:
 
     def inherit(self, base: Parameter) -> Parameter:
         """The declaration, completed by the one it overrides."""
-        changes: dict[str, Any] = {}
+        changes: JsonDict = {}
         for field in fields(self):
             mine = getattr(self, field.name)
             if field.name not in ("default", "presets", "name") and mine is None:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tisat.errors import ArtefactError
-from tisat.utils.types import AnyArray
+from tisat.utils.types import AnyArray, JsonMap, Options
 
 MOST_CHANNELS = 100_000
 MOST_NUMBERS = 100_000_000  # what one window, or one parameter of a file, may ask for
@@ -147,9 +147,7 @@ def _check_range(name: str, one: Learned, array: AnyArray, sizes: dict[str, int]
         )
 
 
-def check_values(
-    table: Mapping[str, Learned], hints: Mapping[str, str], plain: Mapping[str, Any], *, whose: str
-) -> None:
+def check_values(table: Mapping[str, Learned], hints: Mapping[str, str], plain: JsonMap, *, whose: str) -> None:
     """Refuse plain values that are not as declared, by their annotations."""
     wanted = [name for name, one in table.items() if one.shape is None]
     _check_names(plain, wanted, whose)
@@ -167,7 +165,7 @@ def check_values(
             )
 
 
-def check_sizes(params: Mapping[str, Any], *, whose: str) -> None:
+def check_sizes(params: Options, *, whose: str) -> None:
     """Refuse parameters of a file that ask for more than a machine can give."""
 
     def look(name: str, value: object) -> None:
@@ -259,7 +257,7 @@ def _float(value: float | int) -> float:
         return math.inf
 
 
-def check_fields(cls: type, values: Mapping[str, Any], *, whose: str) -> None:
+def check_fields(cls: type, values: JsonMap, *, whose: str) -> None:
     """Refuse values that are not of the kind their field is declared with; kinds that are not plain are left alone.
 
     Examples

@@ -38,6 +38,7 @@ from tisat.utils.declaration import NOT_SAID, Parameter
 from tisat.utils.fitted_state import Learned
 from tisat.utils.fitted_state import learned as learned
 from tisat.utils.near_names import meant
+from tisat.utils.types import Options, Params
 from tisat.utils.validation import check_choice
 
 
@@ -134,7 +135,7 @@ class Parametrized:
     _parameters: ClassVar[Mapping[str, Parameter]] = {}  # by name, in the order they were declared
     _learns: ClassVar[Mapping[str, Learned]] = {}  # what fit sets, by name
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         inherited: dict[str, Parameter] = {}
         own: dict[str, Parameter] = {}
@@ -174,7 +175,7 @@ class Parametrized:
     def _get_param_names(cls) -> list[str]:
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - scikit-learn's signature
+    def get_params(self, deep: bool = True) -> Params:  # noqa: FBT001, FBT002 - scikit-learn's signature
         """What the user said: ``FROM_PRESET`` where the preset decides."""
         said = {
             name: vars(self)[name] if name in vars(self) else getattr(self, name) for name in self._get_param_names()
@@ -196,7 +197,7 @@ class Parametrized:
                 setattr(self, outer, given)
         return self
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> Params:
         """The values in use, the preset's numbers included."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
@@ -228,7 +229,7 @@ def clone(estimator: Any) -> Any:
     return type(estimator)(**{name: clone(said) for name, said in estimator.get_params(deep=False).items()})
 
 
-def rebuild(cls: type[P], said: Mapping[str, Any], presets: Mapping[str, Any]) -> P:
+def rebuild(cls: type[P], said: Options, presets: Options) -> P:
     """An instance from a file: what the user had said, and the numbers its preset had then.
 
     A number that the preset has changed since is set explicitly, so that an old file means what it meant.
@@ -268,7 +269,7 @@ def _constructor(cls: type[Parametrized]) -> Any:
                 f"{cls.__name__}.{name} must have a value for every preset. {', '.join(sorted(lacking))} lacks one."
             )
 
-    def __init__(self: Any, **given: object) -> None:  # noqa: N807
+    def __init__(self: Parametrized, **given: object) -> None:  # noqa: N807
         for name in given:
             if name not in declared:
                 raise TypeError(_unknown(type(self), name))

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from tisat.utils.types import Arrays
+from tisat.utils.types import AnyArray, Arrays
 
 State: TypeAlias = dict[str, Any]  # arrays, plain values and states of parts, by name
 
@@ -39,7 +39,7 @@ class Stage(Protocol[BatchIn, RowIn, BatchOut, RowOut]):
     def state(self) -> State:
         """Return everything that continues after a restart."""
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
 
 
@@ -62,7 +62,7 @@ class Stateless:
         """Return nothing: there is no state."""
         return {}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Do nothing."""
 
 
@@ -75,7 +75,7 @@ class Stateful:
         """Return everything that continues after a restart, as arrays."""
         return {name: np.array(getattr(self, f"_{name}")) for name in self._kept}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         for name in self._kept:
             held = getattr(self, f"_{name}")
@@ -85,7 +85,7 @@ class Stateful:
                 held[...] = state[name]
 
 
-def split_state(state: Mapping[str, Any]) -> tuple[State, Arrays]:
+def split_state(state: State) -> tuple[State, Arrays]:
     """Split a state into a document of plain values and its arrays by path.
 
     Examples
@@ -108,7 +108,7 @@ def split_state(state: Mapping[str, Any]) -> tuple[State, Arrays]:
     return document, arrays
 
 
-def join_state(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> State:
+def join_state(document: State, arrays: Mapping[str, AnyArray]) -> State:
     """Join a document and arrays named by path to a state: the inverse of :func:`split_state`.
 
     Examples

@@ -6,9 +6,8 @@ A row goes through :meth:`Course.step` after the rule has judged it. This module
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -185,7 +184,7 @@ class Course(Folded[Judged, "Alarm | None"]):
             "switching": self._recent.rows.copy(),
         }
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         for name in ("onset_time", "last_stamp"):
             check_stamp(state[name], name)

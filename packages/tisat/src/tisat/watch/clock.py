@@ -5,9 +5,6 @@ It compares times; how a time is read is the business of :mod:`tisat.io.timestam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from tisat.errors import SeriesError
@@ -162,7 +159,7 @@ class RowClock(Folded[Moment, str]):
         kept = {name: value for name, value in vars(self).items() if name not in ("period", "pace")}
         return kept | {"steps": list(self.steps), "spans": [list(span) for span in self.spans]}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         for name in ("last", "candidate", "behind"):
             if not (state.get(name) is None or _is_time(state[name])):

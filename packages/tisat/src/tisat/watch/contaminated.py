@@ -157,7 +157,7 @@ def _widened(out: Flags) -> Flags:
     return np.asarray(np.convolve(out, np.ones(2 * AROUND + 1), mode="same") > 0)
 
 
-def fit_without_anomalies(detector: Any, many: Sequence[Series], **options: Any) -> None:
+def fit_without_anomalies(detector: Any, many: Sequence[Series], **options: object) -> None:
     """Fit a detector on the stretches of training data that are normal; ``trained_on_`` says what was left out."""
     steps = ROUNDS * blocks_for(detector)
     with progress("looking for anomalies in training", total=steps, lines=True) as bar:

@@ -15,7 +15,7 @@ from typing import Any
 from tisat.errors import ArtefactError, InputError
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.utils.stage import join_state, split_state
-from tisat.utils.types import Arrays
+from tisat.utils.types import Arrays, JsonDict, JsonMap
 from tisat.watch.batch import judge_all
 from tisat.watch.liveness import RollCall
 from tisat.watch.monitor import Monitor
@@ -124,7 +124,7 @@ class Fleet:
 
     # ------------------------------------------------------------------ rows in, results out
 
-    def judge(self, rows: Iterable[tuple[Any, ...]]) -> list[RowResult]:
+    def judge(self, rows: Iterable[tuple[object, ...]]) -> list[RowResult]:
         """The results on rows ``(entity, row, time)``, any number of each entity, in order.
 
         A fourth value of False says that the alarm rule is to learn nothing from the row (see :meth:`Monitor.update`).
@@ -145,7 +145,7 @@ class Fleet:
         judged = iter(judge_all(known, exact=self.exact, roll=self._roll))
         return [next(judged) if verdict is None else verdict for verdict in found]
 
-    def update(self, rows: Mapping[str, Any], times: object = None) -> dict[str, RowResult]:
+    def update(self, rows: JsonMap, times: object = None) -> dict[str, RowResult]:
         """The results on one row of each of some entities.
 
         Parameters
@@ -160,9 +160,9 @@ class Fleet:
 
     # ------------------------------------------------------------------ going on after a crash
 
-    def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
+    def snapshot(self, path: str | Path, *, note: JsonMap | None = None) -> None:
         """Write what is needed to go on to one file, whole or not at all; ``note`` is kept with it."""
-        documents: dict[str, Any] = {}
+        documents: JsonDict = {}
         tensors: Arrays = {}
         for number, (name, monitor) in enumerate(self.monitors.items()):
             documents[name], arrays = split_state(monitor.state())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from tisat.alarms.alarms import Tally
 from tisat.alarms.calibration import Calibration
 from tisat.persistence.model_file import read_artefact
+from tisat.utils.types import JsonDict, JsonMap
 from tisat.watch.fleet import Fleet
 from tisat.watch.row_result import RowResult
 from tisat.watch.watch import Watch
@@ -33,9 +33,7 @@ class FleetLines:
         self._refused = 0
 
     @classmethod
-    def restore_with_note(
-        cls, watch: Watch, path: Path, *, recalibrate: bool = False
-    ) -> tuple[FleetLines, dict[str, Any]]:
+    def restore_with_note(cls, watch: Watch, path: Path, *, recalibrate: bool = False) -> tuple[FleetLines, JsonDict]:
         """The fleet of a state file, and the note kept beside it."""
         fleet = Fleet.restore(watch, path, recalibrate=recalibrate)
         note = dict(read_artefact(path)[0]["note"])
@@ -53,7 +51,7 @@ class FleetLines:
         self._refused += 1
         return RowResult(row=-1, status="refused", time=time, reason=reason)
 
-    def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
+    def snapshot(self, path: str | Path, *, note: JsonMap | None = None) -> None:
         """Keep the state of every machine in one file."""
         self.fleet.snapshot(path, note={**(note or {}), "refused": self._refused})
 

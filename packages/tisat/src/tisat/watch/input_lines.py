@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 from tisat.errors import InputError
 from tisat.io.text_lines import SHOWN
+from tisat.utils.types import JsonDict
 
 OPENING = 3  # lines by which an input is told from another: the header, and what came first
 LONGEST_LINE = 1 << 20  # bytes; of a longer line no more is kept
@@ -24,7 +25,7 @@ class Note:
     first: str = ""  # hashes of the first lines, by which another input is told
 
     @classmethod
-    def of(cls, document: dict[str, Any]) -> Note:
+    def of(cls, document: JsonDict) -> Note:
         """From what a state file holds."""
         header = document.get("header")
         return cls(

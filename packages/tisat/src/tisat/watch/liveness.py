@@ -8,9 +8,8 @@ have stopped only somebody with a clock of their own can say: the service does.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tisat.gap_filling import MAX_GAP, Silence, Stamp
 from tisat.utils.stage import Folded, State
@@ -86,7 +85,7 @@ class RollCall(Folded[Heard, tuple[Silence, ...]]):
             "silent": silent,
         }
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         self._passed = float(state["passed"])
         self._latest = -math.inf if state["latest"] is None else float(state["latest"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from tisat.alarms.budget import Budget
 from tisat.alarms.calibration import METHODS, Calibration
@@ -12,6 +11,7 @@ from tisat.alarms.result import from_episodes
 from tisat.errors import ArtefactError
 from tisat.io.files import Reading
 from tisat.utils.fitted_state import check_fields, check_options
+from tisat.utils.types import JsonMap
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
 MOST_FOLDS = 1000
@@ -41,7 +41,7 @@ def check_watch(kept: object) -> None:
     Reading.of(reading)
 
 
-def check_calibration(document: Mapping[str, Any]) -> Calibration:
+def check_calibration(document: JsonMap) -> Calibration:
     """The calibration of a file; refused where a value is not as declared, or contradicts the others."""
     if not isinstance(document, Mapping):
         raise ArtefactError("The calibration of a watch must be names and values.")

@@ -22,9 +22,8 @@ What becomes of an alarm from row to row is the business of :mod:`tisat.watch.al
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
 from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.utils.stage import State, join_state, split_state
-from tisat.utils.types import Arrays
+from tisat.utils.types import Arrays, JsonDict, JsonMap
 from tisat.utils.validation import check_same_length
 from tisat.watch.aggregation import Aggregation
 from tisat.watch.alarm_tracker import Course, Judged, Taken
@@ -79,7 +78,7 @@ class Monitor:
         self._channels = watch.channels
         self._stream: Stream = watch.detector.stream()
         self._windowed: WindowedStream | None = self._stream if hasattr(self._stream, "window") else None
-        trained: dict[str, Any] = getattr(watch.detector, "trained_on_", {})
+        trained: JsonDict = getattr(watch.detector, "trained_on_", {})
         self._intake = RowIntake(
             self._channels, period=watch.period, counters=trained.get("counters", ()), step=trained.get("period_seconds"),
             partial=watch.detector.traits.partial, name=name, missing=watch.reading.get("missing", ()),
@@ -194,7 +193,7 @@ class Monitor:
             taken = taken._replace(deviations=self.deviations)
         return self.judge(taken, self._aggregation.run(point[None]))
 
-    def extend(self, rows: Iterable[Any], times: Sequence[Any] | None = None) -> list[RowResult]:
+    def extend(self, rows: Iterable[object], times: Sequence[object] | None = None) -> list[RowResult]:
         """The results on many rows, in order; a row that cannot be read is refused with its reason."""
         items = list(rows)
         stamps = [None] * len(items) if times is None else list(times)
@@ -333,7 +332,7 @@ class Monitor:
             "record": self.record.state(),
         }
 
-    def set_state(self, state: Mapping[str, Any], *, recalibrate: bool = False) -> None:
+    def set_state(self, state: State, *, recalibrate: bool = False) -> None:
         """Continue from what :meth:`state` returned.
 
         ``recalibrate`` continues at this watch's threshold, where the state was kept at another.
@@ -351,7 +350,7 @@ class Monitor:
         self._run.restore(state["run"])
         self.record.restore(state["record"])
 
-    def _header(self, note: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], Arrays]:
+    def _header(self, note: JsonMap | None = None) -> tuple[JsonDict, Arrays]:
         document, tensors = split_state(self.state())
         header = {"kind": "monitor", "watch": self.watch.fingerprint(), "state": document, "note": dict(note or {})}
         return header, tensors
@@ -360,7 +359,7 @@ class Monitor:
         """What is needed to go on, as bytes: one entity's share of a fleet."""
         return pack_artefact(*self._header())
 
-    def snapshot(self, path: str | Path, *, note: Mapping[str, Any] | None = None) -> None:
+    def snapshot(self, path: str | Path, *, note: JsonMap | None = None) -> None:
         """Write what is needed to go on to one file, whole or not at all; ``note`` is kept with it."""
         write_artefact(path, *self._header(note))
 
@@ -372,7 +371,7 @@ class Monitor:
     @classmethod
     def restore_with_note(
         cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False
-    ) -> tuple[Monitor, dict[str, Any]]:
+    ) -> tuple[Monitor, JsonDict]:
         """Like :meth:`restore`, with the note kept in the file."""
         where = "bytes" if isinstance(source, bytes) else str(source)
         header, tensors = unpack_artefact(source) if isinstance(source, bytes) else read_artefact(source)

@@ -12,9 +12,10 @@ from typing import ClassVar, Protocol, TypedDict
 import numpy as np
 
 from tisat.alarms.explanation import Explanation
-from tisat.alarms.rules.base import Scored
+from tisat.alarms.rules import RuleLike, Scored
 from tisat.gap_filling import TakenIn
 from tisat.io.counters import difference
+from tisat.io.durations import DurationLike
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.stage import Stage
 from tisat.utils.types import Array as Array
@@ -104,6 +105,24 @@ class Training(TypedDict, total=False):
     python: str
     shared_by: Sequence[str]  # the series of the model that others share
     left_out: str  # of contaminated training data
+
+
+class CommonSettings(TypedDict, total=False):
+    """Settings of :class:`tisat.watch.Watch` that functions pass on to it, without its seed."""
+
+    rule: RuleLike
+    method: str
+    control: bool
+    period: DurationLike | None
+    counters: Sequence[str] | None
+    rearm: DurationLike | None
+    contaminated: bool
+
+
+class WatchSettings(CommonSettings, total=False):
+    """Settings of :class:`tisat.watch.Watch` that functions pass on to it."""
+
+    random_state: int
 
 
 class Bounded(Protocol):

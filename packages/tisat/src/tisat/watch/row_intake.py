@@ -6,8 +6,7 @@ The first stages of a monitor. They know neither the detector nor the alarm rule
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -146,7 +145,7 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         parts = {"clock": self.clock.state(), "carry": self._carry.state(), **growth}
         return {"rows": self.rows, "waiting": self._waiting, **parts}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         self.rows = int(state["rows"])
         self.clock.restore(state["clock"])

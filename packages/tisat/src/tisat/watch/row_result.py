@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from tisat.alarms.alarms import Alarm
 from tisat.gap_filling import Silence
+from tisat.utils.types import JsonDict
 
 LEFT_OUT = ("late", "duplicate", "unconfirmed", "refused")  # rows that change nothing
 
@@ -44,7 +44,7 @@ class RowResult:
     state: str = "calm"  # raised, ongoing or calm: of the entity after this row
     ended: tuple[Alarm, ...] = ()  # alarms that were ongoing and are back, or the new normal, at this row
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values; NaN becomes None."""
         return {
             "row": self.row if self.row >= 0 else None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,13 +24,17 @@ from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.parameters import clone
 from tisat.utils.progress import progress
 from tisat.watch.contaminated import LEAD, ROUNDS, LeftOut, blocks_for, folds_of, kept_rows
-from tisat.watch.protocols import Array, Scorer
+from tisat.watch.protocols import Array, Scorer, WatchSettings
 from tisat.watch.walk_forward import moved
 from tisat.watch.watch import Watch
 
 
 def scan(
-    series: SeriesLike, *, budget: BudgetLike | None = None, detector: str | Scorer = registry.DEFAULT, **settings: Any
+    series: SeriesLike,
+    *,
+    budget: BudgetLike | None = None,
+    detector: str | Scorer = registry.DEFAULT,
+    **settings: Unpack[WatchSettings],
 ) -> Alarms:
     """Raise the alarms of a series by models that learn from the same series, each row by one that has not seen it.
 
@@ -67,7 +71,7 @@ def scan_series(
     budget: BudgetLike | None = None,
     detector: str | Scorer = registry.DEFAULT,
     expected: bool = True,
-    **settings: Any,
+    **settings: Unpack[WatchSettings],
 ) -> tuple[Alarms, Series, tuple[Array, Array]]:
     """The alarms of :func:`scan`, the series they were raised on, and what was expected of its rows, with the spread.
 
@@ -75,8 +79,9 @@ def scan_series(
     """
     given = as_series(series, whose="scan").without_labels()
     base: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
-    names = settings.pop("counters", None)
-    names = counters_of([given]) if names is None else tuple(names)
+    counters = settings.get("counters")
+    passed: WatchSettings = {**settings, "counters": ()}
+    names = counters_of([given]) if counters is None else tuple(counters)
     whole = difference(given, names, period=given.period) if names else given
     count = blocks_for(base)
     with progress("scanning", total=(ROUNDS + 1) * count, lines=True) as bar, warnings.catch_warnings():
@@ -85,7 +90,7 @@ def scan_series(
         parts = []
         for fold in folds_of([whole], [keep], count):
             _, first, last = fold.here[0]
-            watch = Watch(clone(base), budget=budget, counters=(), **settings)
+            watch = Watch(clone(base), budget=budget, **passed)
             watch.fit(list(fold.rest))
             before = min(first, LEAD)
             rows = whole[first - before : last]

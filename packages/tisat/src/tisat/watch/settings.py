@@ -11,7 +11,7 @@ from tisat.io.durations import DurationLike
 from tisat.utils.near_names import meant
 
 
-class WatchSettings:
+class WatchParameters:
     """``get_params`` and ``set_params`` of a watch; ``sklearn.base.clone`` copies it, not fitted."""
 
     given_period: DurationLike | None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
 from tisat.utils.fitted_state import check_fields, check_layout
 from tisat.utils.stage import State, join_state, split_state
+from tisat.utils.types import JsonDict, JsonMap
 from tisat.watch.watch import Watch
 
 CONTROL = "run.accumulator.control"  # kept where the threshold is controlled
@@ -32,7 +32,7 @@ def check_stamp(stamp: object, name: str) -> Stamp:
     raise ArtefactError(f"The {name!r} of a monitor must be a time or nothing. Got {str(stamp)[:40]!r} instead.")
 
 
-def check_alarm(document: object, channels: Sequence[str]) -> dict[str, Any]:
+def check_alarm(document: object, channels: Sequence[str]) -> JsonDict:
     """The alarm of a state file, its channels by share; refused where a value is not as declared."""
     if not isinstance(document, Mapping):
         raise ArtefactError("The alarm of a monitor must be names and values.")
@@ -60,7 +60,7 @@ def check_alarm(document: object, channels: Sequence[str]) -> dict[str, Any]:
     return alarm
 
 
-def complete_state(state: Mapping[str, Any], fresh: Mapping[str, Any]) -> State:
+def complete_state(state: State, fresh: State) -> State:
     """Complete a state of an earlier version by parts of a fresh one; refused where an array has another shape or type."""
     document, arrays = split_state(state)
     expected = split_state(fresh)[1]
@@ -77,7 +77,7 @@ def complete_state(state: Mapping[str, Any], fresh: Mapping[str, Any]) -> State:
 
 
 @contextmanager
-def whole_state(header: Mapping[str, Any], watch: Watch, where: str, *, kind: str) -> Iterator[None]:
+def whole_state(header: JsonMap, watch: Watch, where: str, *, kind: str) -> Iterator[None]:
     """Refuse a state of something else or of another watch; and whatever a damaged one makes of our code is one sentence."""
     if header.get("kind") != kind:
         raise ArtefactError(f"The state file {where!r} must hold a {kind}. Got {header.get('kind')!r} instead.")

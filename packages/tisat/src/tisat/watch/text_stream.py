@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +29,7 @@ from tisat.io.files import Reading
 from tisat.io.missing_values import is_word
 from tisat.io.text_lines import SHOWN, Writing
 from tisat.utils.near_names import meant
+from tisat.utils.types import JsonDict, JsonMap
 from tisat.utils.validation import check_integer
 from tisat.watch.clock import UNDATED
 from tisat.watch.fleet_stream import FleetLines
@@ -195,7 +196,7 @@ class LineReader:
         except ValueError:
             raise SeriesError(f"A row must hold numbers. Got {','.join(cells)[:SHOWN]!r} instead.") from None
 
-    def _of_machine(self, named: Mapping[str, Any], row: object) -> Any:
+    def _of_machine(self, named: JsonMap, row: object) -> Any:
         """The row, beside the machine it is of where a column says so."""
         if self._entity is None:
             return row
@@ -233,7 +234,7 @@ class LineReader:
         return self._of_machine(row, values), self._writing.time(time)
 
 
-def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, number: int) -> dict[str, Any] | None:
+def judge_line(monitor: Monitor | FleetLines, reader: LineReader, line: bytes, number: int) -> JsonDict | None:
     """The result on one line as plain values; None for an empty line or a header."""
     try:
         if len(line) > LONGEST_LINE:
@@ -365,7 +366,7 @@ def watch_lines(
 
 
 def _write(
-    output: IO[bytes], answer: dict[str, Any], number: int, report: Callable[[str], None], *, alarms_only: bool
+    output: IO[bytes], answer: JsonDict, number: int, report: Callable[[str], None], *, alarms_only: bool
 ) -> int:
     if answer["status"] == "refused":
         report(f"line {number} refused: {answer['reason']}")

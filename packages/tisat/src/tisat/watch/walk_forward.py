@@ -11,7 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from tisat.errors import CalibrationWarning, ParameterError, SeriesError
 from tisat.io.durations import nanoseconds_of
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.parameters import clone
-from tisat.watch.protocols import Scorer
+from tisat.utils.types import JsonDict
+from tisat.watch.protocols import Scorer, WatchSettings
 from tisat.watch.watch import DEFAULT_BUDGET, DEFAULT_BUDGET_WITHOUT_CLOCK, Watch
 
 LEAD = 3000  # rows before a step that its model sees first: its warm-up
@@ -50,7 +51,7 @@ class Step:
     alarms: tuple[Alarm, ...]  # rows counted from the beginning of the series
     counts: Mapping[str, int]  # what-if: alarms by budget
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Plain values."""
         return {**vars(self), "alarms": [one.to_json() for one in self.alarms], "counts": dict(self.counts)}
 
@@ -86,7 +87,7 @@ class Backtest:
             f"({allowed:.3g} allowed), by {len(self.steps)} model{'s' * (len(self.steps) != 1)}, each fitted on the rows before."
         )
 
-    def to_rows(self) -> list[dict[str, Any]]:
+    def to_rows(self) -> list[JsonDict]:
         """One dictionary per step."""
         return [step.to_json() for step in self.steps]
 
@@ -127,7 +128,7 @@ def backtest(
     budget: BudgetLike | None = None,
     budgets: Sequence[str] | None = None,
     detector: str | Scorer = registry.DEFAULT,
-    **settings: Any,
+    **settings: Unpack[WatchSettings],
 ) -> Backtest:
     """Walk forward through a series: fit on the rows before, raise the alarms of the rows after, fit again.
 
@@ -203,7 +204,7 @@ def _step(
     detector: Any,
     budget: BudgetLike | None,
     ladder: Sequence[str],
-    settings: Mapping[str, Any],
+    settings: WatchSettings,
 ) -> Step:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)

@@ -33,12 +33,12 @@ from tisat.persistence.estimator import document_of, registered
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import ManySeries, Series, SeriesLike, as_many
 from tisat.utils.parameters import clone
-from tisat.utils.types import AnyArray, Arrays, JsonDict
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Params
 from tisat.watch.aggregation import Aggregation
 from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import CROSS_FITTED, Array, Scorer, fitted_counters
-from tisat.watch.settings import WatchSettings
+from tisat.watch.settings import WatchParameters
 
 if TYPE_CHECKING:
     from tisat.watch.fleet import Fleet
@@ -48,7 +48,7 @@ DEFAULT_BUDGET = "1/day"  # where the data has a clock
 DEFAULT_BUDGET_WITHOUT_CLOCK = "1/10000 rows"
 
 
-class Watch(WatchSettings):
+class Watch(WatchParameters):
     """A detector with an alarm rule and a false-alarm budget.
 
     Parameters
@@ -108,7 +108,7 @@ class Watch(WatchSettings):
         self.budget = budget if budget is None else Budget.check(budget)
         self.method = method
         self.random_state = random_state
-        self.reading: dict[str, Any] = {}  # options of Series.read that fit was told
+        self.reading: Params = {}  # options of Series.read that fit was told
         self.given_period = period
         self._given_period = None if period is None else seconds_of(period, whose="Watch")
         self.rule = seeded_rule(rule, random_state)
@@ -120,7 +120,7 @@ class Watch(WatchSettings):
 
     # ------------------------------------------------------------------ fit and calibrate
 
-    def fit(self, series: ManySeries, **options: Any) -> Self:
+    def fit(self, series: ManySeries, **options: object) -> Self:
         """Fit the detector on normal data, the rule on what it says of data it has not seen, and find the threshold.
 
         Parameters
@@ -194,10 +194,10 @@ class Watch(WatchSettings):
         said = {"budget": budget, "rule": rule, "method": method, "period": period, "control": control, "rearm": rearm}
         return self._like(self.detector, **said).calibrate()
 
-    def _like(self, detector: Scorer, **said: Any) -> Watch:
+    def _like(self, detector: Scorer, **said: object) -> Watch:
         """A watch with the settings of this one, but for what is said; not calibrated yet."""
         fitted = hasattr(self.detector, "trained_on_")
-        settings: dict[str, Any] = {
+        settings: Params = {
             "budget": self.budget,
             "rule": make_rule(self.rule.name, **self.rule.params()),
             "method": self.method,
@@ -258,7 +258,7 @@ class Watch(WatchSettings):
 
     # ------------------------------------------------------------------ alarms, offline and online
 
-    def read(self, path: str | Path, **options: Any) -> Series:
+    def read(self, path: str | Path, **options: object) -> Series:
         """A series from a file, read as the training files were unless told otherwise."""
         given = {name: value for name, value in options.items() if value}
         return Series.read(path, **{**self.reading, **given})
@@ -325,7 +325,7 @@ class Watch(WatchSettings):
         detector, tensors = document_of(self.detector)
         return {**detector, "kind": "watch", "watch": self.to_json()}, tensors
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Everything but the detector, as plain values."""
         calibration = self.calibration
         return {
@@ -358,7 +358,7 @@ class Watch(WatchSettings):
 
     @classmethod
     def of_document(
-        cls, document: Mapping[str, Any], tensors: Mapping[str, AnyArray], *, path: str | Path, budget: BudgetLike | None = None
+        cls, document: JsonMap, tensors: Mapping[str, AnyArray], *, path: str | Path, budget: BudgetLike | None = None
     ) -> Watch:  # fmt: skip
         """The watch whose file holds these."""
         if document.get("kind") not in ("watch", "detector"):

@@ -12,7 +12,7 @@ benchmark take it from there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tisat.alarms.rules.base import RULES, AlarmRule, Evidence, Memoryless, RuleRun, Scored, register_rule
 from tisat.alarms.rules.drift import DriftRule
@@ -21,6 +21,7 @@ from tisat.alarms.rules.paper import PaperRule
 from tisat.alarms.rules.threshold import ThresholdRule
 from tisat.errors import ParameterError
 from tisat.utils.near_names import meant
+from tisat.utils.types import Options
 from tisat.utils.validation import check_choice
 
 __all__ = [
@@ -44,10 +45,10 @@ __all__ = [
 for _rule in (PaperRule, ThresholdRule, DriftRule, ExcessRule):
     register_rule(_rule)
 DEFAULT_RULE = "excess"
-RuleLike: TypeAlias = str | Mapping[str, Any] | AlarmRule  # a name, options by name, or a rule
+RuleLike: TypeAlias = str | Options | AlarmRule  # a name, options by name, or a rule
 
 
-def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: Any) -> AlarmRule:
+def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: object) -> AlarmRule:
     """Make a rule of its name and options, or return the rule itself.
 
     Parameters
@@ -57,7 +58,7 @@ def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: Any) 
     like : AlarmRule, optional
         The rule whose name is meant where a mapping has none, and whose options hold where it is the same rule; excess with its defaults
         unless given.
-    options : Any
+    options : object
         Parameters of the rule, where ``rule`` is a name.
 
     Returns
@@ -73,9 +74,9 @@ def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: Any) 
     200
     """
     if isinstance(rule, Mapping):
-        options = {**rule, **options}
-        rule = options.pop("name", DEFAULT_RULE if like is None else like.name)
-        options = {**(like.params() if like is not None and like.name == rule else {}), **options}
+        given = {**rule, **options}
+        rule = str(given.pop("name", DEFAULT_RULE if like is None else like.name))
+        options = {**(like.params() if like is not None and like.name == rule else {}), **given}
     if isinstance(rule, AlarmRule):
         if options:
             raise ParameterError(

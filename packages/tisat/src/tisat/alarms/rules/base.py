@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from tisat.alarms.cusum import Trace, TraceRow
 from tisat.errors import InputError, NotFittedError, ParameterError
 from tisat.utils.parameters import Parametrized
 from tisat.utils.stage import Stage, State, Stateless
-from tisat.utils.types import AnyArray, Flags
+from tisat.utils.types import AnyArray, Flags, Options, Params
 from tisat.utils.types import Array as Array
 
 
@@ -217,7 +216,7 @@ class RuleRun:
         """Return everything that continues after a restart."""
         return {"evidence": self._evidence.state(), "accumulator": self._accumulator.state()}
 
-    def restore(self, state: Mapping[str, Any], /) -> None:
+    def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         self._evidence.restore(state.get("evidence", {}))
         self._accumulator.restore(state["accumulator"])
@@ -337,23 +336,23 @@ class AlarmRule(Parametrized, ABC):
         centre, unit = self.compression
         return np.asarray(np.log1p(np.maximum(statistic - centre, 0.0) / unit))
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Params:
         """The options that tell this rule from others; those added later only where they change it."""
         params = self.params()
         before = self.earlier({name: value for name, value in params.items() if name not in self.added})
         return {name: value for name, value in params.items() if name not in self.added or value != before[name]}
 
     @classmethod
-    def earlier(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+    def earlier(cls, options: Options) -> Params:
         """Complete the options of a model file that was written before some of them existed, so that nothing changes."""
         return dict(options)
 
     @classmethod
-    def options(cls) -> dict[str, Any]:
+    def options(cls) -> Params:
         """The constructor's arguments and their defaults."""
         return {name: given.default for name, given in inspect.signature(cls).parameters.items()}
 
-    def params(self) -> dict[str, Any]:
+    def params(self) -> Params:
         """The constructor's arguments as they are here."""
         return {name: getattr(self, name) for name in self.options()}
 

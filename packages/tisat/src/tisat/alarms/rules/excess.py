@@ -6,9 +6,6 @@ for months: faults do not raise the reference that the next fault is measured by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from tisat.alarms import _kernels
@@ -17,7 +14,7 @@ from tisat.alarms.rules.base import AlarmRule, Array, Evidence, EvidenceStage, S
 from tisat.errors import InputError
 from tisat.utils.parameters import integer, learned, real
 from tisat.utils.stage import Stateful
-from tisat.utils.types import Flags
+from tisat.utils.types import Flags, Options, Params
 
 
 class _Excess(EvidenceStage, Stateful):
@@ -120,7 +117,7 @@ class ExcessRule(AlarmRule):
     momentary_: Flags = learned()  # (V,)
 
     @classmethod
-    def earlier(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+    def earlier(cls, options: Options) -> Params:
         """Options of a file from before views could be momentary: all had the same window and a closed past."""
         return {"momentary_window": options.get("window", 3000), "gate": 0.0, **options}
 

@@ -11,17 +11,19 @@ Kingma, Ba: Adam: A Method for Stochastic Optimization, ICLR 2015, algorithm 1; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from tisat.utils.types import JsonDict, JsonMap, Options, Params
+
 
 class Optimizer(Protocol):
     """What the training loop asks of an optimiser: torch's have it too."""
 
-    param_groups: list[dict[str, Any]]
+    param_groups: list[JsonDict]
     state: Any
 
     def zero_grad(self) -> None:
@@ -30,10 +32,10 @@ class Optimizer(Protocol):
     def step(self) -> Any:
         """Change the parameters that have a gradient."""
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonDict:
         """Where it stands: tensors and plain values by the number of the parameter."""
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: JsonDict) -> None:
         """Go on from there."""
 
 
@@ -72,7 +74,7 @@ class Adam:
         fused: bool = False,
     ) -> None:
         plain = {"lr": lr, "betas": betas, "eps": 1e-8, "weight_decay": weight_decay, "fused": fused}
-        self.param_groups: list[dict[str, Any]] = [{"params": list(parameters), **plain}]
+        self.param_groups: list[Params] = [{"params": list(parameters), **plain}]
         self.state: dict[nn.Parameter, dict[str, Tensor]] = {}
 
     def zero_grad(self) -> None:
@@ -112,7 +114,7 @@ class Adam:
         """The number of steps a parameter has taken, none yet; the fused call reads it where the parameter is."""
         return torch.zeros((), device=parameter.device if self.param_groups[0]["fused"] else "cpu")
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonDict:
         """Where it stands, with parameters by their number."""
         group = self.param_groups[0]
         numbers = {parameter: number for number, parameter in enumerate(group["params"])}
@@ -121,7 +123,7 @@ class Adam:
             "param_groups": [{**group, "params": list(numbers.values())}],
         }
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: JsonMap) -> None:
         """Go on from there."""
         parameters = self.param_groups[0]["params"]
         self.param_groups[0].update({**state_dict["param_groups"][0], "params": parameters})
@@ -132,9 +134,7 @@ class Adam:
             self.state[parameter] = {"step": self._count(parameter).fill_(entries["step"]), **moments}
 
 
-def _step_one(
-    parameter: nn.Parameter, step: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, *, group: Mapping[str, Any]
-) -> None:
+def _step_one(parameter: nn.Parameter, step: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, *, group: Options) -> None:
     """One step of one parameter; the order of operations is torch's."""
     beta1, beta2 = group["betas"]
     gradient = parameter.grad

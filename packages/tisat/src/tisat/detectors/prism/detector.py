@@ -55,7 +55,7 @@ from tisat.detectors.prism.touched import touched
 from tisat.detectors.prism.view import View, blocks_of, level_of, moments, thinned
 from tisat.persistence.estimator import document_of
 from tisat.utils.parameters import integer, learned, real, value
-from tisat.utils.types import AnyArray, Arrays, Flags, Integers
+from tisat.utils.types import AnyArray, Arrays, Flags, Integers, JsonDict, JsonMap
 
 LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
 LEVELS_FROM = 4000  # rows of training a view's level is computed from
@@ -372,7 +372,7 @@ class Prism(Deviating, Detector):
 
     # ------------------------------------------------------------------ on disk
 
-    def _state(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[JsonDict, Arrays]:
         plain, tensors = super()._state()
         plain.pop("forecaster_", None)
         if self.forecaster_ is not None:
@@ -382,7 +382,7 @@ class Prism(Deviating, Detector):
             tensors.update({f"{name}.{attribute}": array for attribute, array in view.arrays().items()})
         return plain, tensors
 
-    def _restore(self, plain: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
+    def _restore(self, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
         rest = dict(plain)
         document = rest.pop("forecaster", None)
         self.forecaster_ = restored_forecaster(self.forecaster, document, tensors, rest["channels_"])

@@ -11,11 +11,11 @@ from tisat.detectors.prism.forecaster import LINE, make_forecaster
 from tisat.detectors.prism.modes import MODES
 from tisat.errors import ArtefactError
 from tisat.persistence.estimator import detector_from
-from tisat.utils.types import AnyArray
+from tisat.utils.types import AnyArray, JsonMap
 
 
 def restored_forecaster(
-    name: str, document: Mapping[str, Any] | None, tensors: Mapping[str, AnyArray], channels: Sequence[str]
+    name: str, document: JsonMap | None, tensors: Mapping[str, AnyArray], channels: Sequence[str]
 ) -> Detector | None:
     """The forecaster in the place of the line; None for the line; refused where it is not the one that is named."""
     if document is None:
