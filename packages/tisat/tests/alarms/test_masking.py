@@ -115,7 +115,7 @@ def test_state_is_bounded_and_does_not_grow(views):
         values = rng.exponential(size=(2000, views)) * 5
         run.run(Scored.of(values, values[:, 0], values))
         sizes.add(sum(array.size for array in split_state(run.state())[1].values()))
-    assert sizes == {views * (2 * rule.window + rule.lag + rule.lasting + 7 + rule.length) + rule.hold + 5}
+    assert sizes == {views * (rule.window + rule.lag + rule.lasting + 8 + rule.length) + rule.hold + 5}
 
 
 def has_a_moving_reference(name):

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_sequential as naive
-from tisat.alarms import ExcessRule, _kernels, make_rule
+from tisat.alarms import ExcessRule, make_rule
 from tisat.alarms.cusum import WindowSum
 from tisat.alarms.rules import RULES, Scored
+from tisat.alarms.rules.excess import new_level
 from tisat.errors import InputError, ParameterError
 
 CASES = [
@@ -148,7 +149,7 @@ def test_the_score_of_a_point_is_itself_or_the_mean_of_its_squares():
 
 def test_the_level_of_a_change_for_good_is_the_lowest_of_its_thirds():
     for raw, lowest in (([9.0], 9.0), ([5.0, 1.0, 9.0], 1.0), ([8.0, 9.0, 4.0, 7.0, 6.0, 5.0], 6.0)):
-        assert _kernels._new_level(np.array(raw), len(raw), 1.0) == lowest
+        assert new_level(np.array(raw), 1.0) == lowest
 
 
 def test_one_view_orders_time_steps_as_the_plain_sum_does():

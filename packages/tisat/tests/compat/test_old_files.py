@@ -40,3 +40,20 @@ def test_a_monitor_state_of_0_2_continues(name):
     results = [monitor.update(row, 54000 + 60.0 * (220 + k)) for k, row in enumerate(rows(400, 1, fault=200)[220:])]
     assert sum(result.cleared for result in results) == 1
     assert not any(result.raised for result in results)
+
+
+def test_a_state_with_the_sorted_past_of_earlier_versions_continues():
+    values = rows(3000, 2, fault=2600)
+    watch = Watch("prism", budget="1/400 rows").fit(values[:1500])
+    first, second = watch.monitor(), watch.monitor()
+    first.extend(list(values[1500:2500]))
+    state = first.state()
+    evidence = state["run"]["evidence"]
+    ends = np.cumsum(evidence["lengths"])
+    table = np.zeros((len(ends), evidence["lengths"].max()))
+    for row, past in zip(table, np.split(evidence.pop("past"), ends[:-1]), strict=True):
+        row[: len(past)] = past
+    del evidence["lengths"]
+    second.set_state({**state, "run": {**state["run"], "evidence": {**evidence, "past": table, "ordered": table * 0}}})
+    for row in values[2500:]:
+        assert first.update(row).statistic == second.update(row).statistic

@@ -109,13 +109,14 @@ def window_sum(
         clock[NOW] = now + 1
         level = threshold_of(control, threshold)
         used[i] = level
-        if np.isnan(evidence[i]):
-            follow(control, clock[ACTIVE] == 1, False, False, 0.0)
+        known = not np.isnan(evidence[i])
+        if not known:
+            active[i] = False
+            follow(control, clock[ACTIVE] == 1, active[i], known, 0.0)
             clock[FILLED] = 0
             clock[ACTIVE] = 0
             clock[QUIET] = now
             statistic[i] = np.nan
-            active[i] = False
             onset[i] = now
             continue
         filled = clock[FILLED]
@@ -132,7 +133,7 @@ def window_sum(
         clock[FILLED] = filled + 1
         statistic[i] = highest
         active[i] = highest >= level
-        follow(control, clock[ACTIVE] == 1, active[i], True, highest)
+        follow(control, clock[ACTIVE] == 1, active[i], known, highest)
         _end_of_alarm(clock, now, highest, level)
         onset[i] = clock[QUIET]
         if length == 1 and highest < level:
@@ -173,35 +174,6 @@ def _insert(ordered: Array, size: int, free: int, value: float) -> None:
 
 
 @compiled()
-def _begin_again(raw: Array, rows: int, lag: int, window: int, past: Array, ordered: Array) -> int:
-    """The past becomes the last ``len(raw)`` scores, ``rows`` having been seen; how many of them there is room for."""
-    n = min(len(raw), lag + window)
-    for j in range(n):
-        past[j] = raw[(rows - n + j) % len(raw)]
-    size = min(max(n - lag, 0), window)
-    for j in range(size):
-        _insert(ordered, j, j, past[n - lag - size + j])
-    return n
-
-
-PARTS = 3  # of a change for good: a fault in it that is shorter than one of them leaves one alone
-
-
-@compiled()
-def _new_level(raw: Array, rows: int, quantile: float) -> float:
-    """The lowest of the quantiles of the PARTS of the last ``len(raw)`` scores."""
-    length = max(len(raw) // PARTS, 1)
-    part = np.empty(length)
-    lowest = np.inf
-    for p in range(PARTS):
-        start = rows - len(raw) + min(p * length, len(raw) - length)
-        for j in range(length):
-            _insert(part, j, j, raw[(start + j) % len(raw)])
-        lowest = min(lowest, part[int(np.ceil(quantile * length)) - 1])
-    return lowest
-
-
-@compiled()
 def quantile_of(ordered: Array, size: int, whole: int, quantile: float, rest: float) -> float:
     """The quantile of ``whole`` scores: the first ``size`` of ``ordered``, and ``rest`` for each that is not there yet."""
     place = int(np.ceil(quantile * whole)) - 1
@@ -215,9 +187,14 @@ def quantile_of(ordered: Array, size: int, whole: int, quantile: float, rest: fl
     return float(ordered[place - missing])
 
 
+# What :func:`excess` stopped for: nothing is left, an excess has gone on for good, the normal level may be back.
+DONE, LASTED, DUE = 0, 1, 2
+
+
 @compiled()
 def excess(
     views: Array,  # (T, V)
+    start: int,  # the first entry of views, counted row by row
     level: Array,  # (V,)
     centre: Array,  # (V,)
     quantile: float,
@@ -235,80 +212,70 @@ def excess(
     count: Integers,  # (V, 6)
     evidence: Array,  # (T, V)
     reference: Array,  # (T, V)
-) -> None:
+) -> int:
     """What each view has above max(``level``, rolling quantile of its past), in units of that above its centre.
 
     Of one excess (scores above the reference, at most ``gap`` rows apart) only the first ``enter`` enter the past as they
-    are; of the others those above the view's gate enter as the reference itself. Once it has gone on for ``lasting`` rows, those, cut off at
-    their level, are the past; and again once the normal level is back for as long. A past of fewer than ``warm`` scores is
-    filled up with ``rest``.
+    are; of the others those above the view's gate enter as the reference itself. A past of fewer than ``warm`` scores is filled up
+    with ``rest``. Where the past of a view may have to begin again the caller does it, which is rare: the entry to go on from and why
+    it stopped there are returned as one number, ``3 * entry + why``.
     """
-    views_count = views.shape[1]
-    lasting = raw.shape[1]
-    for i in range(len(views)):
-        anything = False
-        for v in range(views_count):
-            anything = anything or not np.isnan(views[i, v])
-        for v in range(views_count):
-            score = views[i, v]
-            if np.isnan(score):
-                evidence[i, v] = 0.0 if anything else np.nan
-                reference[i, v] = np.nan
-                continue
-            window = windows[v]
-            capacity = lag + window
-            seen = count[v, SEEN]
-            size = min(max(seen - lag, 0), window)
-            current = max(level[v], quantile_of(ordered[v], size, max(size, min(warm, window)), quantile, rest[v]))
-            spread = current - centre[v]
-            if spread <= 0.0:
-                spread = 1.0
-            reference[i, v] = current
-            evidence[i, v] = min(max((score - current) / spread, 0.0), LARGEST)
-            kept = min(score, centre[v] + clip * spread)
-            if score > current:
-                if count[v, SINCE] > gap or count[v, ABOVE] == 0:
-                    count[v, ABOVE] = 0
-                    count[v, RUN] = 0
-                count[v, ABOVE] += 1
-                count[v, SINCE] = 0
-            else:
-                count[v, SINCE] += 1
-            count[v, RUN] += 1
-            if score > current and count[v, ABOVE] > enter and score > centre[v] + gates[v] * spread:
-                kept = current
-            rows = count[v, ROWS] + 1
-            count[v, ROWS] = rows
-            raw[v, (rows - 1) % lasting] = min(score, LARGEST)
-            if score > current and count[v, RUN] >= lasting:  # this is how it is now
-                count[v, SEEN] = _begin_again(raw[v], rows, lag, window, past[v], ordered[v])
+    n, lasting = views.shape[1], raw.shape[1]
+    for entry in range(start, views.size):
+        i = entry // n
+        v = entry - i * n
+        score = views[i, v]
+        if np.isnan(score):
+            evidence[i, v] = np.nan
+            reference[i, v] = np.nan
+            for other in range(n):
+                if not np.isnan(views[i, other]):
+                    evidence[i, v] = 0.0
+            continue
+        window = windows[v]
+        seen = count[v, SEEN]
+        size = min(max(seen - lag, 0), window)
+        current = max(level[v], quantile_of(ordered[v], size, max(size, min(warm, window)), quantile, rest[v]))
+        spread = current - centre[v]
+        if spread <= 0.0:
+            spread = 1.0
+        reference[i, v] = current
+        evidence[i, v] = min(max((score - current) / spread, 0.0), LARGEST)
+        kept = min(score, centre[v] + clip * spread)
+        above = score > current
+        if above:
+            if count[v, SINCE] > gap or count[v, ABOVE] == 0:
                 count[v, ABOVE] = 0
-                count[v, CHANGED] = rows
-                rest[v] = max(level[v], _new_level(raw[v], rows, quantile))
-                for j in range(past.shape[1]):
-                    past[v, j] = min(past[v, j], rest[v])
-                for j in range(ordered.shape[1]):
-                    ordered[v, j] = min(ordered[v, j], rest[v])
-                continue
-            due = count[v, CHANGED] > 0 and (rows - count[v, CHANGED]) % lasting == 0
-            above = 0
-            for j in range(lasting if due else 0):
-                above += raw[v, j] > level[v]
-            if due and above <= BACK * lasting:  # and this is how it was
-                count[v, SEEN] = _begin_again(raw[v], rows, lag, window, past[v], ordered[v])
-                count[v, ABOVE] = 0
-                count[v, CHANGED] = 0
-                rest[v] = level[v]
-                continue
-            slot = seen % capacity
-            if seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window
-                entering = kept if lag == 0 else past[v, (seen - lag) % capacity]
-                free = size
-                if size == window:
-                    free = first_not_below(ordered[v], window, past[v, slot])
-                _insert(ordered[v], size, free, entering)
-            past[v, slot] = kept
-            count[v, SEEN] = seen + 1
+                count[v, RUN] = 0
+            count[v, ABOVE] += 1
+            count[v, SINCE] = 0
+        else:
+            count[v, SINCE] += 1
+        count[v, RUN] += 1
+        if above and count[v, ABOVE] > enter and score > centre[v] + gates[v] * spread:
+            kept = current
+        rows = count[v, ROWS] + 1
+        count[v, ROWS] = rows
+        raw[v, (rows - 1) % lasting] = min(score, LARGEST)
+        if above and count[v, RUN] >= lasting:
+            return 3 * (entry + 1) + LASTED
+        if count[v, CHANGED] > 0 and (rows - count[v, CHANGED]) % lasting == 0:
+            known = 0
+            for j in range(lasting):
+                known += raw[v, j] > level[v]
+            if known <= BACK * lasting:
+                return 3 * (entry + 1) + DUE
+        capacity = lag + window
+        slot = seen % capacity
+        if seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window
+            entering = kept if lag == 0 else past[v, (seen - lag) % capacity]
+            free = size
+            if size == window:
+                free = first_not_below(ordered[v], window, past[v, slot])
+            _insert(ordered[v], size, free, entering)
+        past[v, slot] = kept
+        count[v, SEEN] = seen + 1
+    return 3 * views.size + DONE
 
 
 @compiled()
@@ -333,13 +300,14 @@ def compressed_sum(
         clock[NOW] = now + 1
         level = threshold_of(control, threshold)
         used[i] = level
-        if np.isnan(evidence[i, 0]):
-            follow(control, clock[ACTIVE] == 1, False, False, 0.0)
+        known = not np.isnan(evidence[i, 0])
+        if not known:
+            active[i] = False
+            follow(control, clock[ACTIVE] == 1, active[i], known, 0.0)
             clock[FILLED] = 0
             clock[ACTIVE] = 0
             clock[QUIET] = now
             statistic[i] = np.nan
-            active[i] = False
             onset[i] = now
             continue
         filled = clock[FILLED]
@@ -359,7 +327,7 @@ def compressed_sum(
         clock[FILLED] = filled + 1
         statistic[i] = highest
         active[i] = highest >= level
-        follow(control, clock[ACTIVE] == 1, active[i], True, highest)
+        follow(control, clock[ACTIVE] == 1, active[i], known, highest)
         _end_of_alarm(clock, now, highest, level)
         onset[i] = clock[QUIET]
 

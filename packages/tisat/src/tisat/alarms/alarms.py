@@ -365,7 +365,9 @@ def alarms_of_trace(
             told = None if amounts is None or attribution else amounts(traced.points(since))
             if told is not None:
                 shares = named_shares(shares_between(told), series.channels)
-            most = [float(np.nan_to_num(one.sum())) for one in evidence[since]]  # as a monitor adds it up
+            most = [
+                0.0 if (said := float(one.sum())) != said else said for one in evidence[since]
+            ]  # as a monitor adds it up
             peak = since.start + int(np.argmax(most))  # the row that carries most evidence
             still = still_at(rows_filled, known, int(start))
             kind, shares, reasons = explained(explain(peak), shares, series.channels, still, habits)

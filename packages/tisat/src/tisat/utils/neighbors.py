@@ -9,8 +9,6 @@ Nothing here knows what the points mean.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tisat.utils.compiled import compiled
@@ -19,6 +17,8 @@ from tisat.utils.types import AnyArray, Array, Flags, Integers, Singles
 BLOCK_DISTANCES = 500_000  # distances held at a time: 2 MB, near the processor
 WORD = 8  # flags read at once
 SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a true neighbour
+HEAD = 8  # numbers of a stored row that are looked at first: one line of the processor's cache
+ROUNDED = 1.0 + 1e-9  # far beyond what the order of a sum can change
 FEW_ROWS = 32  # fewer are measured against all: converting what is stored would cost more
 
 
@@ -42,17 +42,35 @@ def _square(first: Array, second: Array) -> float:  # pragma: no cover - compile
     return square
 
 
-@compiled()
+@compiled(reorder=True)
 def _of_all(
-    rows: Array, stored: Array, first: Integers, last: Integers, squares: Array, indices: Integers
+    rows: Array, stored: Array, first: Integers, last: Integers, part: Array, squares: Array, indices: Integers
 ) -> None:  # pragma: no cover - compiled
-    """The nearest stored rows outside ``[first, last)``, each measured."""
+    """The nearest stored rows outside ``[first, last)``: those are measured whose first numbers alone are not too far.
+
+    ``part`` (N,) is room for that. Principal components come in the order of their variance, and few are measured.
+    """
+    k = squares.shape[1]
+    wide = rows.shape[1] >= HEAD
     for i in range(len(rows)):
+        row, closest = rows[i], -1
         for j in range(len(stored)):
-            if not first[i] <= j < last[i]:
-                square = _square(rows[i], stored[j])
-                if square < squares[i, -1]:
+            far, other = 0.0, stored[j]
+            if wide:
+                for f in range(HEAD):
+                    far += (row[f] - other[f]) * (row[f] - other[f])
+            part[j] = far
+            if (closest < 0 or far < part[closest]) and not first[i] <= j < last[i]:
+                closest = j
+        limit = np.inf
+        if k == 1 and closest >= 0:
+            limit = _square(row, stored[closest]) * ROUNDED
+        for j in range(len(stored)):
+            if not part[j] > limit and not first[i] <= j < last[i]:
+                square = _square(row, stored[j])
+                if square < squares[i, k - 1]:
                     insert(squares[i], indices[i], square, j)
+                    limit = min(limit, squares[i, k - 1] * ROUNDED)
 
 
 @compiled()
@@ -181,13 +199,15 @@ def nearest(
     nothing = np.zeros(len(rows), np.int64)
     first, last = skip if skip is not None else (nothing, nothing)
     squares, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, dtype=np.int64)
-    again: Any = slice(None)
-    if len(rows) >= FEW_ROWS:
-        again = np.flatnonzero(~_search(rows, stored, first, last, squares, indices))
-        squares[again], indices[again] = np.inf, -1
-    some, which = squares[again], indices[again]
-    _of_all(rows[again], stored, first[again], last[again], some, which)
-    squares[again], indices[again] = some, which
+    part = np.empty(len(stored))
+    if len(rows) < FEW_ROWS:
+        _of_all(rows, stored, first, last, part, squares, indices)
+        return np.sqrt(squares), indices
+    again = np.flatnonzero(~_search(rows, stored, first, last, squares, indices))
+    if len(again):
+        some, which = np.full((len(again), k), np.inf), np.full((len(again), k), -1, dtype=np.int64)
+        _of_all(rows[again], stored, first[again], last[again], part, some, which)
+        squares[again], indices[again] = some, which
     return np.sqrt(squares), indices
 
 

@@ -18,6 +18,7 @@ from tisat.utils.stage import State, join_state, split_state
 from tisat.utils.types import JsonDict, JsonMap
 from tisat.watch.watch import Watch
 
+EVIDENCE = "run.evidence"
 CONTROL = "run.accumulator.control"  # kept where the threshold is controlled
 # Parts that states of version 0.2 do not have: they begin afresh.
 ADDED = (CONTROL, "peak", "peak_row", "peak_point", "still_last", "still_rows", "deviations", "accepted", "switching")
@@ -69,11 +70,23 @@ def complete_state(state: State, fresh: State) -> State:
     kept, wanted = arrays.get("stream.buffer"), expected.get("stream.buffer")
     if kept is not None and wanted is not None and kept.ndim == 2 and kept.shape == (len(wanted), wanted.shape[-1] - 1):
         arrays["stream.buffer"] = np.column_stack([kept, np.full(len(kept), np.nan)])  # the local time, unknown
+    _unsort(arrays, expected)
     arrays = {**{name: expected[name] for name in ADDED if name in expected}, **arrays}
     if CONTROL not in expected:
         arrays.pop(CONTROL, None)
     check_layout(arrays, expected, whose="a monitor")
     return join_state(document, arrays)
+
+
+def _unsort(arrays: dict[str, Any], expected: Mapping[str, Any]) -> None:
+    """States of earlier versions hold the pasts of the excess rule as one table, and sorted as well."""
+    past, lengths = arrays.get(f"{EVIDENCE}.past"), expected.get(f"{EVIDENCE}.lengths")
+    if past is None or lengths is None or f"{EVIDENCE}.lengths" in arrays:
+        return
+    arrays.pop(f"{EVIDENCE}.ordered", None)
+    arrays[f"{EVIDENCE}.lengths"] = lengths
+    if past.shape == (len(lengths), lengths.max()):
+        arrays[f"{EVIDENCE}.past"] = np.concatenate([one[:length] for one, length in zip(past, lengths, strict=True)])
 
 
 @contextmanager

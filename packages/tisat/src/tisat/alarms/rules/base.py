@@ -145,10 +145,7 @@ class RuleRun:
 
         Unless ``learn``, the row is measured by what the rule knows and teaches it nothing: a moving reference stays.
         """
-        known = None if learn else self._evidence.state()
-        evidence = self._evidence.run(row)  # a batch of one
-        if known is not None:
-            self._evidence.restore(known)
+        evidence = self._evidence.run(row) if learn else self._measured(row)  # a batch of one
         trace = self._trace
         self._control[FROZEN] = not learn
         self._accumulator.run_into(evidence, trace)
@@ -206,11 +203,17 @@ class RuleRun:
         exempt(self._control, on=on, again=again)
 
     def _unlearned(self, scored: Scored) -> Array:
-        known, found = self._evidence.state(), []
-        for t in range(len(scored)):
-            found.append(self._evidence.run(scored.rows(slice(t, t + 1))))
-            self._evidence.restore(known)
-        return np.concatenate(found)
+        return np.concatenate([self._measured(scored.rows(slice(t, t + 1))) for t in range(len(scored))])
+
+    def _measured(self, row: Scored) -> Array:
+        """The evidence of one row, of which nothing is learned."""
+        stage: Any = self._evidence
+        if hasattr(stage, "measure"):
+            return np.asarray(stage.measure(row))
+        known = stage.state()
+        evidence = stage.run(row)
+        stage.restore(known)
+        return np.asarray(evidence)
 
     def state(self) -> State:
         """Return everything that continues after a restart."""

@@ -6,6 +6,10 @@ for months: faults do not raise the reference that the next fault is measured by
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from tisat.alarms import _kernels
@@ -13,27 +17,39 @@ from tisat.alarms.cusum import CompressedSum
 from tisat.alarms.rules.base import AlarmRule, Array, Evidence, EvidenceStage, Scored
 from tisat.errors import InputError
 from tisat.utils.parameters import integer, learned, real
-from tisat.utils.stage import Stateful
+from tisat.utils.stage import State
 from tisat.utils.types import Flags, Options, Params
 
+PARTS = 3  # of a change for good: a fault in it that is shorter than one of them leaves one alone
 
-class _Excess(EvidenceStage, Stateful):
-    _kept = ("past", "ordered", "raw", "rest", "count")
+
+def new_level(recent: Array, quantile: float) -> float:
+    """The lowest of the quantiles of the PARTS of the last scores."""
+    length = max(len(recent) // PARTS, 1)
+    starts = [min(part * length, len(recent) - length) for part in range(PARTS)]
+    place = math.ceil(quantile * length) - 1
+    return min(float(np.partition(recent[start : start + length], place)[place]) for start in starts)
+
+
+class _Excess(EvidenceStage):
+    """The loop of :mod:`tisat.alarms._kernels` over the pasts of all views, and what is rare about it."""
 
     def __init__(self, rule: ExcessRule) -> None:
         views = len(rule.level_)
         self._rule = rule
+        self._windows = np.where(rule.momentary_, rule.momentary_window, rule.window)
         self._numbers = (
-            rule.quantile, rule.clip, rule.lag, rule.warm, rule.enter, rule.length,
-            np.where(rule.momentary_, rule.momentary_window, rule.window), np.where(rule.momentary_, rule.gate, 0.0),
+            rule.level_, rule.centre_, rule.quantile, rule.clip, rule.lag, rule.warm, rule.enter, rule.length, self._windows,
+            np.where(rule.momentary_, rule.gate, 0.0),
         )  # fmt: skip  # looked up once, not at every row
-        widest = int(self._numbers[-2].max())
+        widest = int(self._windows.max())
         # Filled, not zeros(): the memory is taken at once, and a monitor does not grow as its past does.
         self._past = np.full((views, widest + rule.lag), 0.0)
         self._ordered = np.full((views, widest), 0.0)
         self._raw = np.full((views, rule.lasting), 0.0)
         self._rest = rule.level_.copy()
         self._count = np.zeros((views, 6), dtype=np.int64)
+        self._held = (self._past, self._ordered, self._raw, self._rest, self._count)
         self.reference = np.empty((0, views))  # (T, V) of the last call
 
     def run(self, scored: Scored, /) -> Array:
@@ -44,11 +60,59 @@ class _Excess(EvidenceStage, Stateful):
             )
         evidence: Array = np.empty(views.shape)
         self.reference = np.empty(views.shape)
-        _kernels.excess(
-            views, rule.level_, rule.centre_, *self._numbers,
-            self._past, self._ordered, self._raw, self._rest, self._count, evidence, self.reference,
-        )  # fmt: skip
+        entry, why = 0, -1
+        while why != _kernels.DONE:
+            entry, why = divmod(_kernels.excess(views, entry, *self._numbers, *self._held, evidence, self.reference), 3)
+            if why != _kernels.DONE:
+                self._begin_again((entry - 1) % len(rule.level_), lasted=why == _kernels.LASTED)
         return evidence[:, 0] if evidence.shape[1] == 1 else evidence
+
+    def measure(self, row: Scored, /) -> Array:
+        """Return the evidence of one row and learn nothing from it."""
+        held = [one.copy() for one in self._held]
+        evidence = self.run(row)
+        for mine, before in zip(self._held, held, strict=True):
+            mine[...] = before
+        return evidence
+
+    def _begin_again(self, v: int, *, lasted: bool) -> None:
+        """The last ``lasting`` scores of a view become its past: cut off at their level, or the normal level is back."""
+        rule, raw, rows = self._rule, self._raw[v], int(self._count[v, _kernels.ROWS])
+        recent = raw[np.arange(rows - len(raw), rows) % len(raw)]
+        level = rule.level_[v]
+        self._rest[v] = max(level, new_level(recent, rule.quantile)) if lasted else level
+        known = recent[max(len(recent) - rule.lag - int(self._windows[v]), 0) :]
+        self._past[v, : len(known)] = np.minimum(known, self._rest[v]) if lasted else known
+        self._count[v, _kernels.SEEN], self._count[v, _kernels.ABOVE] = len(known), 0
+        self._count[v, _kernels.CHANGED] = rows if lasted else 0
+        self._sort(v)
+
+    def _sort(self, v: int) -> None:
+        """Find the scores of a view that are older than the lag, in order."""
+        lag, window, seen = self._rule.lag, int(self._windows[v]), int(self._count[v, _kernels.SEEN])
+        size = min(max(seen - lag, 0), window)
+        places = np.arange(seen - lag - size, seen - lag) % (lag + window)
+        self._ordered[v, :size] = np.sort(self._past[v, places])
+
+    def state(self) -> State:
+        """Return the pasts, one behind the other; what is sorted follows from them."""
+        lengths = self._windows + self._rule.lag
+        past = np.concatenate([one[:length] for one, length in zip(self._past, lengths, strict=True)])
+        return {
+            "past": past,
+            "lengths": lengths,
+            "raw": self._raw.copy(),
+            "rest": self._rest.copy(),
+            "count": self._count.copy(),
+        }
+
+    def restore(self, state: Mapping[str, Any], /) -> None:
+        """Continue from what :meth:`state` returned."""
+        ends = np.cumsum(self._windows + self._rule.lag)
+        self._raw[...], self._rest[...], self._count[...] = state["raw"], state["rest"], state["count"]
+        for v, part in enumerate(np.split(np.asarray(state["past"]), ends[:-1])):
+            self._past[v, : len(part)] = part
+            self._sort(v)
 
 
 class ExcessRule(AlarmRule):

@@ -297,7 +297,7 @@ class Prism(Deviating, Detector):
             parts[:, : len(VIEWS)] /= modes[0].units[cells]
         points = np.empty((n, len(views) + 3 * channels + 1))
         fuse(
-            parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, points
+            parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, np.empty((3, len(views))), points
         )  # fmt: skip
         if modes:  # nobody expects a switch between its positions
             expected = points[:, len(views) + channels : len(views) + 2 * channels]

@@ -64,11 +64,12 @@ def fuse(
     lively: Array,  # (n, C): activity, with a sign
     others: Integers,  # views that know which channel it is
     relations: int,  # the view that is heard only beyond those
+    room: Array,  # (3, V)
     points: Array,  # (n, V + 2 C + 1)
 ) -> None:  # pragma: no cover - compiled
     """Scores, attribution, expected values and the most extreme activity of each row."""
     n, views, channels = parts.shape
-    height, loud, whole = np.empty(views), np.empty(views), np.empty(views)
+    height, loud, whole = room[0], room[1], room[2]
     for i in range(n):
         for v in range(views):
             total, positive, count = 0.0, 0.0, 0

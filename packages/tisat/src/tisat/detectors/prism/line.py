@@ -19,26 +19,26 @@ from tisat.utils.types import Integers
 
 
 @compiled(reorder=True)
-def _products(values: Array, lags: int) -> tuple[Array, Array]:  # pragma: no cover - compiled
+def _products(values: Array, products: Array, sums: Array) -> None:  # pragma: no cover - compiled
     """Sums over all stretches of ``lags + 1`` values: of their products (lags + 1, lags + 1), and of themselves."""
+    lags = len(sums) - 1
     n = len(values) - lags
-    products = np.zeros((lags + 1, lags + 1))
-    sums = np.zeros(lags + 1)
     for j in range(lags + 1):
         total, later = 0.0, values[j:]
         for t in range(n):
             total += values[t] * later[t]
         products[0, j] = total
         products[j, 0] = total
+    total = 0.0
     for t in range(n):
-        sums[0] += values[t]
+        total += values[t]
+    sums[0] = total
     for i in range(lags):  # the next diagonal entry loses the first product and gains one at the end
         sums[i + 1] = sums[i] - values[i] + values[i + n]
         for j in range(i, lags):
             moved = products[i, j] - values[i] * values[j] + values[i + n] * values[j + n]
             products[i + 1, j + 1] = moved
             products[j + 1, i + 1] = moved
-    return products, sums
 
 
 @compiled()
@@ -90,7 +90,8 @@ def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array,
         products, sums = np.zeros((lags + 1, lags + 1)), np.zeros(lags + 1)
         for part in long:
             values = np.ascontiguousarray(part[:, c] - centre[c])
-            some, few = _products(values, lags)
+            some, few = np.empty((lags + 1, lags + 1)), np.empty(lags + 1)
+            _products(values, some, few)
             farthest[c] = max(farthest[c], _farthest(values, lags))
             products += some
             sums += few

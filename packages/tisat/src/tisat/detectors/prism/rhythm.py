@@ -10,7 +10,7 @@ import numpy as np
 from tisat.detectors.base import Array
 from tisat.detectors.prism.view import Scene, View, blocks_of, rare_unit, thinned
 from tisat.utils.compiled import compiled
-from tisat.utils.types import Integers
+from tisat.utils.types import Flags, Integers
 
 ROWS = 60  # steps looked at
 LAGS = 8  # how far apart
@@ -24,12 +24,21 @@ TEN, STRETCH = 10, 300  # rows summed together (ROWS is a multiple), and looked 
 
 @compiled()
 def _echoes(
-    rows: Array, at: Integers, length: int, largest: Array, least: Array, out: Array
+    rows: Array,
+    at: Integers,
+    length: int,
+    largest: Array,
+    least: Array,
+    steps: Array,
+    needed: Flags,
+    tens: Array,
+    energy: Array,
+    out: Array,
 ) -> None:  # pragma: no cover - compiled
     """Autocorrelations of the last ``length`` steps, cut off, at lags 1, 2, ...: ``out`` (n, lags, C).
 
     Products are summed ten rows at a time, and the tens are shared by the rows of a stretch. Each sum is made afresh and in
-    the same order for one row and for many.
+    the same order for one row and for many. ``steps``, ``needed``, ``tens`` and ``energy`` are room for a stretch.
     """
     lags, channels = out.shape[1], out.shape[2]
     begin = 0
@@ -39,16 +48,17 @@ def _echoes(
             end += 1
         base = at[begin] - length + TEN  # the first row a ten ends at
         count = at[end - 1] - base + 1
-        steps = np.empty((count + TEN - 1 + lags, channels))
-        for j in range(len(steps)):  # rows are taken out before each inner loop: it is then one vector operation
+        for j in range(
+            count + TEN - 1 + lags
+        ):  # rows are taken out before each inner loop: it is then one vector operation
             before, after, step = rows[base - TEN - lags + j], rows[base - TEN - lags + j + 1], steps[j]
             for c in range(channels):
                 step[c] = min(max(after[c] - before[c], -largest[c]), largest[c])
-        needed = np.zeros(count, dtype=np.bool_)
+        for r in range(count):
+            needed[r] = False
         for i in range(begin, end):
             for r in range(at[i] - base - length + TEN, at[i] - base + 1, TEN):
                 needed[r] = True
-        tens = np.empty((count, lags + 1, channels))
         for r in range(count):
             if not needed[r]:
                 continue
@@ -60,7 +70,6 @@ def _echoes(
                     step, earlier = steps[j], steps[j - lag]
                     for c in range(channels):
                         total[c] += step[c] * earlier[c]
-        energy = np.empty(channels)
         for i in range(begin, end):
             for c in range(channels):
                 energy[c] = length * least[c]
@@ -83,12 +92,15 @@ def _echoes(
 
 
 @compiled()
-def _distances(echoes: Array, usual: Array, whitening: Array, out: Array) -> None:  # pragma: no cover - compiled
+def _distances(
+    echoes: Array, usual: Array, whitening: Array, along: Array, out: Array
+) -> None:  # pragma: no cover - compiled
     """Mean squared whitened deviation ``(n, C)`` of autocorrelations ``(n, lags, C)``."""
     lags, channels = usual.shape
     for i in range(len(echoes)):
         for k in range(lags):
-            along = np.zeros(channels)
+            for c in range(channels):
+                along[c] = 0.0
             for lag in range(lags):
                 echo, centre, weight = echoes[i, lag], usual[lag], whitening[lag, k]
                 for c in range(channels):
@@ -127,13 +139,16 @@ class Rhythm(View):
         return {"lags": LAGS}
 
     def _autocorrelations(self, scene: Scene) -> Array:
-        out = np.empty((len(scene.at), LAGS, scene.rows.shape[1]))
-        _echoes(scene.rows, scene.at, ROWS, LARGEST * self.step, LEAST_ENERGY * self.step**2, out)
+        channels, most = scene.rows.shape[1], ROWS + (STRETCH if len(scene.at) > 1 else 0)
+        out = np.empty((len(scene.at), LAGS, channels))
+        room = np.empty((most + LAGS, channels)), np.empty(most, dtype=np.bool_), np.empty((most, LAGS + 1, channels))
+        largest, least = LARGEST * self.step, LEAST_ENERGY * self.step**2
+        _echoes(scene.rows, scene.at, ROWS, largest, least, *room, np.empty(channels), out)
         return out
 
     def _distances(self, echoes: Array) -> Array:
         out = np.zeros((len(echoes), echoes.shape[2]))
-        _distances(echoes, self.usual, self.whitening, out)
+        _distances(echoes, self.usual, self.whitening, np.empty(echoes.shape[2]), out)
         return out
 
     def fit(self, scenes: Sequence[Scene]) -> None:
