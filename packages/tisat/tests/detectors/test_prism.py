@@ -242,8 +242,7 @@ def test_echoes_are_autocorrelations_however_many_are_asked_for():
     rows = np.cumsum(rng.normal(size=(700, 3)), axis=0)
     largest, least = np.full(3, 2.0), np.full(3, 0.1)
     for at in (np.arange(80, 700), np.arange(80, 700, 3), np.array([90, 91, 650]), np.array([699])):
-        out = np.empty((len(at), rhythm.LAGS, 3))
-        rhythm._echoes(rows, at, rhythm.ROWS, largest, least, out)
+        out = rhythm.echoes(rows, at, largest, least)
         steps = np.clip(np.diff(rows, axis=0, prepend=rows[:1]), -2.0, 2.0)
         for i, t in enumerate(at):
             last = steps[t - rhythm.ROWS + 1 : t + 1]
@@ -251,8 +250,7 @@ def test_echoes_are_autocorrelations_however_many_are_asked_for():
             for lag in range(1, rhythm.LAGS + 1):
                 earlier = steps[t - rhythm.ROWS + 1 - lag : t + 1 - lag]
                 assert np.allclose(out[i, lag - 1], (last * earlier).sum(axis=0) / energy, atol=1e-12)
-            alone = np.empty((1, rhythm.LAGS, 3))
-            rhythm._echoes(rows, at[i : i + 1], rhythm.ROWS, largest, least, alone)
+            alone = rhythm.echoes(rows, at[i : i + 1], largest, least)
             assert np.array_equal(alone[0], out[i])
 
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tisat.errors import ArtefactError
-from tisat.utils.compiled import compiled
 from tisat.utils.types import Array, Integers, JsonDict
 
 SUPPORT = 3.0  # no alarm in 3 periods rules out, at 95 %, that the period is shorter (the rule of three)
@@ -31,20 +30,10 @@ SLOPE = 0.01  # least growth of the threshold with ln(period), so that no two bu
 KEPT = 1000  # levels kept of each stretch of normal data
 
 
-@compiled()
 def _levels(ends: Array, steps: Integers, most: int) -> Array:
     """The highest levels at which 1, 2, ... episodes are under way; ``ends`` descending, ``steps`` +1 or -1."""
-    found = np.empty(most)
-    reached = 0
-    now = 0
-    for i in range(len(ends)):
-        now += steps[i]
-        if now > reached:
-            found[reached] = ends[i]
-            reached += 1
-            if reached == most:
-                break
-    return found[:reached]
+    reached = np.maximum.accumulate(np.maximum(np.cumsum(steps), 0))
+    return ends[np.diff(reached, prepend=0) > 0][:most]
 
 
 def episode_levels(statistic: Array, *, most: int = KEPT) -> Array:

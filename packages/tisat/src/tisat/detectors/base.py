@@ -152,8 +152,8 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         """
         if not self.traits.points_are_channels:
             return points[:, 0]
-        scores = np.asarray(np.mean(points**2, axis=1))
-        if not self.traits.partial or not math.isnan(scores.sum()):
+        scores = np.asarray(np.add.reduce(points * points, axis=1) / points.shape[1])
+        if not self.traits.partial or not math.isnan(np.add.reduce(scores)):
             return scores
         known = ~np.isnan(points)
         filled = np.where(known, points**2, self.usual_squares_).mean(axis=1)

@@ -20,6 +20,7 @@ from tisat.watch.protocols import Traits
 Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first are context only
 
 FEWEST_CROSS_FITTED = 40  # points; fewer tell nothing
+SOME = 40  # rows that show how wide a point is: loops for single rows are not compiled before there is one
 MANY_PARTS = 8  # parts from which on a fleet is taken for one
 LEAST_STRETCH = 2000  # rows of one machine that are scored together: shorter ones know nothing of slow alarms
 LEAST_STRETCHES = 5  # that are kept where there are too many points
@@ -60,9 +61,8 @@ def cross_fitted(detector: Refitted, parts: Sequence[Array]) -> list[Array] | No
         detector._prepare_fold(other)
         try:
             other._fit(rest)
-            if not wanted:
-                width = other._points(max(rest, key=len)[: (context or 0) + 1]).shape[1]
-                wanted = only_kept([pieces for _, pieces in folds], width, context=context)
+            few = max(rest, key=len)[: (context or 0) + SOME]
+            wanted = wanted or only_kept([here for _, here in folds], other._points(few).shape[1], context=context)
             scored = [score_pieces(other._whole_points, pieces) for pieces in wanted[number]]
         except SeriesError:  # the rest has no stretch long enough
             return None

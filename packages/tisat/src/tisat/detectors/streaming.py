@@ -42,17 +42,30 @@ class WindowStream(RowStream):
     def __init__(self, detector: Answering, context: int) -> None:
         self._detector = detector
         width = detector.n_channels_ + int(detector.traits.clocked)  # the local time of each row comes last
-        self._buffer = np.full((context + 1, width), np.nan)
+        self._length = context + 1
+        self._room = np.full((2 * self._length, width), np.nan)  # rows are moved once in context + 1
+        self._end = self._length  # of the newest row
         self._filled = 0
         self.deviations: Array | None = None  # (C,) of the row whose point was given last, where the detector has them
 
+    @property
+    def _buffer(self) -> Array:
+        """The last rows ``(context + 1, C)``, newest last."""
+        return self._room[self._end - self._length : self._end]
+
     def window(self, row: Array) -> Array | None:
         """Take in a row; what the detector is asked about it, the full buffer ``(context + 1, C)``, or None while it fills."""
-        self._buffer[:-1] = self._buffer[1:]
-        self._buffer[-1, : len(row)] = row
-        self._buffer[-1, len(row) :] = np.nan
-        self._filled = min(self._filled + 1, len(self._buffer))
-        return self._buffer if self._filled == len(self._buffer) else None
+        room, length, end = self._room, self._length, self._end
+        if end == len(room):
+            room[: length - 1] = room[end - length + 1 :]
+            end = length - 1
+        room[end, : len(row)] = row
+        if len(row) < room.shape[1]:
+            room[end, len(row) :] = np.nan
+        self._end = end + 1
+        if self._filled < length:
+            self._filled += 1
+        return room[end + 1 - length : end + 1] if self._filled == length else None
 
     def answers(self, windows: Array, *, exact: bool = False) -> Array:
         """The detector's answers about windows of this stream and of others like it; ``exact``: to the bit as about each alone."""
@@ -84,5 +97,5 @@ class WindowStream(RowStream):
 
     def restore(self, state: State, /) -> None:
         """Continue from a buffer."""
-        self._buffer[:] = state["buffer"]
-        self._filled = min(max(int(state["filled"]), 0), len(self._buffer))
+        self._room[: self._length], self._end = state["buffer"], self._length
+        self._filled = min(max(int(state["filled"]), 0), self._length)

@@ -51,7 +51,7 @@ class RowReader:
                 values[self._index[channel]] = self._number(value, channel)
         else:
             values = self._positional(row)
-        if not math.isfinite(values.sum()) and np.isinf(values).any():  # a finite sum has no infinity in it
+        if not math.isfinite(np.add.reduce(values)) and np.isinf(values).any():  # a finite sum has no infinity in it
             channel = int(np.argmax(np.isinf(values)))
             raise SeriesError(
                 f"The row must be finite or NaN (missing). Got {values[channel]} in channel {self._channels[channel]!r} instead."

@@ -15,7 +15,7 @@ from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
 from tisat.utils.fitted_state import check_fields, check_layout
 from tisat.utils.stage import State, join_state, split_state
-from tisat.utils.types import JsonDict, JsonMap
+from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
 from tisat.watch.watch import Watch
 
 EVIDENCE = "run.evidence"
@@ -78,7 +78,7 @@ def complete_state(state: State, fresh: State) -> State:
     return join_state(document, arrays)
 
 
-def _unsort(arrays: dict[str, Any], expected: Mapping[str, Any]) -> None:
+def _unsort(arrays: Arrays, expected: Mapping[str, AnyArray]) -> None:
     """States of earlier versions hold the pasts of the excess rule as one table, and sorted as well."""
     past, lengths = arrays.get(f"{EVIDENCE}.past"), expected.get(f"{EVIDENCE}.lengths")
     if past is None or lengths is None or f"{EVIDENCE}.lengths" in arrays:

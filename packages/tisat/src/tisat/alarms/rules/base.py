@@ -149,7 +149,12 @@ class RuleRun:
         trace = self._trace
         self._control[FROZEN] = not learn
         self._accumulator.run_into(evidence, trace)
-        return float(evidence.sum()), float(trace.statistic[0]), bool(trace.active[0]), int(trace.onset[0])
+        return (
+            float(np.add.reduce(evidence, axis=None)),
+            float(trace.statistic[0]),
+            bool(trace.active[0]),
+            int(trace.onset[0]),
+        )
 
     @property
     def used(self) -> float:

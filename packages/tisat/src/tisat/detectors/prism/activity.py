@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism.view import Scene, View, rare_unit, variances
+from tisat.detectors.prism.view import Scene, View, rare_unit, together, variances
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Integers
 
@@ -64,7 +64,7 @@ class Activity(View):
             part -= self.usual
             part /= self.spread
             part *= part
-        self.spread *= np.sqrt(rare_unit(parts[0] if len(parts) == 1 else np.concatenate(parts), own=True))
+        self.spread *= np.sqrt(rare_unit(together(parts), own=True))
 
     def deviations(self, scene: Scene) -> Array:
         """How much livelier (above 0) or quieter each channel is than usual, in its usual spread."""

@@ -44,7 +44,7 @@ from tisat.detectors.crossfit import Piece, score_pieces
 from tisat.detectors.prism import VIEWS, Scene
 from tisat.detectors.prism.filling import conditional_means, filling_weights
 from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, make_forecaster
-from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse
+from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse, total
 from tisat.detectors.prism.line import fit_line, forecasts
 from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, in_units_of_mode, plan_modes
 from tisat.detectors.prism.relations import partners_of
@@ -151,7 +151,8 @@ class Prism(Deviating, Detector):
         scaled = part / 2
         scaled -= self.low_ / 2
         scaled /= self.span_
-        return np.clip(scaled, LOWEST, HIGHEST, out=scaled)
+        np.maximum(scaled, LOWEST, out=scaled)  # np.clip takes longer for one row
+        return np.minimum(scaled, HIGHEST, out=scaled)
 
     def _user(self, scaled: Array) -> Array:
         """Scaled values in the units of the user."""
@@ -159,8 +160,7 @@ class Prism(Deviating, Detector):
 
     def _filled(self, rows: Array) -> Array:
         """Rows with what is missing replaced by what the rest of the row says."""
-        filled = conditional_means(rows, self.middle_, self.covariance_)
-        return rows if filled is rows else np.clip(filled, LOWEST, HIGHEST)
+        return np.clip(conditional_means(rows, self.middle_, self.covariance_), LOWEST, HIGHEST)
 
     # ------------------------------------------------------------------ learning
 
@@ -256,8 +256,9 @@ class Prism(Deviating, Detector):
         values, clock = self._split(part)
         scaled = self._scaled(values)
         missing = np.isnan(scaled)
-        rows = np.ascontiguousarray(self._filled(scaled))
-        gaps = missing if missing.any() or (self.knows_calendar and bool(np.isnan(clock[at]).any())) else None
+        lacking = bool(missing.any())
+        rows = self._filled(scaled) if lacking else scaled
+        gaps = missing if lacking or (self.knows_calendar and bool(np.isnan(clock[at]).any())) else None
         errors = self._errors(rows, at)
         points = np.empty((len(at), len(self._views) + 3 * self.n_channels_ + 1))
         for some in blocks_of(len(at)):
@@ -275,11 +276,10 @@ class Prism(Deviating, Detector):
             joint: Any = self._views["joint"]
             replaced = joint.expected(errors, unknown[:, list(VIEWS).index("joint")])
             scene = Scene(scene.rows, scene.at, replaced, scene.clock)
-        heard = [view for view in views if view.name in self._heard]
-        modes = [view for view in heard if isinstance(view, Mode)]
+        heard, modes = self._listened, self._modes
         inputs = modes[0].inputs(scene) if modes else np.empty((0, 0))
         signed = {view.name: view.deviations_of(inputs) for view in modes}
-        signed |= {view.name: view.deviations(scene) for view in heard if view.signed and view not in modes}
+        signed |= {view.name: view.deviations(scene) for _, view in heard if view.signed and view.name not in signed}
         parts = np.zeros((n, len(views), channels))
         others, aside = OTHERS, RELATIONS
         if modes:
@@ -290,9 +290,8 @@ class Prism(Deviating, Detector):
             if missing is not None:
                 signed["relations"] /= np.sqrt(1.0 + unknown[:, RELATIONS] @ self._views["relations"].arrays()["wider"])
             beside = signed["relations"] * self._views["relations"].arrays()["spread"]
-        for v, view in enumerate(views):
-            if view in heard:
-                parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
+        for v, view in heard:
+            parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
         if modes:
             parts[:, : len(VIEWS)] /= modes[0].units[cells]
         points = np.empty((n, len(views) + 3 * channels + 1))
@@ -304,8 +303,9 @@ class Prism(Deviating, Detector):
             told = modes[0].switches.astype(np.int64)
             expected[:, told] = np.clip(expected[:, told], 0.0, 1.0)
         standing = self._standing
-        lost = unknown[:, views.index(standing)] if missing is not None else False
-        points[:, len(views) + 2 * channels + 1 :] = np.where(lost, np.nan, signed[standing.name])
+        points[:, len(views) + 2 * channels + 1 :] = signed[standing.name]
+        if missing is not None:
+            points[:, len(views) + 2 * channels + 1 :][unknown[:, views.index(standing)]] = np.nan
         return points
 
     def _context(self) -> int:
@@ -321,6 +321,8 @@ class Prism(Deviating, Detector):
         self._views = views
         self._heard = [name for name in views if "mode" not in views or name not in REPLACED]
         self._places = [list(views).index(name) for name in self._heard]
+        self._listened = [(place, views[name]) for place, name in zip(self._places, self._heard, strict=True)]
+        self._modes = [view for _, view in self._listened if isinstance(view, Mode)]
         self._momentary = tuple(v for v, name in enumerate(self._heard) if views[name].momentary)
 
     def _view_scores(self, points: Array) -> Array:
@@ -330,18 +332,11 @@ class Prism(Deviating, Detector):
     def score_points(self, points: Array) -> Scored:
         """Scores of points and of each view; the views of forecast errors and of shapes are momentary."""
         views = self._view_scores(points)
-        return Scored(points, self._total(views), views, self._momentary)
+        return Scored(points, total(views), views, self._momentary)
 
     def aggregate(self, points: Array) -> Array:
         """Scores ``(T,)``: the sum over views of ``log(1 + height)``, the height being 1 at the normal level."""
-        return self._total(self._view_scores(points))
-
-    @staticmethod
-    def _total(views: Array) -> Array:
-        heights = np.maximum(views + 1.0, 0.0)
-        known = ~np.isnan(heights)
-        total = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
-        return np.where(known.any(axis=1), total, np.nan)
+        return total(self._view_scores(points))
 
     def _amounts(self, points: Array) -> Array:
         """What each channel adds to the evidence of points ``(n, C)``."""

@@ -6,6 +6,8 @@ detector.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tisat.detectors.base import Array
@@ -49,6 +51,17 @@ def compressed(scores: Array, kept: Array) -> Array:
         less = SMALLEST * np.expm1(kept[restless] * np.log1p(np.maximum(some, 0.0) / SMALLEST))
         out[:, restless] = np.where(some > 0, less, some)
     return out
+
+
+def total(views: Array) -> Array:
+    """Scores ``(T,)`` of views ``(T, V)``: the sum of ``log(1 + height)``, the height being 1 at the normal level; NaN without any."""
+    heights = np.maximum(views + 1.0, 0.0)
+    sums = np.add.reduce(np.log1p(heights), axis=1)
+    if not math.isnan(np.add.reduce(sums)):  # every view of every row is known
+        return np.asarray(sums)
+    known = ~np.isnan(heights)
+    sums = np.where(known, np.log1p(np.where(known, heights, 0.0)), 0.0).sum(axis=1)
+    return np.where(known.any(axis=1), sums, np.nan)
 
 
 @compiled()

@@ -12,33 +12,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from tisat.detectors.base import Array
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Integers
 
 
-@compiled(reorder=True)
-def _products(values: Array, products: Array, sums: Array) -> None:  # pragma: no cover - compiled
+def _products(values: Array, lags: int) -> tuple[Array, Array]:
     """Sums over all stretches of ``lags + 1`` values: of their products (lags + 1, lags + 1), and of themselves."""
-    lags = len(sums) - 1
     n = len(values) - lags
-    for j in range(lags + 1):
-        total, later = 0.0, values[j:]
-        for t in range(n):
-            total += values[t] * later[t]
-        products[0, j] = total
-        products[j, 0] = total
-    total = 0.0
-    for t in range(n):
-        total += values[t]
-    sums[0] = total
-    for i in range(lags):  # the next diagonal entry loses the first product and gains one at the end
-        sums[i + 1] = sums[i] - values[i] + values[i + n]
-        for j in range(i, lags):
-            moved = products[i, j] - values[i] * values[j] + values[i + n] * values[j + n]
-            products[i + 1, j + 1] = moved
-            products[j + 1, i + 1] = moved
+    first, last = values[:lags], values[n:]
+    # Along a diagonal the next entry loses the first product and gains one at the end. Read with one column more a row than
+    # there are, diagonals are columns.
+    table = np.zeros((lags + 1, 2 * lags + 1))
+    table[0, : lags + 1] = [values[:n] @ values[j : j + n] for j in range(lags + 1)]
+    table[1:, 1 : lags + 1] = np.outer(last, last) - np.outer(first, first)
+    diagonals = as_strided(table, (lags + 1, lags), (table.strides[0] + table.strides[1], table.strides[1]))
+    np.cumsum(diagonals, axis=0, out=diagonals)
+    upper = np.triu(table[:, : lags + 1])
+    sums = values[:n].sum() + np.concatenate([[0.0], np.cumsum(last - first)])
+    return upper + np.triu(upper, 1).T, sums
 
 
 @compiled()
@@ -90,8 +84,7 @@ def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array,
         products, sums = np.zeros((lags + 1, lags + 1)), np.zeros(lags + 1)
         for part in long:
             values = np.ascontiguousarray(part[:, c] - centre[c])
-            some, few = np.empty((lags + 1, lags + 1)), np.empty(lags + 1)
-            _products(values, some, few)
+            some, few = _products(values, lags)
             farthest[c] = max(farthest[c], _farthest(values, lags))
             products += some
             sums += few

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism.view import Scene, View, rare_unit, thinned
+from tisat.detectors.prism.view import Scene, View, gathered, rare_unit, thinned
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Integers
 
@@ -110,15 +110,17 @@ class Relations(View):
         """The weights belong to the means of each channel."""
         return {"inputs": len(PAST) * n_channels}
 
-    def _inputs(self, scene: Scene) -> Array:
-        out = np.zeros((len(scene.at), len(PAST), scene.rows.shape[1]))
+    def _inputs(self, scene: Scene, out: Array | None = None) -> Array:
+        shape = (len(scene.at), len(PAST), scene.rows.shape[1])
+        out = np.empty(shape) if out is None else out.reshape(shape)
+        out[...] = 0.0
         _filtered(scene.rows, scene.at, FILTERS, out)
         return out.reshape(len(out), -1)
 
     def fit(self, scenes: Sequence[Scene]) -> None:
         """Learn what is normal."""
-        inputs = np.concatenate([self._inputs(scene) for scene in thinned(scenes, LEARNED_FROM)])
         channels = scenes[0].rows.shape[1]
+        inputs = gathered(thinned(scenes, LEARNED_FROM), (len(PAST) * channels,), self._inputs)
         targets = inputs[:, :channels]  # PAST starts with 1: the smoothed channels themselves
         mean = inputs.mean(axis=0)
         centred = inputs - mean
@@ -138,8 +140,8 @@ class Relations(View):
         ``fills`` (C, C) are the weights of the filling, row c for channel c, 0 for itself. Deviations and filling are linear, so
         that the deviation of j without c is its deviation with c plus the error of the filling, as far as j looks at c.
         """
-        inputs = np.concatenate([self._inputs(scene) for scene in thinned(scenes, FEW)])
         channels = len(self.usual)
+        inputs = gathered(thinned(scenes, FEW), (len(PAST) * channels,), self._inputs)
         deviations = inputs[:, :channels] - inputs @ self.weights
         deviations -= deviations.mean(axis=0)
         variance = deviations.var(axis=0) + LEAST_SPREAD**2

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tisat.detectors.base import Array
-from tisat.detectors.prism.view import Scene, View, blocks_of, rare_unit, thinned
+from tisat.detectors.prism.view import Scene, View, blocks_of, gathered, rare_unit, thinned
 from tisat.utils.compiled import compiled
 from tisat.utils.types import Flags, Integers
 
@@ -110,6 +110,15 @@ def _distances(
                 total[c] += along[c] * along[c] / lags
 
 
+def echoes(rows: Array, at: Integers, largest: Array, least: Array, out: Array | None = None) -> Array:
+    """Autocorrelations ``(n, LAGS, C)`` of the last ROWS steps, cut off at ``largest``, with ``least`` added to their mean square."""
+    channels, most = rows.shape[1], ROWS + (STRETCH if len(at) > 1 else 0)
+    out = np.empty((len(at), LAGS, channels)) if out is None else out
+    room = np.empty((most + LAGS, channels)), np.empty(most, dtype=np.bool_), np.empty((most, LAGS + 1, channels))
+    _echoes(rows, at, ROWS, largest, least, *room, np.empty(channels), out)
+    return out
+
+
 class Rhythm(View):
     """Distance of the autocorrelations of each channel's steps over 60 rows from normal ones (Mahalanobis, per channel).
 
@@ -138,13 +147,8 @@ class Rhythm(View):
         """As many lags as are looked at."""
         return {"lags": LAGS}
 
-    def _autocorrelations(self, scene: Scene) -> Array:
-        channels, most = scene.rows.shape[1], ROWS + (STRETCH if len(scene.at) > 1 else 0)
-        out = np.empty((len(scene.at), LAGS, channels))
-        room = np.empty((most + LAGS, channels)), np.empty(most, dtype=np.bool_), np.empty((most, LAGS + 1, channels))
-        largest, least = LARGEST * self.step, LEAST_ENERGY * self.step**2
-        _echoes(scene.rows, scene.at, ROWS, largest, least, *room, np.empty(channels), out)
-        return out
+    def _autocorrelations(self, scene: Scene, out: Array | None = None) -> Array:
+        return echoes(scene.rows, scene.at, LARGEST * self.step, LEAST_ENERGY * self.step**2, out)
 
     def _distances(self, echoes: Array) -> Array:
         out = np.zeros((len(echoes), echoes.shape[2]))
@@ -159,7 +163,7 @@ class Rhythm(View):
                 step = np.diff(scene.rows[some.start : some.stop + 1], axis=0)
                 squares += np.einsum("nc,nc->c", step, step) / steps
         self.step = np.maximum(np.sqrt(squares), LEAST_STEP)
-        echoes = np.concatenate([self._autocorrelations(scene) for scene in thinned(scenes, LEARNED_FROM)])
+        echoes = gathered(thinned(scenes, LEARNED_FROM), (LAGS, len(squares)), self._autocorrelations)
         self.usual = echoes.mean(axis=0)
         covariance = np.empty((echoes.shape[2], LAGS, LAGS))
         for i in range(LAGS):

@@ -9,8 +9,9 @@ many together get the same answer.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -61,7 +62,7 @@ class View(ABC):
 
     def own(self, scenes: Sequence[Scene]) -> Array:
         """Contributions ``(n, C)`` at rows it was fitted on; override where a row would find itself."""
-        return np.concatenate([self.contributions(scene) for scene in scenes])
+        return together([self.contributions(scene) for scene in scenes])
 
     def arrays(self) -> Arrays:
         """What was learned."""
@@ -91,6 +92,20 @@ class View(ABC):
 def blocks_of(rows: int) -> list[slice]:
     """The blocks that so many rows are looked at in."""
     return [slice(first, min(first + BLOCK, rows)) for first in range(0, rows, BLOCK)]
+
+
+def together(parts: Sequence[Array]) -> Array:
+    """The rows of all parts; no copy where there is one part."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def gathered(scenes: Sequence[Scene], shape: tuple[int, ...], fill: Callable[[Scene, Array], object]) -> Array:
+    """What ``fill`` writes for each scene, one below the other: ``(n, *shape)``, never copied."""
+    ends = np.cumsum([0, *(len(scene.at) for scene in scenes)])
+    out = np.empty((int(ends[-1]), *shape))
+    for scene, (first, last) in zip(scenes, pairwise(ends.tolist()), strict=True):
+        fill(scene, out[first:last])
+    return out
 
 
 def moments(parts: Sequence[Array]) -> tuple[Array, Array]:
