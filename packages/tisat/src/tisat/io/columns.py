@@ -25,6 +25,7 @@ DATE_NAMES = ("date", "datum", "day")  # of a date beside a time of the day
 CLOCK_NAMES = ("time", "uhrzeit", "zeit", "clock", "time_of_day", "hour")
 LABEL_NAMES = ("is_anomaly", "label", "labels", "anomaly")  # TimeEval, TSB-AD, PSM, many
 FEWEST = 20  # rows from which a column can be told to be a clock or a counter
+FIRST = 100  # rows in which a clock must go forward before all are looked at
 
 
 def are_names(channels: Sequence[str]) -> bool:
@@ -124,6 +125,8 @@ def clock_like(values: npt.NDArray[np.floating[Any]]) -> str:
     ('a counter of rows', 'a clock', '')
     """
     if len(values) < FEWEST or not np.isfinite(values[[0, -1]]).all():
+        return ""
+    if not (np.diff(values[:FIRST]) > 0).all():  # most columns: the rest is not looked at
         return ""
     steps = np.diff(values)
     if not (steps > 0).all():

@@ -84,7 +84,7 @@ class Monitor:
             partial=watch.detector.traits.partial, name=name, missing=watch.reading.get("missing", ()),
             dated=getattr(watch.detector, "knows_calendar", False),
         )  # fmt: skip
-        self._frame = np.empty(len(self._channels) + 1) if watch.detector.traits.clocked else None
+        self._frame: Array | None = np.empty(len(self._channels) + 1) if watch.detector.traits.clocked else None
         self._aggregation = Aggregation(watch.detector)
         self._threshold = watch.calibration.threshold
         self._run = watch.rule.start(threshold=self._threshold, control=watch.calibration.control)
@@ -214,10 +214,12 @@ class Monitor:
         """What the stream is given of a row: its values, and its local time where the detector wants it."""
         assert taken.filled is not None, "a row without values is not pushed"
         row = bounded(self._detector, taken.filled)
-        if self._frame is None:
+        frame = self._frame
+        if frame is None:
             return row
-        self._frame[:-1], self._frame[-1] = row, taken.clock  # a stream keeps what it needs of it
-        return self._frame
+        frame[:-1] = row  # a stream keeps what it needs of it
+        frame[-1] = taken.clock
+        return frame
 
     def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
         """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
