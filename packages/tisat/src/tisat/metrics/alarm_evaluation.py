@@ -54,9 +54,9 @@ class AlarmEvaluation(Printed):
         return self.rows[0].event_f1 > max(row.event_f1 for row in self.rows[1:])
 
     def __str__(self) -> str:
-        head = f"{'alarms':28}{'detected':>10}{'false':>9}{'precision':>11}{'event F1':>10}{'delay/max':>11}"
+        head = f"{'alarms':36}{'detected':>10}{'false':>9}{'precision':>11}{'event F1':>10}{'delay/max':>11}"
         lines = [
-            f"{r.name:28}{r.detected:10.1f}{r.false_alarms:9.1f}{r.precision:11.3f}{r.event_f1:10.3f}{r.normalised_delay:11.3f}"
+            f"{r.name:36}{r.detected:10.1f}{r.false_alarms:9.1f}{r.precision:11.3f}{r.event_f1:10.3f}{r.normalised_delay:11.3f}"
             for r in self.rows
         ]
         return "\n".join([str(self.counts), head, *lines])
