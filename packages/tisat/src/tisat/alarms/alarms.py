@@ -372,23 +372,14 @@ def alarms_of_trace(
             still = still_at(rows_filled, known, int(start))
             kind, shares, reasons = explained(explain(peak), shares, series.channels, still, habits)
         cleared = int(stop) if stop < len(scores) else None
+        stamp = (lambda row: None) if series is None else series.stamp
         alarm = Alarm(
-            raised=int(start),
-            onset=onset,
-            cleared=cleared,
-            peak=float(np.max(trace.statistic[start:stop])),
-            threshold=float(trace.threshold[start]),
-            rule=rule.name,
-            budget=calibration.budget,
-            channels=shares,
-            raised_time=None if series is None else series.stamp(int(start)),
-            onset_time=None if series is None else series.stamp(onset),
-            cleared_time=None if series is None else series.stamp(cleared),
-            series="" if series is None else series.name,
-            kind=kind,
-            reasons=reasons,
+            raised=int(start), onset=onset, cleared=cleared, peak=float(np.max(trace.statistic[start:stop])),
+            threshold=float(trace.threshold[start]), rule=rule.name, budget=calibration.budget, channels=shares,
+            raised_time=stamp(int(start)), onset_time=stamp(onset), cleared_time=stamp(cleared),
+            series="" if series is None else series.name, kind=kind, reasons=reasons,
             state="raised" if cleared is None else "cleared",
-        )
+        )  # fmt: skip
         if explain is not None and series is not None:
             climb.begin()
             for at in range(int(start) + 1, int(stop)):
