@@ -55,7 +55,7 @@ def cli_page() -> str:
         NOTE,
         "# The command line",
         f"{ABOUT}",
-        "Every verb has `--help`. Verbs that print figures have `--json`. Exit codes: 0 done, 1 bad input (said in one sentence), "
+        "Every verb has `--help`. Verbs that print figures have `--json`. Exit codes: 0 done, 1 bad input (explained in one sentence), "
         "2 wrong usage, 130 interrupted. `--import module:Class` in any verb makes a detector of your own known by its name.",
         _table(("verb", "what it does"), ((f"[`{name}`](#tisat-{name})", about) for name, (_, about) in VERBS.items())),
     ]

@@ -10,8 +10,8 @@ a line which does. A mutant inside a function is put into a fork of a process th
 code; any other (a constant of a module, a default) into a copy of ``src`` and a process that imports it anew. A test that takes
 five times the processor time it usually does, and 5 seconds (25 where a loop is compiled anew, 60 where all are), has noticed.
 
-What is judged is kept in ``build/mutants/PACKAGE/judged.jsonl``: a run that was interrupted goes on where it was, and a larger sample
-holds the smaller one. A mutant is judged again when its function has changed; ``--again`` does so for those that lived.
+What is scored is kept in ``build/mutants/PACKAGE/judged.jsonl``: a run that was interrupted goes on where it was, and a larger sample
+holds the smaller one. A mutant is scored again when its function has changed; ``--again`` does so for those that lived.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def judge(package: str, chosen: argparse.Namespace) -> int:
     picked = sample_of((each for each in found if chosen.only in str(each)), chosen.sample, chosen.seed)
     again = {UNFINISHED, *(["lives"] if chosen.again else [])} - ({UNFINISHED} if chosen.budget < math.inf else set())
     left = [each for each in picked if each.key not in judged or judged[each.key]["verdict"] in again]
-    print(f"{package}: seed {chosen.seed}, {len(picked)} mutants of {len(found)}, {len(left)} to judge", flush=True)
+    print(f"{package}: seed {chosen.seed}, {len(picked)} mutants of {len(found)}, {len(left)} to score", flush=True)
     done = len(picked) - len(left)
 
     def tell(mutant: Mutant, code: int, by: str) -> None:

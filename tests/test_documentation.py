@@ -1,8 +1,10 @@
 """The code on the pages runs, and prints what the page says; the site names every page."""
 
 import importlib.util
+import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -221,7 +223,7 @@ def books():
 
 
 def test_the_first_book_is_understood_without_the_laboratory():
-    """No page of it links to the laboratory, but in a line for sceptics; the home page presents both books."""
+    """No page of it links to the second book, but in a line that begins with its name; the home page presents both books."""
     using, laboratory = books()
     assert len(using) > 50
     for page in using:
@@ -231,7 +233,9 @@ def test_the_first_book_is_understood_without_the_laboratory():
         for line in (ROOT / "docs" / page).read_text().splitlines():
             for link in re.findall(r"\]\(([\w./-]+\.md)", line):
                 target = str((here / link).resolve().relative_to(ROOT / "docs"))
-                assert target in using or line.startswith("For sceptics: "), f"{page} links to {target}"
+                assert target in using or line.startswith(("Validation: ", "For sceptics: ")), (
+                    f"{page} links to {target}"
+                )
                 assert target in [*using, *laboratory] or KEPT_BACK.match(target)
 
 
@@ -336,7 +340,11 @@ def test_every_figure_of_the_readme_has_its_command():
                 assert (ROOT / script).is_file(), script
 
 
-DRAWN = {"alarm": ("alarm.png",), "budget": ("budget-means.png", "budget-supported.png", "budget-label.png")}
+DRAWN = {
+    "alarm": ("alarm.png",),
+    "claims": ("claims.png",),
+    "budget": ("budget-means.png", "budget-supported.png", "budget-label.png"),
+}
 
 
 @pytest.mark.slow
@@ -364,3 +372,23 @@ def test_searching_the_site_finds_the_page(asked, page):
     text = (ROOT / "docs" / f"{page}.md").read_text().lower()
     headings = "\n".join(re.findall(r"^#+ .*$", text, flags=re.M))
     assert asked in headings or asked in text[:400]
+
+
+SEARCHES = {
+    "install": "installation/", "citation": "faq/", "licence": "faq/", "anomaly detection": "", "seasonality": "cookbook/",
+    "budget": "tutorials/budget/",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_search_of_the_site_gives_the_right_page_first(tmp_path):
+    """By lunr, with the weights of the theme: a title counts a thousand times its text, and a page as much as its front matter says."""
+    lunr = pytest.importorskip("lunr", reason="pip install lunr")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    sections = json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+    fields = [{"field_name": "title", "boost": 1000}, {"field_name": "text", "boost": 1}]
+    documents = [({**one, "id": str(i)}, {"boost": one.get("boost", 1)}) for i, one in enumerate(sections)]
+    index = lunr.lunr(ref="id", fields=fields, documents=documents)
+    first = {asked: index.search(" ".join(f"+{word}" for word in asked.split()))[0]["ref"] for asked in SEARCHES}
+    assert {asked: sections[int(ref)]["location"].partition("#")[0] for asked, ref in first.items()} == SEARCHES

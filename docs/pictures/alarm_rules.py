@@ -74,7 +74,7 @@ def main():
     figure.suptitle(
         "Dashed: the threshold. Red strip: an alarm is on. Green: labelled faults found, grey: missed.", fontsize=11
     )
-    figure.savefig(options.out, dpi=90)
+    figure.savefig(options.out, dpi=180)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def main() -> None:
     axis.set_xlim(0, 7)
     axis.set_xlabel("days of normal data")
     axis.set_ylabel("statistic")
-    figure.savefig(HERE / "budget-means.png", dpi=130)
+    figure.savefig(HERE / "budget-means.png", dpi=260)
 
     figure, axis = axes(3.6)
     normal = known.normal
@@ -74,7 +74,7 @@ def main() -> None:
     axis.set_ylim(0, h[-1] * 1.15)
     axis.set_xlabel("rows (minutes) between two false alarms")
     axis.set_ylabel("threshold")
-    figure.savefig(HERE / "budget-supported.png", dpi=130)
+    figure.savefig(HERE / "budget-supported.png", dpi=260)
 
     figure, axis = axes()
     rng = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def main() -> None:
     for start, peak in zip(starts, peaks, strict=True):
         rows[start : start + 30] = peak
     for value in rows:
-        record.update(value)
+        record.step(value)
     labels = ["true" if peak > 1.5 * known.threshold else "false" for peak in peaks]
     for start, label in zip(starts, labels, strict=True):
         record.label(int(start), label)
@@ -102,7 +102,7 @@ def main() -> None:
     axis.set_ylim(0, peaks.max() * 1.15)
     axis.set_xlabel("days of operation")
     axis.set_ylabel("statistic")
-    figure.savefig(HERE / "budget-label.png", dpi=130)
+    figure.savefig(HERE / "budget-label.png", dpi=260)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def draw(name, session, folder):
         axis.spines[["top", "right"]].set_visible(False)
     folder.mkdir(exist_ok=True)
     whole = io.BytesIO()
-    figure.savefig(whole, dpi=80, metadata={"Software": None})
+    figure.savefig(whole, dpi=160, metadata={"Software": None})
     Image.open(whole).convert("RGB").quantize(32).save(folder / f"{name}.png", optimize=True)
 
 
@@ -92,9 +92,13 @@ def main():
     """Draw, and write the measured cost into the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=list(registry.DETECTORS))
-    for name in parser.parse_args().names:
+    parser.add_argument("--only-pictures", action="store_true", help="leave the measured cost as it is")
+    options = parser.parse_args()
+    for name in options.names:
         session, fit, score = example(name)
         draw(name, session, PAGES / "pictures")
+        if options.only_pictures:
+            continue
         rows, channels = session["plant"].train.values.shape
         rate = len(session["plant"].test) / max(score, 1e-4)
         rounded = f"{float(f'{rate:.1g}'):,.0f}"

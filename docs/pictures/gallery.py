@@ -45,7 +45,7 @@ def main():
             return
         browser = shutil.which("chromium") or shutil.which("google-chrome")
         target = Path(folder) / "report.png"
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}/profile", "--window-size=1100,1150"]  # fmt: skip
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=2", f"--user-data-dir={folder}/profile", "--window-size=1100,1150"]  # fmt: skip
         subprocess.run([browser, *options, "--virtual-time-budget=3000", f"--screenshot={target}", report.resolve().as_uri()], check=True, capture_output=True)  # fmt: skip
         keep(target, "report.png")
 

@@ -21,7 +21,7 @@ from tisat.errors import NotFittedError, ParameterError, SeriesError
 
 # scikit-learn's checks that cannot hold here, and why. Everything else must pass. docs/2-scores.md has the same list.
 SIGN = "predict is 1 and 0 here, and higher = more anomalous"
-TIME = "rows are a series: their order matters, and a row is judged by its past"
+TIME = "rows are a series: their order matters, and a row is scored by its past"
 EXCEPTIONS = {
     "check_outliers_fit_predict": SIGN,
     "check_outliers_train": SIGN,

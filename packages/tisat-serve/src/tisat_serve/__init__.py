@@ -1,4 +1,4 @@
-"""The watch as a service: rows come in over the network, alarms go out, and a person can see the budget.
+"""Run a watch as a service: rows come in over the network, alarms go out, and a person can see the budget.
 
 * :mod:`tisat_serve.store`: one SQLite file, in which everything is before anybody is told;
 * :mod:`tisat_serve.engine`: rows in, outcomes out, durable; no network in it;

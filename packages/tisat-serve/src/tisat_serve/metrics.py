@@ -33,7 +33,7 @@ class Metrics(Collector):
         every: Any = {"registry": self.registry, "buckets": LATENCY}
         self.requests = Histogram("tisat_request_seconds", asked, ("endpoint", "code"), **every)
         judge = Histogram("tisat_judge_seconds", judged, **every)
-        rows = "Rows written and judged in one transaction."
+        rows = "Rows written and scored in one transaction."
         together = Histogram("tisat_rows_together", rows, registry=self.registry, buckets=(1, 10, 100, 1000, 10000))
         known = {"judge_seconds": judge, "rows_together": together}
         service.observe = lambda name, value: known[name].observe(value)
@@ -77,7 +77,7 @@ class Metrics(Collector):
         ):
             yield gauge(name, said, (((one.group,), getattr(one, field)) for one in budgets), ("group",))
         line = service.ledger_line()
-        allowed = "False alarms the budget allows in the rows judged in the kept history."
+        allowed = "False alarms the budget allows in the rows scored in the kept history."
         yield gauge("tisat_budget_allowed", allowed, [((), line.allowed)])
         words = ("true", "false", "expected", "new_normal", "unmarked")
         raised = [((word,), getattr(line, word)) for word in words]
@@ -93,14 +93,14 @@ class Metrics(Collector):
             ("tisat_rows_turned_away", "Rows turned away because too many waited.", service.turned_away),
             ("tisat_states_saved", "States of entities written to the disk.", engine.counts["saves"]),
             ("tisat_entities_enrolled", "Entities that enrolled since the start.", engine.counts["enrolled"]),
-            ("tisat_rows_replayed", "Rows judged again from the log at the start.", engine.replayed),
+            ("tisat_rows_replayed", "Rows scored again from the log at the start.", engine.replayed),
         ):
             yield counter(name, said, [((), value)])
         log = engine.store.read("SELECT coalesce(sum(count), 0) FROM log")[0][0]
         outbox = engine.store.read("SELECT count(*) FROM outbox")[0][0]
         gauges = [
             ("tisat_rows_waiting", "Rows in the queue.", service.waiting),
-            ("tisat_rows_per_second", "Rows judged a second, lately.", service.rate),
+            ("tisat_rows_per_second", "Rows scored a second, lately.", service.rate),
             ("tisat_ready", "1 while rows are taken.", service.ready),
             ("tisat_problems", "Sources and sinks that do not work now, and other troubles.", len(service.problems)),
             ("tisat_disk_full", "1 while rows are refused for want of room.", engine.full),

@@ -89,7 +89,7 @@ def test_a_file_is_a_service_too_and_rows_that_were_not_saved_are_judged_again(m
     path.write_text(f'data = "w"\n[[group]]\nname = "main"\nmodel = "{model}"\nbudget = "1/500 rows"\n')
     done = tisat("serve", "--config", path)
     assert (done.code, done.error) == (0, "")
-    assert "100 rows of the log judged again" in done.out
+    assert "100 rows of the log scored again" in done.out
     assert "main: in force is 1/1000 rows" in done.out, "a budget changes by a proposal"
     refused = tisat("serve", "--config", path, "--host", "0.0.0.0")
     assert "must listen on this machine alone" in refused.error

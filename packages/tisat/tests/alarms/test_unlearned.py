@@ -1,4 +1,4 @@
-"""Rows that are judged and teach the rule nothing: row by row and at once the same, and as if they had never been."""
+"""Rows that are scored and teach the rule nothing: row by row and at once the same, and as if they had never been."""
 
 import numpy as np
 import pytest

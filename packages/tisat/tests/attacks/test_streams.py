@@ -97,7 +97,7 @@ def test_a_clock_set_back_begins_anew_and_that_is_said(watch):
     assert [one["status"] for one in found[300:]].count("late") == 19
     assert [one for one in said if "was set back" in one] == [
         f"line {300 + 21}: the clock of the rows was set back from {start + 299 * 60} to {start - 86_400.0 * 400 + 19 * 60}: "
-        "rows that came late agree with one another, and are judged from here on"
+        "rows that came late agree with one another, and are scored from here on"
     ]
 
 

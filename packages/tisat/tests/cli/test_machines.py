@@ -86,7 +86,7 @@ def test_one_model_each_and_several_processes(capsys, plant, tmp_path):
     assert len(list((tmp_path / "scores").iterdir())) == 3
     (models / "pump1.tisat").unlink()
     said = run(capsys, "alarm", plant / "new", "--model", models)
-    assert "1 could not be judged" in said.out
+    assert "1 could not be scored" in said.out
 
 
 def test_notes_that_are_not_shown_are_counted(capsys, tmp_path, monkeypatch):

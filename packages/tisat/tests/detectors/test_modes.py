@@ -159,7 +159,7 @@ def test_without_a_clock_the_calendar_is_not_used(plant, watch):
 
 def test_rows_without_a_date_are_said_where_the_model_knows_the_calendar(plant, watch):
     bare = Series(plant.test.values, channels=CHANNELS)
-    with pytest.warns(SeriesWarning, match=r"rows have no date, .* judged without these views"):
+    with pytest.warns(SeriesWarning, match=r"rows have no date, .* scored without these views"):
         watch.alarms(bare)
     monitor, dated = watch.monitor(), watch.monitor()
     for row, time in zip(plant.test.values[:3], plant.test.timestamps[:3], strict=True):

@@ -210,7 +210,7 @@ def test_channels_go_by_name_or_by_number():
     assert order_of(("b", "a", "x"), ("a", "b"), whose="m", ignore_extra=True) == [1, 0]
     assert order_of(("0", "1"), ("a", "b"), whose="m") is None
     for given_, said in ((("0", "1", "2"), "the 2 channels.* Got 3"), (("a", "flo"), "Missing: flow; not known to it: flo. Did you mean 'flo'"),
-                         (("a", "flow", "z"), "Missing: none; not known to it: z. Extra columns can be left out")):  # fmt: skip
+                         (("a", "flow", "z"), "it was fitted on. Not known to it: z. Extra columns can be left out")):  # fmt: skip
         with pytest.raises(InputError, match=said):
             order_of(given_, ("a", "flow"), whose="m")
     names = ["Date", "Time", "ts"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tisat import metrics
-from tisat.errors import InputError, ParameterError
+from tisat.errors import InputError, ParameterError, SeriesWarning
 from tisat.metrics.windows import parse_duration, windows_of
 
 
@@ -195,4 +195,5 @@ def test_long_durations_and_many_events_do_not_overflow():
 
 
 def test_an_empty_series_is_undefined():
-    assert math.isnan(metrics.spd_score([], [], delta_max=3))
+    with pytest.warns(SeriesWarning, match="y_true has no event: SPD is not defined"):
+        assert math.isnan(metrics.spd_score([], [], delta_max=3))

@@ -16,6 +16,7 @@ from tisat.metrics.baselines import PROBABILITIES, _expected_false_alarms, held
 from tisat.metrics.spd import points_of
 from tisat.metrics.windows import windows_of
 
+pytestmark = pytest.mark.filterwarnings("ignore::tisat.errors.SeriesWarning")  # of labels without an event
 DELTAS = st.sampled_from([1, 2, 3, 5, 8, 100])
 COUNTINGS = st.sampled_from(["event", "instance"])
 

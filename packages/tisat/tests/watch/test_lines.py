@@ -1,4 +1,4 @@
-"""Lines in, results out: every line judged once, whenever the process is killed."""
+"""Lines in, results out: every line scored once, whenever the process is killed."""
 
 import io
 import json

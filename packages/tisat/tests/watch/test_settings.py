@@ -37,3 +37,10 @@ def test_a_budget_that_says_no_rate_is_refused_at_once():
         Watch(budget="often")
     assert caught.value.parameter == "budget"
     assert Watch(budget="1/day").budget == "1/day"  # whether there is a clock is known with the data
+
+
+def test_a_parameter_of_the_detector_given_to_the_watch_is_sent_there():
+    with pytest.raises(TypeError, match=r"Got 'window' instead\. .*Watch\(tisat\.make\('pca', window=\.\.\.\)\)"):
+        Watch("pca", window=5)
+    with pytest.raises(TypeError, match="Did you mean 'budget'"):
+        Watch(bugdet="1/day")

@@ -1,4 +1,4 @@
-"""A backtest judges no row by a model that has seen it, and counts what each budget would have raised."""
+"""A backtest scores no row by a model that has seen it, and counts what each budget would have raised."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def bench(
         ),
     ] = None,
     store: Annotated[
-        Path, typer.Option(help="The folder of results; a run goes on where the last one stopped.")
+        Path, typer.Option(help="The folder of results; a run continues where the last one stopped.")
     ] = Path("results"),
     data: Annotated[str | None, typer.Option(help="The folder of the data sets; TISAT_DATA where not given.")] = None,
     engine: Annotated[str, typer.Option(help="local (processes), ray (a cluster) or inline (this process).")] = "local",

@@ -181,7 +181,9 @@ def verify(
         if values:
             typer.echo(result.summary(card(name)))
         typer.echo(
-            "Nothing is missing and nothing differs." if result.complete else f"{len(result.findings)} findings."
+            "Nothing is missing and nothing differs."
+            if result.complete
+            else f"{len(result.findings)} finding{'s' * (len(result.findings) != 1)}."
         )
     if not result.complete:
         raise typer.Exit(1)

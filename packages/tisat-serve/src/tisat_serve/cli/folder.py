@@ -104,7 +104,7 @@ def move(
     source: Annotated[Path, typer.Option("--from", help="The folder that has them; its service must be stopped.")],
     target: Annotated[Path, typer.Option("--to", help="The folder that is to have them; its service must be stopped.")],
 ) -> None:
-    """Move entities with their state, history, alarms and labels to another shard; it goes on with them to the bit.
+    """Move entities with their state, history, alarms and labels to another shard; it continues with them to the bit.
 
     `tisat serve move pump-7 --from watch-1/ --to watch-2/`
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tisat_serve.config import Config
 
 app = typer.Typer(
-    help="The watch as a service: rows in over HTTP, alarms out, and a console that shows the budget.",
+    help="Run models as a service: rows in over HTTP, alarms out, and a console that shows the budget.",
     invoke_without_command=True,
     no_args_is_help=True,
 )
@@ -181,7 +181,7 @@ def _run(config: Config, path: Path | None) -> None:
                     f"{group.name}: in force is {used.budget}, h = {used.threshold:.4g}; a threshold changes by a proposal that somebody takes"
                 )
         if service.engine.replayed:
-            _say(f"{service.engine.replayed} rows of the log judged again")
+            _say(f"{service.engine.replayed} rows of the log scored again")
 
         def ready(url: str) -> None:
             service.settings.url = service.settings.url or url
@@ -231,7 +231,7 @@ def _dry_run(config: Config, entities: int) -> None:
             f"group {group.name}: {entities} entities x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each"
         )
         typer.echo(
-            f"  rows/s     {found['rows_per_second_needed']:.1f} needed, {found['rows_per_second_here']:.0f} judged and written here ({found['share_of_a_core']:.1%} of a core)"
+            f"  rows/s     {found['rows_per_second_needed']:.1f} needed, {found['rows_per_second_here']:.0f} scored and written here ({found['share_of_a_core']:.1%} of a core)"
         )
         typer.echo(f"  memory     {found['memory_bytes'] / 1e6:.0f} MB")
         typer.echo(f"  disk       {found['disk_bytes'] / 1e9:.2f} GB for {group.retention / 86400:g} days of history")

@@ -64,7 +64,7 @@ class Alarm:
     series: str = ""  # the entity
     kind: str = ""  # what it looks like: spike, stuck, level, rhythm, ...
     reasons: tuple[Reason, ...] = ()  # the channels that matter most: seen, expected and spread in the user's units
-    suppressed: str = ""  # what was not to be heard of, where that covers it; see tisat.alarms.suppression
+    suppressed: str = ""  # why nobody is notified, where a rule or a window covers it; see tisat.alarms.suppression
     further: tuple[Further, ...] = ()  # channels that joined while it was on; see tisat.alarms.joined_channels
     state: str = "raised"  # raised, ongoing, back, new normal, merged or cleared; see tisat.alarms.ongoing
     ongoing_since: int | None = None  # row at which the statistic fell while its channels were still different
@@ -135,7 +135,7 @@ class Alarm:
 
     @property
     def named(self) -> set[str]:
-        """The channels it blames with a large share, those that joined among them; one it mentions last may still join."""
+        """The channels that contribute a large share, those that joined among them; one it mentions last may still join."""
         told = (self.reasons, *(one.reasons for one in self.further))
         return {reason.channel for reasons in told for reason in reasons if reason.share >= LARGE}
 
@@ -308,7 +308,7 @@ def alarms_of(
     habits : Habits
         What training has shown of the channels, for the sentences of reasons.
     tally : Tally, optional
-        Rows judged and not judged; counted from the scores unless given.
+        Rows scored and not scored; counted from the scores unless given.
     silences : tuple of Silence
     states : callable, optional
         The alarms with their states; see :func:`tisat.alarms.ongoing.with_states`. Unless given they are raised or cleared.

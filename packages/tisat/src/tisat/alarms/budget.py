@@ -84,7 +84,7 @@ class Budget:
     '2/day'
     """
 
-    text: str  # as the user said it
+    text: str  # as the user gave it
     time_steps: float  # the target period: rows between two false alarms
     period: float | None = None  # sampling period in seconds, where known
 

@@ -179,7 +179,7 @@ class Proposal:
     unlabelled: int  # alarms nobody labelled: counted neither way
     seen: int  # rows of operation
     rows: int  # of those, rows that count as normal
-    new_normal: bool  # somebody said that what is normal has changed
+    new_normal: bool  # a person labelled what is normal as changed
 
     @property
     def words(self) -> tuple[str, ...]:

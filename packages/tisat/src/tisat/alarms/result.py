@@ -76,7 +76,7 @@ class Calibration:
     """
 
     rule: str  # paper, threshold, excess or one of your own
-    budget: str  # as the user said it
+    budget: str  # as the user gave it
     target: float  # rows between two false alarms, asked for
     threshold: float  # h
     method: str  # how it was found

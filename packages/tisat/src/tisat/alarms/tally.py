@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tally:
-    """How many rows were judged, and how many were not, and why."""
+    """How many rows were scored, and how many were not, and why."""
 
     rows: int
     judged: int

@@ -1,4 +1,4 @@
-"""What is said of each machine by its model: alarms, or scores. A machine that cannot be judged is a result too."""
+"""What is said of each machine by its model: alarms, or scores. A machine that cannot be scored is a result too."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class AlarmEach:
     drawn: bool = False
 
     def __call__(self, machine: Machine) -> MachineAlarms:
-        """Its alarms; a machine that cannot be judged is an outcome too."""
+        """Its alarms; a machine that cannot be scored is an outcome too."""
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("ignore")

@@ -175,7 +175,7 @@ def _fleet(found: list[MachineAlarms], *, out: Path | None, json: bool, words: s
         loud = [one for one in found if one.alarms or one.trouble or one.silent]
         print_table(
             f"{len(found)} machines: {sum(len(one.alarms) for one in found)} alarms on {sum(bool(one.alarms) for one in found)} of them, "
-            f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be judged",
+            f"{sum(one.active for one in found)} still on; {sum(bool(one.trouble) for one in found)} could not be scored",
             ["machine", "alarms", "last raised", "x h", "judged", "why"],
             [_summary(one) for one in loud],
             note=(

@@ -22,9 +22,11 @@ def demo(
     json: JsonFlag = False,
 ) -> None:
     """Generate a plant, learn, set an alarm budget, raise alarms, evaluate beside the baseline scores, write a report."""
+    from tisat import registry
     from tisat.persistence.model_file import write_bytes
     from tisat.plotting import demo_page as flow
 
+    registry.resolve(detector)  # a wrong name is refused before a plant is made
     files = {f"--out ({name})": out / name for name in ("report.html", "alarms.csv", "model.tisat")}
     check_outputs(files, overwrite=overwrite)
     command = f"tisat demo --out {out.name} --detector {detector} --seed {seed}"

@@ -56,7 +56,8 @@ def show(
     trained = described["trained_on"]
     channels = described["channels"]
     named = ", ".join(channels[:LISTED]) + (f" and {len(channels) - LISTED} more" if len(channels) > LISTED else "")
-    span = f", {trained['start']} to {trained['stop']}" if trained["start"] else ""
+    first, last = (str(trained[end]).removesuffix(".000000000").replace("T", " ") for end in ("start", "stop"))
+    span = f", {first} to {last}" if trained["start"] else ""
     rows = [
         ("detector", described["detector"]),
         ("parameters", ", ".join(f"{k}={v!r}" for k, v in described["parameters"].items() if v is not None)),
@@ -64,7 +65,7 @@ def show(
         ("trained on", f"{trained['rows']:,} rows of {', '.join(map(repr, trained['series']))}{span}"),
         ("rows used", f"{trained['rows_used']:,}; {trained['missing_values']:,} values were missing"),
         ("fitted at", f"{trained['fitted_at']} by tisat {trained['tisat']}"),
-        ("normal points", f"{described['normal_points']:,} from the {described['normal_source']}"),
+        ("normal points", f"{described['normal_points']:,}, {described['normal_source']}"),
         ("normal level", f"{described['normal_level']:.4g} (99 in 100 normal scores are below)"),
         ("looks back", "over all earlier rows" if described["context"] is None else f"{described['context']} rows"),
         ("file", f"{described['bytes']:,} bytes"),

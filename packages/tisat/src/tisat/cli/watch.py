@@ -31,7 +31,7 @@ def watch(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write results to this file instead of standard output; with --state each line is then judged exactly once, whatever happens."
+            help="Write results to this file instead of standard output; with --state each line is then scored exactly once, whatever happens."
         ),
     ] = None,
     append: Annotated[
@@ -51,7 +51,7 @@ def watch(
     name: Annotated[str | None, typer.Option(help="The entity, as alarms call it.")] = None,
     how: How | None = None,
 ) -> None:
-    """Judge rows as they come: csv or JSON lines in, one result per row as JSON lines out.
+    """Score rows as they come: csv or JSON lines in, one result per row as JSON lines out.
 
     `tail -n +1 -F telemetry.csv | tisat watch --model m.tisat --state m.state --output results.jsonl`
     """

@@ -51,13 +51,13 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Suggestions:
-    """What a series looks like and what to try on it, the first first. ``print`` it."""
+    """What a series looks like and what to try on it, the best first. ``print`` it."""
 
     facts: tuple[str, ...]
     detectors: tuple[Suggestion, ...]
 
     def __str__(self) -> str:
-        lines = [*(f"* {fact}" for fact in self.facts), "", "Worth a try, the first first:"]
+        lines = [*(f"* {fact}" for fact in self.facts), "", "Worth trying, in this order:"]
         for number, one in enumerate(self.detectors, 1):
             lines.append(f"{number}. {one.detector}{' (' + one.settings + ')' if one.settings else ''}: {one.why}")
             lines += [f"   beware: {one.beware}"] if one.beware else []
@@ -67,7 +67,7 @@ class Suggestions:
 
     def _repr_html_(self) -> str:
         rows = [(one.detector, one.settings, one.why, one.beware) for one in self.detectors]
-        return table("Worth a try", ("detector", "settings", "why", "beware"), rows, note=" ".join(self.facts))
+        return table("Worth trying", ("detector", "settings", "why", "beware"), rows, note=" ".join(self.facts))
 
     def to_json(self) -> JsonDict:
         """Plain values."""

@@ -97,9 +97,10 @@ def order_of(
     if missing or (extra and not ignore_extra):
         hint = next((found for name in missing if (found := meant(name, extra))), "")
         also = " Extra columns can be left out: --ignore-extra, or ignore_extra=True." if extra and not missing else ""
+        differ = [f"Missing: {listed(missing)}"] if missing else []
+        differ += [f"{'not' if missing else 'Not'} known to it: {listed(extra)}"] if extra else []
         raise SeriesError(
-            f"The {what} given to {whose} must have the channels it was fitted on. "
-            f"Missing: {listed(missing) or 'none'}; not known to it: {listed(extra) or 'none'}.{hint}{also}"
+            f"The {what} given to {whose} must have the channels it was fitted on. {'; '.join(differ)}.{hint}{also}"
         )
     return [index[name] for name in wanted]
 

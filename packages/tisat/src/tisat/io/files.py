@@ -137,7 +137,7 @@ def read_columns(file: Path, how: Reading) -> Columns:
         raise SeriesError(
             f"The {several} of a table must hold numbers. Got text or dates instead. "
             f"Leave {'them' if len(text) > 1 else 'it'} out with --drop {','.join(text)}, or drop={text!r}; "
-            "if it is the time, say --time; if it names the machine, say --entity."
+            f"if it is the time, give --time {text[0]}; if it names the machine, --entity {text[0]}."
         )
     if roles.label is not None and not table.columns[roles.label]:
         raise SeriesError(f"The label column {roles.label!r} must hold 0 and 1. Got text instead.")

@@ -11,13 +11,14 @@ event after its window counts neither way, and the integral is a step sum from N
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tisat.errors import InputError
+from tisat.errors import InputError, SeriesWarning
 from tisat.metrics import _kernels
 from tisat.metrics.alarm_counts import count_active, count_raised
 from tisat.metrics.pooling import Score
@@ -174,6 +175,8 @@ def spd_score(
     """
     check_choice(counting, "counting", "spd_score", choices=COUNTINGS)
     windows = all_windows(y_true, delta_max, timestamps=timestamps, whose="spd_score")
+    if not sum(len(one.events) for one in windows):
+        warnings.warn("y_true has no event: SPD is not defined, nan.", SeriesWarning, stacklevel=2)
     return score_windows(all_scores(y_score, windows, whose="spd_score"), windows, counting=counting)
 
 

@@ -53,10 +53,10 @@ class Step:
 
     @property
     def verdict(self) -> str:
-        """Whether the budget was kept, as far as so much data can tell."""
+        """Whether the budget was met, as far as so much data can tell."""
         if self.alarms <= self.time_steps / self.period:
-            return "kept"
-        return "broken" if self.high is not None and self.high < self.period else "over by chance"
+            return "met"
+        return "exceeded" if self.high is not None and self.high < self.period else "exceeded, within chance"
 
 
 @dataclass(frozen=True)
@@ -151,15 +151,15 @@ def _step(known: NormalEvidence, evidence: Any, budget: Budget, method: str, row
 
 def rows_of(study: OwnStudy) -> tuple[list[str], list[list[Any]]]:
     """The ladder as a table: columns and rows."""
-    columns = ["budget", "h", "supported", "false", "allowed", "one in (95 %)", "verdict"]
+    columns = ["budget", "h", "supported", "false", "allowed", "one in (95 %)", "result"]
     rows = [
         [
             step.budget,
             f"{step.threshold:.3g}",
-            "yes" if step.extrapolated <= 1.0 else f"no, {step.extrapolated:.3g}x",
+            "yes" if step.extrapolated <= 1.0 else f"no, {step.extrapolated:.2g} times rarer",
             step.alarms,
             f"{step.time_steps / step.period:.2g}",
-            f"{step.low:.0f} to {'any' if step.high is None else f'{step.high:.0f}'}",
+            f"{step.low:.0f} or more" if step.high is None else f"{step.low:.0f} to {step.high:.0f}",
             step.verdict,
         ]
         for step in study.ladder

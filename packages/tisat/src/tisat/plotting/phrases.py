@@ -18,7 +18,7 @@ TERMS = {
     "point-adjusted F1 (oracle)": "The score most papers report. One alarm anywhere in a fault counts as if all of it had been found, and the threshold is "
     "chosen by looking at the labels (an oracle). Random guessing does well under it, so it is shown and not used.",
     "oracle": "The threshold was chosen by looking at the labels, which nobody has when it matters: an upper limit, not a result.",
-    "excess rule": "Evidence adds up over time instead of being judged row by row; an alarm is raised when the sum reaches the threshold of your budget.",
+    "excess rule": "Evidence adds up over time instead of being scored row by row; an alarm is raised when the sum reaches the threshold of your budget.",
     "alarm rule": "How scores become alarms: row by row against a threshold, or added up over time.",
     "delta_max": "The longest delay, in rows or in time, after which an alarm still counts as having found a fault.",
     "pooled": "All series together, with one threshold for all of them: what a plant with one setting would see.",

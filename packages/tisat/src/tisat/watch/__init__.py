@@ -2,7 +2,7 @@
 
 * :class:`Watch`: fit it, ask it for ``alarms(series)``, make monitors and fleets of it, save it as one file;
 * :class:`Monitor`: one entity, row by row; the same alarms as the whole series;
-* :class:`Fleet`: many entities, whose rows are scored together and judged apart;
+* :class:`Fleet`: many entities, whose rows are scored together, with a result for each;
 * :mod:`tisat.watch.text_stream`: rows as text in, results as JSON lines out.
 """
 

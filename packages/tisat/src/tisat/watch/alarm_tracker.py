@@ -1,6 +1,6 @@
 """The course of an entity's alarm: where it may have begun, what each channel contributed since, what is on and what joined it.
 
-A row goes through :meth:`Course.step` after the rule has judged it. This module reads no row and knows no threshold's origin.
+A row goes through :meth:`Course.step` after the rule has scored it. This module reads no row and knows no threshold's origin.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of many monitors at once: the detector is asked about many windows in one call, and each row is judged in order."""
+"""Rows of many monitors at once: the detector is asked about many windows in one call, and each row is scored in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many entities, one watch: their rows are scored together, in one pass of the detector, and judged apart.
+"""Many entities, one watch: their rows go through the detector in one pass, and each entity has results of its own.
 
 Each entity has a monitor of its own; a fleet gathers the windows that are due and hands them to the detector in one batch.
 Its results are those of the single monitors, to the bit; but for networks, which are asked about all windows in one

@@ -147,7 +147,7 @@ class Monitor:
 
     @property
     def tally(self) -> Tally:
-        """How many rows were judged so far, and how many were not, and why."""
+        """How many rows were scored so far, and how many were not, and why."""
         counts = self.counts
         return Tally(
             rows=sum(counts.values()),
@@ -184,7 +184,7 @@ class Monitor:
             NaN, None or an absent channel is a missing value.
         time : date or number of seconds, optional
         learn : bool
-            False: the row is judged, and the alarm rule's moving reference learns nothing from it (maintenance, say).
+            False: the row is scored, and the alarm rule's moving reference learns nothing from it (maintenance, say).
         """
         taken = self.take(row, time)
         if not learn:
@@ -247,7 +247,7 @@ class Monitor:
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether a row must be judged before the next one is gathered."""
+        """Whether a row must be scored before the next one is gathered."""
         return self._windowed is None or self._windowed.one_at_a_time
 
     def refuse(self, reason: str, time: object = None) -> RowResult:

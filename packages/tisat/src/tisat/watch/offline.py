@@ -39,6 +39,8 @@ def lengthened(alarms: Alarms, rows: int) -> Alarms:
 
 def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector: Scorer) -> str:
     """The sentence about a series of which no row got a score."""
+    context = getattr(detector, "context", None)
+    at_least = f", more than {context} rows" if context else ""
     named = f" {series.name!r}" if series.name else ""
     dead = [
         f"{one.channel} (since {one.since_time if one.since_time is not None else f'row {one.since}'})"
@@ -46,13 +48,13 @@ def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector
     ]
     if dead and tally.unusable:
         return (
-            f"The series{named} must have rows that can be judged. None of its {tally.rows} could be: {type(detector).__name__} "
+            f"The series{named} must have rows that can be scored. None of its {tally.rows} could be: {type(detector).__name__} "
             f"needs every channel, and there is nothing from {', '.join(dead[:5])}. Fix the sensor, fit a model without it, "
             "or use a detector that can do without single channels, such as prism."
         )
     return (
-        f"The series{named} must have rows that can be judged. None of its {tally.rows} could be: {tally.warming_up} were "
-        f"needed to warm up and {tally.unusable} were unusable. Give a longer series."
+        f"The series{named} must have rows that can be scored. None of its {tally.rows} could be: {tally.warming_up} were "
+        f"needed to warm up{f' and {tally.unusable} lacked values' * (tally.unusable > 0)}. Give a longer series{at_least}."
     )
 
 

@@ -43,7 +43,7 @@ class RowIntake(Folded[tuple[object, object], Taken]):
     missing : sequence of str
         Words that stand for a missing value.
     dated : bool
-        The model knows the calendar: rows without a date are judged with less, which is said.
+        The model knows the calendar: rows without a date are scored with less, which is said.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         self._growth.forget()
         remark = ""
         if passed == "restart":
-            remark = f"the clock of the rows was set back from {last} to {stamp}: rows that came late agree with one another, and are judged from here on"
+            remark = f"the clock of the rows was set back from {last} to {stamp}: rows that came late agree with one another, and are scored from here on"
         if candidate is None or moment.value <= candidate:
             waiting = 0  # it confirms nothing
         self.rows += waiting

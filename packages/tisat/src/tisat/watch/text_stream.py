@@ -2,7 +2,7 @@
 
 Lines are csv (with or without a header) or JSON (an object by channel, or a list). Each line gets exactly one result; a
 line that cannot be read gets one too, with status ``refused`` and the reason, and changes nothing. A header that does not
-fit the model ends the watch: what follows could only be judged wrongly. A last line without its newline is still being
+fit the model ends the watch: what follows could only be scored wrongly. A last line without its newline is still being
 written, and waits.
 
 Exactly once. The state file, replaced whole every ``every`` lines and when the watch ends, holds the monitor, the number of
@@ -256,7 +256,7 @@ class Interrupted(BaseException):
 
 
 class Switch:
-    """Ends a watch between two lines: a signal that comes while a line is judged waits for its result."""
+    """Ends a watch between two lines: a signal that comes while a line is scored waits for its result."""
 
     def __init__(self) -> None:
         self.waiting = False

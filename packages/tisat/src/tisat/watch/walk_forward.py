@@ -1,6 +1,6 @@
 """Walk forward through history: what alarms a watch would have raised, had it been fitted again and again.
 
-The model of each step is fitted on the rows before it and raises the alarms of the rows after: no row is judged by a model that
+The model of each step is fitted on the rows before it and raises the alarms of the rows after: no row is scored by a model that
 has seen it, or anything later. No labels are needed. Every row counts as training, rows under an alarm too: somebody who takes
 known faults out first gets a better model than this.
 """

@@ -38,7 +38,7 @@ from tisat.watch.aggregation import Aggregation
 from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import CROSS_FITTED, Array, Scorer, fitted_counters
-from tisat.watch.settings import WatchParameters
+from tisat.watch.settings import WatchParameters, explained
 
 if TYPE_CHECKING:
     from tisat.watch.fleet import Fleet
@@ -85,6 +85,7 @@ class Watch(WatchParameters):
     50
     """
 
+    @explained
     def __init__(
         self,
         detector: str | Scorer = registry.DEFAULT,
@@ -259,7 +260,7 @@ class Watch(WatchParameters):
     # ------------------------------------------------------------------ alarms, offline and online
 
     def read(self, path: str | Path, **options: object) -> Series:
-        """A series from a file, read as the training files were unless told otherwise."""
+        """A series from a file, read as the training files were unless given otherwise."""
         given = {name: value for name, value in options.items() if value}
         return Series.read(path, **{**self.reading, **given})
 
