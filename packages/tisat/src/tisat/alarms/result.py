@@ -25,6 +25,17 @@ WORTH_SAYING = 1.1  # a budget so many times as rare as the data supports
 MANY = 50  # events; more are left to scipy
 
 
+def times(factor: float) -> str:
+    """A factor for people.
+
+    Examples
+    --------
+    >>> times(2.68), times(319.0)
+    ('2.7 times', '319 times')
+    """
+    return f"{factor:.2g} times" if factor < 100 else f"{factor:,.0f} times"
+
+
 def period_interval(alarms: int, time_steps: int, *, folds: int = 0) -> tuple[float, float | None]:
     """Exact (Garwood) 95 % interval of the period between events of a Poisson process: ``alarms`` in ``time_steps``.
 
@@ -126,10 +137,8 @@ class Calibration:
         say = Budget(self.budget, self.target, self.period).say
         beyond = "The threshold is read from the normal data."
         if self.extrapolated > 1.0:
-            times = (
-                f"{self.extrapolated:.2g} times as rare as" if self.extrapolated >= WORTH_SAYING else "just beyond what"
-            )
-            beyond = f"Extrapolated: {times} the data can support."
+            far = f"{times(self.extrapolated)} as rare as" if self.extrapolated >= WORTH_SAYING else "just beyond what"
+            beyond = f"Extrapolated: {far} the data can support."
         seen = "no false alarm" if self.alarms == 0 else f"{self.alarms} false alarm{'s' * (self.alarms != 1)}"
         most = "" if self.high is None else f" to {self.high:.0f}"
         return (
@@ -157,7 +166,7 @@ class Calibration:
         alarms = "no alarm" if self.alarms == 0 else f"{self.alarms:,} alarm{'s' * (self.alarms != 1)}"
         interval = f"{self.low:.0f} or more" if self.high is None else f"{self.low:.0f} to {self.high:.0f}"
         rarer = self.extrapolated
-        beyond = f"; {rarer:.2g} times as rare as your data supports" if rarer >= WORTH_SAYING else ""
+        beyond = f"; {times(rarer)} as rare as your data supports" if rarer >= WORTH_SAYING else ""
         follows = ", follows the alarms" if self.control is not None else ""
         return (
             f"Threshold {self.threshold:.4g} ({self.rule} rule{follows}).\n"
@@ -251,7 +260,7 @@ def from_episodes(draft: Calibration, normal: Episodes) -> Calibration:
     if draft.target > normal.supported:
         say = Budget(draft.budget, draft.target, draft.period).say
         rarer = draft.target / normal.supported
-        beyond = f" to a budget {rarer:.2g} times as rare" if rarer >= WORTH_SAYING else ""
+        beyond = f" to a budget {times(rarer)} as rare" if rarer >= WORTH_SAYING else ""
         notes = (
             f"{normal.length} normal rows cannot support {say(draft.target)}; the rarest budget they can support is "
             f"{say(normal.supported)}. The threshold is extrapolated{beyond}: "

@@ -19,6 +19,7 @@ from tisat import registry
 from tisat.alarms.budget import Budget, BudgetLike
 from tisat.alarms.calibration import Calibration, NormalEvidence, period_interval
 from tisat.alarms.episodes import SUPPORT
+from tisat.alarms.result import times
 from tisat.alarms.rules import make_rule
 from tisat.errors import CalibrationWarning
 from tisat.plotting.page import Picture, Section, Table, figure_to_svg, render_page
@@ -156,7 +157,7 @@ def rows_of(study: OwnStudy) -> tuple[list[str], list[list[Any]]]:
         [
             step.budget,
             f"{step.threshold:.3g}",
-            "yes" if step.extrapolated <= 1.0 else f"no, {step.extrapolated:.2g} times rarer",
+            "yes" if step.extrapolated <= 1.0 else f"no, {times(step.extrapolated)} rarer",
             step.alarms,
             f"{step.time_steps / step.period:.2g}",
             f"{step.low:.0f} or more" if step.high is None else f"{step.low:.0f} to {step.high:.0f}",

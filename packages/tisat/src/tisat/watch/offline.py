@@ -39,7 +39,7 @@ def lengthened(alarms: Alarms, rows: int) -> Alarms:
 
 def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector: Scorer) -> str:
     """The sentence about a series of which no row got a score."""
-    context = getattr(detector, "context", None)
+    context = getattr(detector, "_context", lambda: None)()
     at_least = f", more than {context} rows" if context else ""
     named = f" {series.name!r}" if series.name else ""
     dead = [
