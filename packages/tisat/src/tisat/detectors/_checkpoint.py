@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from torch.optim import Optimizer
 
 from tisat.detectors.networks import torch
-from tisat.detectors.networks.adam import Optimizer
 from tisat.errors import ArtefactError
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Options, Params

@@ -20,6 +20,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from torch.optim import Adam, Optimizer
 
 from tisat.detectors._checkpoint import (
     Progress,
@@ -31,7 +32,6 @@ from tisat.detectors._checkpoint import (
 )
 from tisat.detectors.base import Detector
 from tisat.detectors.networks import torch
-from tisat.detectors.networks.adam import Adam, Optimizer
 from tisat.errors import ParameterError, TrainingError
 from tisat.io.durations import spelt
 from tisat.utils.parameters import choice, integer, learned, real

@@ -15,11 +15,12 @@ import warnings
 from dataclasses import replace
 from typing import ClassVar
 
+from torch.optim import Adam
+
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Optimizers
 from tisat.detectors.base import Traits
 from tisat.detectors.networks import torch
-from tisat.detectors.networks.adam import Adam
 from tisat.detectors.networks.beatgan import Game, feature_matching, initialise, warp
 from tisat.errors import ParameterError
 from tisat.utils.parameters import choice, integer, integers, learned, presets, real

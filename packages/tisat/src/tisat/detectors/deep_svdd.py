@@ -14,11 +14,12 @@ import warnings
 from collections.abc import Sequence
 from typing import ClassVar
 
+from torch.optim import Adam, Optimizer
+
 from tisat.detectors._neural import NeuralDetector
 from tisat.detectors._training import Batches, Losses, Optimizers, Phase
 from tisat.detectors.base import Traits
 from tisat.detectors.networks import torch
-from tisat.detectors.networks.adam import Adam, Optimizer
 from tisat.detectors.networks.deep_svdd import Decoder, Encoder, away_from_zero, best_radius_squared, soft_boundary
 from tisat.utils.parameters import choice, integer, integers, presets, real
 from tisat.utils.types import Params

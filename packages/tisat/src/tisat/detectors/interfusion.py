@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from torch.optim import Adam, Optimizer
+
 from tisat.detectors._training import Batches, Losses, Optimizers, Phase
 from tisat.detectors._variational import VariationalDetector, deviance_residuals
 from tisat.detectors.networks import torch
-from tisat.detectors.networks.adam import Adam, Optimizer
 from tisat.detectors.networks.interfusion import SMALLEST, InterFusionNetwork, impute
 from tisat.detectors.networks.omni_anomaly import gaussian_log_density
 from tisat.utils.parameters import integer

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from torch.optim import Adam
+
 from tisat.detectors._checkpoint import Progress
 from tisat.detectors._forecast import SPREAD_FLOOR
 from tisat.detectors._neural_forecast import NeuralForecaster, Singles
 from tisat.detectors._training import Batches, Optimizers
 from tisat.detectors.base import Array
 from tisat.detectors.networks import torch
-from tisat.detectors.networks.adam import Adam
 from tisat.detectors.networks.forecaster import SparseTransformer
 from tisat.detectors.networks.onnx_session import one_window_session
 from tisat.errors import ParameterError
