@@ -154,7 +154,7 @@ def fleet(options):
         rows = {name: row + 0.01 * rng.standard_normal(CHANNELS) for name in names}
         for name in names:  # warm both up without the network
             for monitor in (together.monitors[name], apart[name]):
-                monitor._stream.window(monitor._intake._carry.step(rows[name]).values)
+                monitor.stream.window(monitor._intake._carry.step(rows[name]).values)
     rows = {name: values[500] + 0.01 * rng.standard_normal(CHANNELS) for name in names}
     best = best_of(
         {

@@ -102,7 +102,7 @@ def main():
             fleet.enrol(name, fleet.retire(name))
         if steps % 200 == 0:
             fleet.snapshot(f"soak-{os.getpid()}.state")
-            fleet = Fleet.restore(watch, f"soak-{os.getpid()}.state")
+            fleet = Fleet.load(watch, f"soak-{os.getpid()}.state")
             os.unlink(f"soak-{os.getpid()}.state")
         if steps % 10 == 0:
             sizes.append(resident())

@@ -39,7 +39,7 @@ NOTEBOOKS: dict[str, tuple[str, ...]] = {
         "from tisat import Monitor, Watch\nfrom tisat.datasets.synthetic import make_pump\n\npump = make_pump(n_train=4000, n_test=900, faults=('vibration doubled',))\nwatch = Watch('mahalanobis', budget='1/day').fit(pump.train)\nwatch.save('pump.tisat')",
         "monitor = watch.monitor(name='pump 7')\nfor row, time in zip(pump.test.values[:500], pump.test.timestamps[:500], strict=True):\n    monitor.update(row, time)\nmonitor.snapshot('pump.state')",
         "The process may end here. Later, or elsewhere:",
-        "monitor = Monitor.restore(Watch.load('pump.tisat'), 'pump.state')\nfor row, time in zip(pump.test.values[500:], pump.test.timestamps[500:], strict=True):\n    result = monitor.update(row, time)\n    if result.raised:\n        print(result.alarm.raised_time, result.alarm.why)\nprint(monitor.tally)",
+        "monitor = Monitor.load(Watch.load('pump.tisat'), 'pump.state')\nfor row, time in zip(pump.test.values[500:], pump.test.timestamps[500:], strict=True):\n    result = monitor.update(row, time)\n    if result.raised:\n        print(result.alarm.raised_time, result.alarm.why)\nprint(monitor.tally)",
     ),
     "4-evaluate": (
         "# Is a detector any good?\n\nScores of your own, labels, and what trivial baselines get on the same labels.",

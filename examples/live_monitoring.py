@@ -15,7 +15,7 @@ for row, time in zip(pump.test.values[:500], pump.test.timestamps[:500], strict=
     monitor.update(row, time)
 monitor.snapshot(state)  # the process ends here
 
-monitor = Monitor.restore(watch, state)
+monitor = Monitor.load(watch, state)
 for row, time in zip(pump.test.values[500:], pump.test.timestamps[500:], strict=True):
     verdict = monitor.update(dict(zip(pump.test.channels, row, strict=True)), time)
     if verdict.raised:

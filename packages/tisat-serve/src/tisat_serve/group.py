@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tisat.alarms.calibration import Calibration
 from tisat.persistence.model_file import pack_artefact, unpack_artefact
 from tisat.watch.fleet import Fleet
-from tisat.watch.row_reader import RowReader
+from tisat.watch.row_intake import RowReader
 from tisat.watch.watch import Watch
 
 FIRST = 0  # number of the model that the configuration names

@@ -90,9 +90,7 @@ class Judge:
             self._engine._save([cell])  # a piece of history has one threshold; what follows is not in this state
             cell.seq = place
             if group.model_of[entry[2]] == group.model_of[cell.calibration]:
-                fleet.monitors[cell.name] = Monitor.restore(
-                    group.watches[entry[2]], monitor.to_bytes(), recalibrate=True
-                )
+                fleet.monitors[cell.name] = Monitor.load(group.watches[entry[2]], monitor.to_bytes(), recalibrate=True)
             else:
                 self._engine._events += succeed(self._engine, cell, group, entry[2])
             cell.calibration = entry[2]

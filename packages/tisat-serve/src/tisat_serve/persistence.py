@@ -198,7 +198,7 @@ class Keeper:
         """Take an entity in, with a monitor of its own: a new one, or one from its state."""
         home = self.groups[cell.group]
         watch = home.watches[cell.calibration]
-        monitor = Monitor(watch, name=cell.name) if state is None else Monitor.restore(watch, unsqueeze(state))
+        monitor = Monitor(watch, name=cell.name) if state is None else Monitor.load(watch, unsqueeze(state))
         home.fleet_of(cell.calibration).monitors[cell.name] = monitor
         cell.threshold = watch.calibration.threshold
         cell.refused = monitor.counts["refused"] + monitor.counts["unconfirmed"]

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -224,6 +224,22 @@ def silences(series: Series, left_out: Flags | None = None) -> list[Silence]:
                     )
                 )  # fmt: skip
     return sorted(found, key=lambda one: one.noticed)
+
+
+class Bounded(Protocol):
+    """A fitted detector, as far as its limits."""
+
+    n_channels_: int
+    bounds_: Array
+
+
+def bounded(detector: Bounded, rows: Array) -> Array:
+    """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
+    low, high = detector.bounds_
+    if rows.shape[-1] == detector.n_channels_:
+        return np.asarray(np.maximum(np.minimum(rows, high), low))
+    cut = np.maximum(np.minimum(rows[:, : detector.n_channels_], high), low)
+    return np.concatenate([cut, rows[:, detector.n_channels_ :]], axis=1)  # the local time comes last
 
 
 def finite(points: Array) -> Array:

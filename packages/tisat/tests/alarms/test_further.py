@@ -87,7 +87,7 @@ def test_what_joins_an_alarm_is_said_row_by_row_kept_in_a_snapshot_and_written(t
         if verdict.alarm is not None:
             (seen if verdict.cleared else told).append(verdict.alarm)
         if verdict.alarm is not None and verdict.alarm.further:  # a restart while it is on
-            monitor = Monitor.restore(watch, monitor.to_bytes())
+            monitor = Monitor.load(watch, monitor.to_bytes())
     assert [named(one) for one in seen] == [named(one) for one in offline if one.cleared is not None]
     assert len(told) == len(offline) + sum(len(one.further) for one in offline)
     one = next(one for one in offline if one.further)

@@ -133,7 +133,7 @@ def test_a_pattern_taken_is_kept_with_the_model_and_offline_is_online_is_after_a
         for one in [*([result.alarm] if result.alarm else []), *result.ended]:
             ends[one.raised] = (one.mode, one.known, one.state)
         if t in (601, 1402, 1450):
-            monitor = Monitor.restore(again, monitor.to_bytes())
+            monitor = Monitor.load(again, monitor.to_bytes())
     assert ends == {one.raised: (one.mode, one.known, one.state) for one in offline}
 
 

@@ -50,7 +50,7 @@ def test_a_monitor_goes_on_from_the_middle_of_a_window():
         found = []
         for t, row in enumerate(rows):
             if t == cut:
-                monitor = Monitor.restore(watch, monitor.to_bytes())
+                monitor = Monitor.load(watch, monitor.to_bytes())
             found.append(monitor.update(row, learn=not 240 <= t < 310).to_json())
         return found
 

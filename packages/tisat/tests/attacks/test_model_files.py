@@ -343,7 +343,7 @@ def test_forged_states_are_refused_or_harmless(name):
             which = sorted(arrays)[int(rng.integers(len(arrays)))]
             arrays[which] = forged_array(arrays[which], rng)
         try:
-            monitor = Monitor.restore(watch, pack_artefact(header, arrays))
+            monitor = Monitor.load(watch, pack_artefact(header, arrays))
         except ArtefactError:
             refused += 1
             continue

@@ -70,7 +70,7 @@ def test_a_header_taken_in_mid_stream_is_kept_in_the_state(watch, tmp_path):
     judged(watch.monitor(), lines, state=tmp_path / "s")
     from tisat.watch import Monitor
 
-    assert Monitor.restore_with_note(watch, tmp_path / "s")[1]["header"] == ["time", "c", "a", "b"]
+    assert Monitor.load_with_note(watch, tmp_path / "s")[1]["header"] == ["time", "c", "a", "b"]
 
 
 # ------------------------------------------------------------------ clocks
@@ -257,4 +257,4 @@ def test_a_signal_saves_the_state_and_is_the_exit_code(model, tmp_path, number, 
     assert process.returncode == code
     from tisat.watch import Monitor
 
-    assert Monitor.restore_with_note(Watch.load(model), tmp_path / "s")[1]["lines"] == 41
+    assert Monitor.load_with_note(Watch.load(model), tmp_path / "s")[1]["lines"] == 41

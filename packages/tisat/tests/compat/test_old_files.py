@@ -35,7 +35,7 @@ def test_a_model_file_of_0_2_gives_the_alarms_it_gave(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_monitor_state_of_0_2_continues(name):
     watch = Watch.load(FOLDER / f"{name}.tisat")
-    monitor = Monitor.restore(watch, lzma.decompress((FOLDER / f"{name}.state.xz").read_bytes()))
+    monitor = Monitor.load(watch, lzma.decompress((FOLDER / f"{name}.state.xz").read_bytes()))
     assert monitor.alarm is not None  # the fault is under way at row 220
     results = [monitor.update(row, 54000 + 60.0 * (220 + k)) for k, row in enumerate(rows(400, 1, fault=200)[220:])]
     assert sum(result.cleared for result in results) == 1

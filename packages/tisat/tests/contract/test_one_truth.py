@@ -127,7 +127,7 @@ def restarted(watch, values, cuts):
     monitor, found = watch.monitor(name="rows"), []
     for t, row in enumerate(values):
         if t in cuts:
-            monitor = Monitor.restore(watch, monitor.to_bytes())
+            monitor = Monitor.load(watch, monitor.to_bytes())
         found.append(monitor.update(row, time=STAMPS[t]).to_json())
     return found
 
@@ -138,7 +138,7 @@ def through_a_fleet(watch, values, cuts, folder, *, exact=False):
         items = [(name, values[t], STAMPS[t]) for t in range(start, stop) for name in ("other", "rows")]
         found += [verdict.to_json() for verdict in fleet.judge(items) if verdict.entity == "rows"]
         fleet.snapshot(folder / "fleet")
-        fleet = Fleet.restore(watch, folder / "fleet")
+        fleet = Fleet.load(watch, folder / "fleet")
         start = stop
     return found
 
@@ -219,7 +219,7 @@ def told_by(monitor, values, times, cuts):
     alarms, silent = {}, {}
     for t, (row, time) in enumerate(zip(values, times, strict=True)):
         if t in cuts:
-            monitor = Monitor.restore(monitor.watch, monitor.to_bytes())
+            monitor = Monitor.load(monitor.watch, monitor.to_bytes())
         verdict = monitor.update(row, time=time)
         if verdict.alarm is not None:
             alarms[verdict.alarm.raised] = verdict.alarm
@@ -304,7 +304,7 @@ def test_lines_after_a_restart_go_on_where_they_were(tmp_path):
     watch_lines(watch.monitor(), lines, whole)
     with (tmp_path / "out").open("wb") as out:
         note = watch_lines(watch.monitor(), lines[:50], out, state=tmp_path / "state")
-        monitor, kept = Monitor.restore_with_note(watch, tmp_path / "state")
+        monitor, kept = Monitor.load_with_note(watch, tmp_path / "state")
         assert kept["lines"] == note.lines == 50
         reader = LineReader(watch.channels, header=kept["header"])
         watch_lines(monitor, lines[50:], out, reader=reader, note=note)

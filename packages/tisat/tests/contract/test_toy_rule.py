@@ -62,7 +62,7 @@ def test_the_rule_of_the_guide_goes_through_every_door(tmp_path):
             tisat.Series(rows[:1400], timestamps=stamps[:1400], channels=("a", "b"))
         )
         watch.save(tmp_path / "m.tisat")
-    monitor = Monitor.restore(Watch.load(tmp_path / "m.tisat"), watch.monitor().to_bytes())
+    monitor = Monitor.load(Watch.load(tmp_path / "m.tisat"), watch.monitor().to_bytes())
     verdicts = monitor.extend(rows[1400:], stamps[1400:])
     raised = [verdict.row for verdict in verdicts if verdict.raised]
     assert any(99 <= row <= 111 for row in raised)

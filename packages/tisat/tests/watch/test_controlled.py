@@ -30,7 +30,7 @@ def test_offline_online_in_pieces_and_after_a_restart_alike(watch, rows):
     offline = watch.alarms(rows)
     monitor = watch.monitor()
     verdicts = [monitor.update(row) for row in rows[:700]]
-    monitor = Monitor.restore(watch, monitor.to_bytes())
+    monitor = Monitor.load(watch, monitor.to_bytes())
     verdicts += monitor.extend(rows[700:])
     np.testing.assert_array_equal([verdict.active for verdict in verdicts], offline.active)
     np.testing.assert_array_equal([verdict.threshold for verdict in verdicts], offline.thresholds)
@@ -102,7 +102,7 @@ def test_a_state_from_before_it_was_controlled_goes_on(watch, rows):
     stays = watch.at(quietly(watch.recalibrated, control=False).calibration)
     monitor = stays.monitor()
     monitor.extend(rows[:500])
-    controlled = Monitor.restore(watch, monitor.to_bytes())
+    controlled = Monitor.load(watch, monitor.to_bytes())
     assert controlled.movement.alarms == 0
     controlled.extend(rows[500:])
-    assert Monitor.restore(stays, controlled.to_bytes()).movement is None
+    assert Monitor.load(stays, controlled.to_bytes()).movement is None

@@ -158,7 +158,7 @@ def test_a_fleet_without_a_roll_call_goes_on_without_one(watch, tmp_path):
     quiet = Fleet(watch, entities=["a"], roll=False)
     quiet.update({"a": [0.1, 0.2]}, times={"a": 60.0})
     quiet.snapshot(tmp_path / "s")
-    again = Fleet.restore(watch, tmp_path / "s")
+    again = Fleet.load(watch, tmp_path / "s")
     assert again._roll is None
     assert again["a"].rows == 1
 
@@ -172,7 +172,7 @@ def test_lines_of_a_fleet_are_refused_and_counted(watch, tmp_path):
     assert (fleet.rows, fleet.tally.refused, fleet.alarm, fleet.silent) == (3, 2, [], ())
     assert fleet.calibration == watch.calibration
     fleet.snapshot(tmp_path / "s", note={"lines": 3})
-    again, note = FleetLines.restore_with_note(watch, tmp_path / "s")
+    again, note = FleetLines.load_with_note(watch, tmp_path / "s")
     assert (again.rows, again.tally.refused, note) == (3, 2, {"lines": 3})
 
 
@@ -193,7 +193,7 @@ def test_a_damaged_state_is_one_sentence(watch, tmp_path, change, must):
     change(header["state"])
     write_artefact(tmp_path / "s", header, tensors)
     with pytest.raises(ArtefactError, match=must):
-        Monitor.restore(watch, tmp_path / "s")
+        Monitor.load(watch, tmp_path / "s")
 
 
 def test_nothing_that_could_be_judged_is_said_with_its_reason(watch):

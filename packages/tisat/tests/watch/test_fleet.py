@@ -22,7 +22,7 @@ def test_a_fleet_gives_the_verdicts_of_single_monitors(detector, tmp_path):
         due = [name for number, name in enumerate(names) if t % (number + 1) == 0]  # not all at once
         if t == 200:
             fleet.snapshot(tmp_path / "fleet")
-            fleet = Fleet.restore(watch, tmp_path / "fleet")
+            fleet = Fleet.load(watch, tmp_path / "fleet")
         found = fleet.update({name: rows[name][t] for name in due}, times=60.0 * t)
         assert list(found) == due
         for name in due:

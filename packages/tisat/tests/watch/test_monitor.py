@@ -80,7 +80,7 @@ def test_a_monitor_restored_between_any_two_rows_gives_identical_verdicts(detect
     for number, (row, time) in enumerate(rows):
         if number in stops:
             monitor.snapshot(tmp_path / "state", note={"row": number})
-            monitor, note = Monitor.restore_with_note(monitor.watch, tmp_path / "state")
+            monitor, note = Monitor.load_with_note(monitor.watch, tmp_path / "state")
             assert note == {"row": number}
         found.append(monitor.update(row, time=time))
     assert_same_verdicts(found, expected)
@@ -92,12 +92,12 @@ def test_a_snapshot_of_another_detector_is_refused(tmp_path):
     quietly(first.monitor, false_alarms=0.05).snapshot(tmp_path / "state")
     mine, other = (quietly(Watch(one, budget=0.05).calibrate) for one in (first, second))
     with pytest.raises(ArtefactError, match="written with another one"):
-        Monitor.restore(other, tmp_path / "state")
+        Monitor.load(other, tmp_path / "state")
     with pytest.raises(ArtefactError, match="must hold a fleet"):
-        Fleet.restore(mine, tmp_path / "state")
+        Fleet.load(mine, tmp_path / "state")
     with pytest.raises(ArtefactError, match=r"for 0\.05/row instead.*--recalibrate"):
-        Monitor.restore(quietly(mine.recalibrated, 0.01), tmp_path / "state")
-    gone_on = Monitor.restore(quietly(mine.recalibrated, 0.01), tmp_path / "state", recalibrate=True)
+        Monitor.load(quietly(mine.recalibrated, 0.01), tmp_path / "state")
+    gone_on = Monitor.load(quietly(mine.recalibrated, 0.01), tmp_path / "state", recalibrate=True)
     assert gone_on.update([0.0, 0.0, 0.0]).threshold > mine.calibration.threshold
 
 
@@ -297,7 +297,7 @@ def test_words_change_thresholds_and_silence_does_not(tmp_path):
     assert {verdict.threshold for verdict in verdicts} == {watch.calibration.threshold}  # nothing moved by itself
     for row in raised:
         monitor.label(row, "false")
-    monitor = Monitor.restore(watch, monitor.to_bytes())  # what was said is kept
+    monitor = Monitor.load(watch, monitor.to_bytes())  # what was said is kept
     proposal = monitor.propose()
     assert proposal.false_alarms == len(raised)
     assert any("false alarms" in words for words in proposal.words)

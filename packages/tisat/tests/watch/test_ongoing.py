@@ -90,7 +90,7 @@ def test_offline_is_online_is_after_restarts(watch, until, how):
     for t in range(ROWS):
         results.append(monitor.update(rows[t], time=float(minutes[t])))
         if t % 97 == 0 or t in (BEGIN, BEGIN + 1, 1199, 1200, UNDONE + 60):
-            monitor = Monitor.restore(watch, monitor.to_bytes())
+            monitor = Monitor.load(watch, monitor.to_bytes())
     assert [one.to_json() for one in results] == [one.to_json() for one in straight[0]]
     assert ends(results) == {alarm.raised: life(alarm) for alarm in offline}
     assert held(offline).state == ("ongoing" if until == ROWS else "back")
@@ -118,7 +118,7 @@ def test_accepting_ends_it_and_a_further_step_is_ongoing_again(watch):
     accepted = monitor.accept()
     assert [one.state for one in accepted] == ["new normal"]
     assert monitor.condition == "calm"
-    monitor = Monitor.restore(watch, monitor.to_bytes())
+    monitor = Monitor.load(watch, monitor.to_bytes())
     results = monitor.extend(rows[1500:])
     assert {one.state for one in results[:290]} == {"calm"}
     assert [one.state for one in monitor.ongoing] == ["ongoing"]
@@ -197,7 +197,7 @@ def test_a_state_that_is_none_is_refused(watch):
     state = monitor.state()
     state["ongoing"][0]["state"] = "happy"
     with pytest.raises(ArtefactError, match="state of an alarm must be"):
-        watch.monitor().set_state(state)
+        watch.monitor().restore(state)
 
 
 def test_rearm_must_be_a_duration():

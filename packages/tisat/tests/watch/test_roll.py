@@ -120,7 +120,7 @@ def test_batches_and_a_restart_change_nothing(watch, tmp_path):
     for first in range(0, len(rows), 7):
         found += said(fleet.judge(rows[first : first + 7]))
         fleet.snapshot(tmp_path / "state")
-        fleet = Fleet.restore(watch, tmp_path / "state")
+        fleet = Fleet.load(watch, tmp_path / "state")
     assert found == whole
     assert fleet.silent == ("c",)
 

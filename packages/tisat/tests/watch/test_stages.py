@@ -20,6 +20,7 @@ from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
 from tisat.alarms.recent_switch import RecentRows
 from tisat.alarms.rules import RULES, Scored, make_rule
+from tisat.alarms.rules.base import Aggregation
 from tisat.alarms.sentences import Stillness
 from tisat.alarms.suppression import Suppression, Suppressor
 from tisat.detectors import make
@@ -28,7 +29,6 @@ from tisat.io.counters import Growth
 from tisat.io.timestamps import read_time
 from tisat.series import Series
 from tisat.utils.stage import join_state, split_state
-from tisat.watch.aggregation import Aggregation
 from tisat.watch.alarm_tracker import Course, Judged, Taken
 from tisat.watch.clock import RowClock
 from tisat.watch.liveness import Heard, RollCall
@@ -244,9 +244,9 @@ def test_gap_filling_of_a_whole_series_is_that_of_its_rows(drawn):
 
 def test_a_monitor_is_made_of_stages_and_every_one_is_in_the_list():
     monitor = WATCH.monitor()
-    parts = [monitor._stream, monitor._intake, monitor._intake.clock, monitor._intake._carry, monitor._intake._growth]
+    parts = [monitor.stream, monitor._intake, monitor._intake.clock, monitor._intake._carry, monitor._intake._growth]
     parts += [
-        monitor._aggregation,
+        monitor.aggregation,
         monitor._run,
         monitor._run._evidence,
         monitor._run._accumulator,

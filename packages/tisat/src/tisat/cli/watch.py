@@ -156,7 +156,7 @@ def _begin(
     kind: Any = FleetLines if many else Monitor
     if state is None or not state.is_file():
         return FleetLines(kept) if many else kept.monitor(name=name or ""), Note()
-    found, document = kind.restore_with_note(kept, state, recalibrate=recalibrate)
+    found, document = kind.load_with_note(kept, state, recalibrate=recalibrate)
     note = Note.of(document)
     if name is not None and name != found.name:
         raise InputError(

@@ -40,7 +40,7 @@ from tisat.detectors.crossfit import Piece, cross_fitted
 from tisat.detectors.fitting import fit_series, keep_normal
 from tisat.detectors.point_blocks import point_blocks, points_and_deviations
 from tisat.detectors.streaming import WindowStream as WindowStream
-from tisat.gap_filling import TakenIn, take_in, usable_parts
+from tisat.gap_filling import TakenIn, bounded, take_in, usable_parts
 from tisat.io.local_time import local_seconds
 from tisat.persistence import estimator
 from tisat.series import ManySeries, Series, SeriesLike
@@ -50,7 +50,7 @@ from tisat.utils.types import AnyArray, Arrays, Integers, JsonDict, JsonMap, Par
 from tisat.utils.types import Array as Array
 from tisat.utils.validation import check_real
 from tisat.watch.protocols import Stream as Stream
-from tisat.watch.protocols import Training, bounded, check_series
+from tisat.watch.protocols import Training, check_series
 from tisat.watch.protocols import Traits as Traits
 from tisat.watch.shortcuts import AlarmsInOneStep, watch_of
 

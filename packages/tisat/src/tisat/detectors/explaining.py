@@ -10,10 +10,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from tisat.alarms.explanation import Explanation, shares
-from tisat.gap_filling import take_in
+from tisat.gap_filling import bounded, take_in
 from tisat.series import Series, SeriesLike
 from tisat.utils.types import Array
-from tisat.watch.protocols import Training, Traits, bounded
+from tisat.watch.protocols import Training, Traits
 
 
 class Explained(Protocol):

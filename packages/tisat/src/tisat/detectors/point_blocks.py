@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tisat.gap_filling import TakenIn, finite, stretches_of
+from tisat.gap_filling import TakenIn, bounded, finite, stretches_of
 from tisat.io.local_time import local_seconds
 from tisat.series import Series
 from tisat.utils.types import Array
-from tisat.watch.protocols import bounded
 
 if TYPE_CHECKING:
     from tisat.detectors.base import Detector

@@ -35,13 +35,13 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
     def flush() -> None:
         if not wave:
             return
-        asked = wave[0][0]
-        answers = iter(asked.answers(np.stack(windows), exact=exact) if windows else ())
+        first = wave[0][0]
+        answers = iter(first.stream.answers(np.stack(windows), exact=exact) if windows else ())
         points = []
         for i, (monitor, taken, point) in enumerate(wave):
-            points.append(monitor.point(next(answers)) if point is None else point)
-            wave[i] = (monitor, taken._replace(deviations=monitor.deviations) if point is None else taken, point)
-        scored = asked.watch.scored(np.stack(points))
+            points.append(monitor.stream.point(next(answers)) if point is None else point)
+            wave[i] = (monitor, taken._replace(deviations=monitor.stream.deviations) if point is None else taken, point)
+        scored = first.aggregation.run(np.stack(points))
         for i, (monitor, taken, _) in enumerate(wave):
             row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
             verdicts.append(monitor.judge(taken, row))
@@ -65,7 +65,7 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             taken = taken._replace(silences=taken.silences + told) if told else taken
         point, window = monitor.gather(taken)
         if window is None and taken.filled is not None:
-            taken = taken._replace(deviations=monitor.deviations)
+            taken = taken._replace(deviations=getattr(monitor.stream, "deviations", None))
         if window is not None:
             windows.append(window)
         waiting.add(id(monitor))

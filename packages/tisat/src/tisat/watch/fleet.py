@@ -97,7 +97,7 @@ class Fleet:
     def _enrol(self, entity: str, state: bytes | None = None) -> Monitor:
         if not isinstance(entity, str) or entity in self.monitors:
             raise InputError(f"The entities of a fleet must be distinct names. Got {entity!r} again or not a name.")
-        monitor = Monitor(self.watch, name=entity) if state is None else Monitor.restore(self.watch, state)
+        monitor = Monitor(self.watch, name=entity) if state is None else Monitor.load(self.watch, state)
         if monitor.name != entity:
             raise ArtefactError(
                 f"The state of entity {entity!r} must be its own. Got that of {monitor.name!r} instead."
@@ -180,7 +180,7 @@ class Fleet:
         write_artefact(path, header, tensors)
 
     @classmethod
-    def restore(cls, watch: Watch, path: str | Path, *, recalibrate: bool = False) -> Fleet:
+    def load(cls, watch: Watch, path: str | Path, *, recalibrate: bool = False) -> Fleet:
         """The fleet that :meth:`snapshot` wrote; it goes on with identical results."""
         header, tensors = read_artefact(path)
         with whole_state(header, watch, str(path), kind="fleet"):
@@ -195,5 +195,5 @@ class Fleet:
                 number, _, name = key.partition(".")
                 mine.setdefault(number, {})[name] = array
             for place, (name, monitor) in enumerate(fleet.monitors.items()):
-                monitor.set_state(join_state(header["state"][name], mine[str(place)]), recalibrate=recalibrate)
+                monitor.restore(join_state(header["state"][name], mine[str(place)]), recalibrate=recalibrate)
             return fleet

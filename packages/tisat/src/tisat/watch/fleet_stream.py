@@ -33,9 +33,9 @@ class FleetLines:
         self._refused = 0
 
     @classmethod
-    def restore_with_note(cls, watch: Watch, path: Path, *, recalibrate: bool = False) -> tuple[FleetLines, JsonDict]:
+    def load_with_note(cls, watch: Watch, path: Path, *, recalibrate: bool = False) -> tuple[FleetLines, JsonDict]:
         """The fleet of a state file, and the note kept beside it."""
-        fleet = Fleet.restore(watch, path, recalibrate=recalibrate)
+        fleet = Fleet.load(watch, path, recalibrate=recalibrate)
         note = dict(read_artefact(path)[0]["note"])
         found = cls(watch, fleet)
         found._refused = int(note.pop("refused", 0))

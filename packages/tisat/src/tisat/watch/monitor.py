@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,16 +34,16 @@ from tisat.alarms.calibration import Calibration
 from tisat.alarms.control import EXEMPT, Movement
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.rules import Scored
+from tisat.alarms.rules.base import Aggregation
 from tisat.errors import ArtefactError
-from tisat.gap_filling import Stamp
+from tisat.gap_filling import Stamp, bounded
 from tisat.persistence.model_file import pack_artefact, read_artefact, unpack_artefact, write_artefact
 from tisat.utils.stage import State, join_state, split_state
 from tisat.utils.types import Arrays, JsonDict, JsonMap
 from tisat.utils.validation import check_same_length
-from tisat.watch.aggregation import Aggregation
 from tisat.watch.alarm_tracker import Course, Judged, Taken
 from tisat.watch.clock import UNDATED, wrong_pace
-from tisat.watch.protocols import Array, Stream, WindowedStream, bounded
+from tisat.watch.protocols import Array
 from tisat.watch.row_intake import RowIntake
 from tisat.watch.row_result import RowResult
 from tisat.watch.state_files import complete_state, whole_state
@@ -76,8 +77,8 @@ class Monitor:
         self.counts = dict.fromkeys(("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused"), 0)
         self._detector = watch.detector
         self._channels = watch.channels
-        self._stream: Stream = watch.detector.stream()
-        self._windowed: WindowedStream | None = self._stream if hasattr(self._stream, "window") else None
+        self.stream: Any = watch.detector.stream()  # a Stream; with windows, a WindowedStream
+        self._windowed = hasattr(self.stream, "window")
         trained: JsonDict = getattr(watch.detector, "trained_on_", {})
         self._intake = RowIntake(
             self._channels, period=watch.period, counters=trained.get("counters", ()), step=trained.get("period_seconds"),
@@ -85,7 +86,7 @@ class Monitor:
             dated=getattr(watch.detector, "knows_calendar", False),
         )  # fmt: skip
         self._frame: Array | None = np.empty(len(self._channels) + 1) if watch.detector.traits.clocked else None
-        self._aggregation = Aggregation(watch.detector)
+        self.aggregation = Aggregation(watch.detector)
         self._threshold = watch.calibration.threshold
         self._run = watch.rule.start(threshold=self._threshold, control=watch.calibration.control)
         self.record = EpisodeRecord.beside(watch.calibration)  # of what it has seen: for labels and proposals
@@ -189,10 +190,10 @@ class Monitor:
         taken = self.take(row, time)
         if not learn:
             taken = taken._replace(learn=False)
-        point = self._no_point if taken.filled is None else self._stream.step(self._framed(taken))
+        point = self._no_point if taken.filled is None else self.stream.step(self._framed(taken))
         if taken.filled is not None:
-            taken = taken._replace(deviations=self.deviations)
-        return self.judge(taken, self._aggregation.run(point[None]))
+            taken = taken._replace(deviations=getattr(self.stream, "deviations", None))
+        return self.judge(taken, self.aggregation.run(point[None]))
 
     def extend(self, rows: Iterable[object], times: Sequence[object] | None = None) -> list[RowResult]:
         """The results on many rows, in order; a row that cannot be read is refused with its reason."""
@@ -207,7 +208,7 @@ class Monitor:
         """Read a row and its time and fill its holes; an error where either cannot be read, and nothing has changed."""
         taken = self._intake.step((row, time), last=self._course.stamp)
         if taken.gap or taken.status == "unusable":
-            self._stream.reset()
+            self.stream.reset()
         return taken
 
     def _framed(self, taken: Taken) -> Array:
@@ -225,30 +226,15 @@ class Monitor:
         """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
         if taken.filled is None:
             return self._no_point, None
-        if self._windowed is None:
-            return self._stream.step(self._framed(taken)), None  # without windows of bounded length: one at a time
-        window = self._windowed.window(self._framed(taken))
+        if not self._windowed:
+            return self.stream.step(self._framed(taken)), None  # without windows of bounded length: one at a time
+        window = self.stream.window(self._framed(taken))
         return (self._no_point, None) if window is None else (None, window.copy())
-
-    def answers(self, windows: Array, *, exact: bool) -> Array:
-        """The detector's answers about gathered windows, of this monitor and of others of its watch."""
-        assert self._windowed is not None, "only a stream with windows is answered"
-        return self._windowed.answers(windows, exact=exact)
-
-    def point(self, answer: Array) -> Array:
-        """The point ``(m,)`` of a row that was gathered, from the detector's answer about its window."""
-        assert self._windowed is not None, "only a stream with windows is answered"
-        return self._windowed.point(answer)
-
-    @property
-    def deviations(self) -> Array | None:
-        """The deviations ``(C,)`` beside the point that was given last, where the detector has them."""
-        return getattr(self._stream, "deviations", None)
 
     @property
     def one_at_a_time(self) -> bool:
         """Whether a row must be scored before the next one is gathered."""
-        return self._windowed is None or self._windowed.one_at_a_time
+        return not self._windowed or self.stream.one_at_a_time
 
     def refuse(self, reason: str, time: object = None) -> RowResult:
         """The result on a row that could not be read."""
@@ -333,12 +319,12 @@ class Monitor:
             "budget": self.calibration.budget,
             **self._intake.state(),
             **self._course.state(),
-            "stream": self._stream.state(),
+            "stream": self.stream.state(),
             "run": self._run.state(),
             "record": self.record.state(),
         }
 
-    def set_state(self, state: State, *, recalibrate: bool = False) -> None:
+    def restore(self, state: State, /, *, recalibrate: bool = False) -> None:
         """Continue from what :meth:`state` returned.
 
         ``recalibrate`` continues at this watch's threshold, where the state was kept at another.
@@ -352,7 +338,7 @@ class Monitor:
         state = complete_state(state, self.state())
         self._course.restore(state)
         self._intake.restore(state)
-        self._stream.restore(state.get("stream", {}))
+        self.stream.restore(state.get("stream", {}))
         self._run.restore(state["run"])
         self.record.restore(state["record"])
 
@@ -370,18 +356,18 @@ class Monitor:
         write_artefact(path, *self._header(note))
 
     @classmethod
-    def restore(cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False) -> Monitor:
+    def load(cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False) -> Monitor:
         """The monitor that :meth:`snapshot` or :meth:`to_bytes` kept, with the watch it had; it goes on with identical results."""
-        return cls.restore_with_note(watch, source, recalibrate=recalibrate)[0]
+        return cls.load_with_note(watch, source, recalibrate=recalibrate)[0]
 
     @classmethod
-    def restore_with_note(
+    def load_with_note(
         cls, watch: Watch, source: str | Path | bytes, *, recalibrate: bool = False
     ) -> tuple[Monitor, JsonDict]:
-        """Like :meth:`restore`, with the note kept in the file."""
+        """Like :meth:`load`, with the note kept in the file."""
         where = "bytes" if isinstance(source, bytes) else str(source)
         header, tensors = unpack_artefact(source) if isinstance(source, bytes) else read_artefact(source)
         with whole_state(header, watch, where, kind="monitor"):
             monitor = cls(watch, name=header["state"]["name"])
-            monitor.set_state(join_state(header["state"], tensors), recalibrate=recalibrate)
+            monitor.restore(join_state(header["state"], tensors), recalibrate=recalibrate)
             return monitor, dict(header["note"])

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypedDict
 
-import numpy as np
-
 from tisat.alarms.explanation import Explanation
 from tisat.alarms.rules import RuleLike, Scored
 from tisat.gap_filling import TakenIn
@@ -125,13 +123,6 @@ class WatchSettings(CommonSettings, total=False):
     random_state: int
 
 
-class Bounded(Protocol):
-    """A fitted detector, as far as its limits."""
-
-    n_channels_: int
-    bounds_: Array
-
-
 class Checked(Protocol):
     """A fitted detector, as far as its channels."""
 
@@ -193,12 +184,3 @@ def check_series(detector: Checked, series: SeriesLike, *, ignore_extra: bool = 
 def fitted_counters(detector: Checked) -> tuple[str, ...]:
     """The channels whose growth per row the detector was fitted on."""
     return tuple(detector.trained_on_.get("counters", ()))
-
-
-def bounded(detector: Bounded, rows: Array) -> Array:
-    """The rows with values beyond all reason cut off, so that no arithmetic overflows and no memory is poisoned."""
-    low, high = detector.bounds_
-    if rows.shape[-1] == detector.n_channels_:
-        return np.asarray(np.maximum(np.minimum(rows, high), low))
-    cut = np.maximum(np.minimum(rows[:, : detector.n_channels_], high), low)
-    return np.concatenate([cut, rows[:, detector.n_channels_ :]], axis=1)  # the local time comes last

@@ -26,6 +26,7 @@ from tisat.alarms.episode_log import Proposal
 from tisat.alarms.ongoing import rearm_rows
 from tisat.alarms.patterns import Pattern, PatternProposal
 from tisat.alarms.rules import DEFAULT_RULE, RULES, RuleLike, Scored, make_rule, seeded_rule
+from tisat.alarms.rules.base import Aggregation
 from tisat.errors import ArtefactError, NotFittedError, ParameterError, TisatError
 from tisat.io.counters import counters_of, difference
 from tisat.io.durations import DurationLike, seconds_of
@@ -34,7 +35,6 @@ from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import ManySeries, Series, SeriesLike, as_many
 from tisat.utils.parameters import clone
 from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Params
-from tisat.watch.aggregation import Aggregation
 from tisat.watch.contaminated import fit_without_anomalies, notes_of
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import CROSS_FITTED, Array, Scorer, fitted_counters

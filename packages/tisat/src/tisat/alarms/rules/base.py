@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tisat.alarms.control import CONTROLLED, FROZEN, Control, Movement, exempt, movement, no_control, threshold_of
 from tisat.alarms.cusum import Trace, TraceRow
 from tisat.errors import InputError, NotFittedError, ParameterError
+from tisat.gap_filling import finite
 from tisat.utils.parameters import Parametrized
 from tisat.utils.stage import Stage, State, Stateless
 from tisat.utils.types import AnyArray, Flags, Options, Params
@@ -83,6 +84,28 @@ class Scored(NamedTuple):
     def known(self) -> Flags:
         """``(T,)``: the rows that have a score."""
         return ~np.isnan(self.scores)
+
+
+class Pointed(Protocol):
+    """A detector, as far as what it makes of points."""
+
+    def score_points(self, points: Array) -> Scored:
+        """Scores of points ``(T, m)``, and of each view."""
+
+
+class Aggregation(Stateless):
+    """The stage from points of a fitted detector to scores and views."""
+
+    def __init__(self, detector: Pointed) -> None:
+        self._detector = detector
+
+    def run(self, points: Array, /) -> Scored:
+        """Score points ``(T, m)``."""
+        return self._detector.score_points(finite(points))
+
+    def step(self, point: Array, /) -> Scored:
+        """Score one point ``(m,)``."""
+        return self.run(point[None])
 
 
 class Evidence(Stage[Scored, Scored, Array, Array], Protocol):
