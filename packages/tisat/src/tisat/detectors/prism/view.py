@@ -142,7 +142,9 @@ def variances(parts: Sequence[Array]) -> tuple[Array, Array]:
 def thinned(scenes: Sequence[Scene], most: int) -> list[Scene]:
     """The same scenes asking about ``most`` rows or a little more, evenly spread."""
     step = max(1, sum(len(scene.at) for scene in scenes) // most)
-    return [Scene(scene.rows, scene.at[::step], scene.errors[::step], scene.clock) for scene in scenes]
+    # Contiguous: for strided arrays each loop would be compiled once more.
+    some = [(np.ascontiguousarray(scene.at[::step]), np.ascontiguousarray(scene.errors[::step])) for scene in scenes]
+    return [Scene(scene.rows, *both, scene.clock) for scene, both in zip(scenes, some, strict=True)]
 
 
 def level_of(view: View, own: Array) -> tuple[float, float]:
