@@ -62,7 +62,7 @@ def test_a_watch_remembers_its_counters(tmp_path):
     found = []
     for i, (row, time) in enumerate(zip(stuck, test.timestamps, strict=True)):
         if i == 300:
-            monitor = type(monitor).restore(again, monitor.to_bytes())
+            monitor = type(monitor).load(again, monitor.to_bytes())
         found.append(monitor.update(row, time=time).statistic)
     np.testing.assert_allclose(np.nan_to_num(found), np.nan_to_num(batch.statistic), rtol=1e-9)
     assert fitted_counters(Watch("last-value", budget="1/500 rows", counters=()).fit(train).detector) == ()

@@ -121,7 +121,7 @@ def test_row_by_row_after_a_restart_and_from_a_file_it_is_the_same(watch, plant,
     statistics = []
     for row, time in zip(values, times, strict=True):
         if len(statistics) == 650:
-            monitor = type(monitor).restore(again, monitor.to_bytes())
+            monitor = type(monitor).load(again, monitor.to_bytes())
         statistics.append(monitor.update(row, time=time).statistic)
     np.testing.assert_allclose(np.nan_to_num(statistics), np.nan_to_num(batch.statistic), rtol=1e-6, atol=1e-9)
     assert np.nanmax(batch.statistic) > 0
