@@ -54,6 +54,6 @@ def test_a_state_with_the_sorted_past_of_earlier_versions_continues():
     for row, past in zip(table, np.split(evidence.pop("past"), ends[:-1]), strict=True):
         row[: len(past)] = past
     del evidence["lengths"]
-    second.set_state({**state, "run": {**state["run"], "evidence": {**evidence, "past": table, "ordered": table * 0}}})
+    second.restore({**state, "run": {**state["run"], "evidence": {**evidence, "past": table, "ordered": table * 0}}})
     for row in values[2500:]:
         assert first.update(row).statistic == second.update(row).statistic
