@@ -1,4 +1,4 @@
-"""Is a budget kept on a person's own file? Asked, supported, observed, and what more data would buy.
+"""Is a budget met on a person's own file? Asked, supported, observed, and what more data would buy.
 
 The first half of the file fits the detector and finds a threshold for each of a ladder of budgets; false alarms are counted on
 the second half, which nothing has seen. The last line is about the whole file, as `tisat fit` would use it. Normal data

@@ -98,7 +98,7 @@ class Monitor:
 
     @property
     def calibration(self) -> Calibration:
-        """The threshold, the budget behind it and how it was kept on normal data."""
+        """The threshold, the budget behind it and how it was met on normal data."""
         return self.watch.calibration
 
     @property

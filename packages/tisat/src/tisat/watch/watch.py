@@ -231,7 +231,7 @@ class Watch(WatchParameters):
 
     @property
     def calibration(self) -> Calibration:
-        """The threshold, the budget behind it and how it was kept on normal data."""
+        """The threshold, the budget behind it and how it was met on normal data."""
         if self._calibration is None:
             self.calibrate()  # the detector came fitted
         assert self._calibration is not None
