@@ -64,6 +64,7 @@ def test_no_metric_was_forgotten():
     assert set(metrics.__all__) == set(THRESHOLD_FREE) | set(AT_A_THRESHOLD) | OTHER
 
 
+@pytest.mark.filterwarnings("ignore:y_true has no event")
 @pytest.mark.parametrize("name", THRESHOLD_FREE)
 def test_contracts_of_threshold_free_metrics(series, name):
     metric = THRESHOLD_FREE[name]
