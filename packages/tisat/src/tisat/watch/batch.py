@@ -29,14 +29,15 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
     """
     verdicts: list[RowResult] = []
     wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
-    windows: list[Array] = []
+    windows, asked = np.empty((0, 0, 0)), 0  # room for a wave, and how many of its windows are to be asked about
     waiting: set[int] = set()  # monitors with a row in the wave
 
     def flush() -> None:
+        nonlocal asked
         if not wave:
             return
         first = wave[0][0]
-        answers = iter(first.stream.answers(np.stack(windows), exact=exact) if windows else ())
+        answers = iter(first.stream.answers(windows[:asked], exact=exact) if asked else ())
         points = []
         for i, (monitor, taken, point) in enumerate(wave):
             points.append(monitor.stream.point(next(answers)) if point is None else point)
@@ -46,7 +47,7 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
             verdicts.append(monitor.judge(taken, row))
         wave.clear()
-        windows.clear()
+        asked = 0
         waiting.clear()
 
     for monitor, row, time, *learn in items:
@@ -67,7 +68,10 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
         if window is None and taken.filled is not None:
             taken = taken._replace(deviations=getattr(monitor.stream, "deviations", None))
         if window is not None:
-            windows.append(window)
+            if not len(windows):
+                windows = np.empty((min(BATCH, len(items)), *window.shape))
+            windows[asked] = window
+            asked += 1
         waiting.add(id(monitor))
         wave.append((monitor, taken, point))
     flush()

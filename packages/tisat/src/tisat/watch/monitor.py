@@ -223,13 +223,13 @@ class Monitor:
         return frame
 
     def gather(self, taken: Taken) -> tuple[Array | None, Array | None]:
-        """Instead of pushing a row: its point, or else the window the detector is to be asked about."""
+        """Instead of pushing a row: its point, or else the window the detector is to be asked about, until the next row comes."""
         if taken.filled is None:
             return self._no_point, None
         if not self._windowed:
             return self.stream.step(self._framed(taken)), None  # without windows of bounded length: one at a time
         window = self.stream.window(self._framed(taken))
-        return (self._no_point, None) if window is None else (None, window.copy())
+        return (self._no_point, None) if window is None else (None, window)
 
     @property
     def one_at_a_time(self) -> bool:

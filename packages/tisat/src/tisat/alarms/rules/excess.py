@@ -53,19 +53,20 @@ class _Excess(EvidenceStage):
         self.reference = np.empty((0, views))  # (T, V) of the last call
 
     def run(self, scored: Scored, /) -> Array:
-        rule, views = self._rule, np.ascontiguousarray(scored.views)
-        if views.shape[1] != len(rule.level_):
+        views, count = np.ascontiguousarray(scored.views), len(self._rest)
+        if views.shape[1] != count:
             raise InputError(
-                f"The rows given to ExcessRule must have the {len(rule.level_)} views it was fitted on. Got {views.shape[1]} instead."
+                f"The rows given to ExcessRule must have the {count} views it was fitted on. Got {views.shape[1]} instead."
             )
         evidence: Array = np.empty(views.shape)
         self.reference = np.empty(views.shape)
-        entry, why = 0, -1
-        while why != _kernels.DONE:
-            entry, why = divmod(_kernels.excess(views, entry, *self._numbers, *self._held, evidence, self.reference), 3)
-            if why != _kernels.DONE:
-                self._begin_again((entry - 1) % len(rule.level_), lasted=why == _kernels.LASTED)
-        return evidence[:, 0] if evidence.shape[1] == 1 else evidence
+        given = (*self._numbers, *self._held, evidence, self.reference)
+        stopped = _kernels.excess(views, 0, *given)
+        while (why := stopped % 3) != _kernels.DONE:
+            entry = stopped // 3
+            self._begin_again((entry - 1) % count, lasted=why == _kernels.LASTED)
+            stopped = _kernels.excess(views, entry, *given)
+        return evidence[:, 0] if count == 1 else evidence
 
     def measure(self, row: Scored, /) -> Array:
         """Return the evidence of one row and learn nothing from it."""
