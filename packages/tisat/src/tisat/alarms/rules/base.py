@@ -192,17 +192,12 @@ class RuleRun:
         """Evidence and the trace of many rows, going on from where the last call ended; ``learn`` says from which to learn."""
         if learn is None or learn.all():
             evidence = self._evidence.run(scored)
-        else:
-            edges = np.flatnonzero(np.diff(learn)) + 1  # stretches of rows alike; what is not learned goes row by row
-            evidence = np.concatenate(
-                [
-                    self._evidence.run(scored.rows(part)) if learn[part[0]] else self._unlearned(scored.rows(part))
-                    for part in np.split(np.arange(len(learn)), edges)
-                ]
-            )
-        if learn is None or learn.all() or not self._control[CONTROLLED]:
             return evidence, self._accumulated(evidence, learn=True)
-        parts = np.split(np.arange(len(learn)), np.flatnonzero(np.diff(learn)) + 1)
+        parts = np.split(np.arange(len(learn)), np.flatnonzero(np.diff(learn)) + 1)  # stretches of rows alike
+        told = ((part, self._evidence.run if learn[part[0]] else self._unlearned) for part in parts)
+        evidence = np.concatenate([run(scored.rows(part)) for part, run in told])
+        if not self._control[CONTROLLED]:
+            return evidence, self._accumulated(evidence, learn=True)
         traces = [self._accumulated(evidence[part], learn=bool(learn[part[0]])) for part in parts]
         statistic, active, onset, used = (
             np.concatenate([getattr(one, name) for one in traces])
@@ -238,8 +233,7 @@ class RuleRun:
         stage: Any = self._evidence
         if hasattr(stage, "measure"):
             return np.asarray(stage.measure(row))
-        known = stage.state()
-        evidence = stage.run(row)
+        known, evidence = stage.state(), stage.run(row)
         stage.restore(known)
         return np.asarray(evidence)
 
