@@ -25,7 +25,7 @@ from tisat.metrics import Baselines, Score, baselines
 from tisat.metrics.entity_counts import EntityCounts, counts_of_scores
 from tisat.metrics.windows import windows_of
 from tisat.persistence.model_file import write_bytes
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import Array, Flags, JsonDict
 from tisat_bench.experiment import Experiment, System
 from tisat_bench.rule_counts import NEVER, counts_of_rule
 from tisat_bench.store import Store, read_arrays
@@ -103,7 +103,7 @@ class Results:
         self.resampled: dict[Any, Any] = {}  # bootstrap draws that several tables share
 
     @cached_property
-    def rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self) -> dict[str, JsonDict]:
         """The rows of the store, by task hash."""
         return self.store.rows()
 
@@ -230,7 +230,7 @@ class Results:
             **{name: Score.of(float(one[0]), one[1:].tolist()) for name, one in self._kept(key, make).items()}
         )
 
-    def _kept(self, key: Any, make: Callable[[], dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
+    def _kept(self, key: object, make: Callable[[], dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
         """Arrays made once and kept under a hash of what they depend on."""
         text = json.dumps([COUNTS_VERSION, key], sort_keys=True)
         file = self.store.folder / "counts" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.npz"

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tisat.alarms.rules import RULES, make_rule
 from tisat.errors import InputError, ParameterError
-from tisat.utils.types import Flags
+from tisat.utils.types import Flags, JsonDict, JsonMap, Options
 from tisat.utils.validation import check_choice, check_integer
 from tisat_bench.published_figures import read_printed
 from tisat_bench.sources import SOURCES, Source
@@ -36,7 +36,7 @@ class System:
 
     name: str  # as printed
     detector: str  # in the registry
-    params: Mapping[str, Any]  # what differs from the defaults
+    params: Options  # what differs from the defaults
     seeds: tuple[int, ...]  # ignored where the detector has no randomness
     entities: Mapping[str, tuple[str, ...]]  # data set -> fewer entities, for the costliest; absent: all
     data: tuple[str, ...] | None  # data sets it is run on; None: all
@@ -55,13 +55,13 @@ class Experiment:
     delta_max: int  # of the headline
     sweep: tuple[int, ...]  # further values of delta_max
     rules: tuple[str, ...]  # alarm rules every system is shown under
-    rule_options: Mapping[str, Mapping[str, Any]]  # rule -> what differs from its defaults
+    rule_options: Mapping[str, Options]  # rule -> what differs from its defaults
     sources: Mapping[str, Source]  # data set -> where it lies
     entities: Mapping[str, tuple[str, ...] | None]  # data set -> chosen entities; None: all that are there
     systems: tuple[System, ...]
     reference: str  # the system differences are taken from
     note: str
-    printed: Mapping[str, Any] | None = None  # figures printed elsewhere, see tisat_bench.published_figures
+    printed: JsonMap | None = None  # figures printed elsewhere, see tisat_bench.published_figures
     titles: Mapping[str, str] = field(default_factory=dict)  # what tables call data sets of your own
     said: Mapping[str, str] = field(default_factory=dict)  # for captions: of the "cost", and why some were "not_run"
     _seen: dict[tuple[str, str], tuple[str, Labels]] = field(default_factory=dict, repr=False, compare=False)
@@ -130,7 +130,7 @@ class Experiment:
             yield from self.tasks_of(system)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> JsonDict:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -139,13 +139,13 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"The experiment file {str(path)!r} must be a TOML file. {error}.") from None
 
 
-def _refuse_unknown(found: Mapping[str, Any], known: set[str], where: str) -> None:
+def _refuse_unknown(found: JsonMap, known: set[str], where: str) -> None:
     for key in found:
         if key not in known:
             raise ParameterError(f"The keys of {where} must be among {', '.join(sorted(known))}. Got {key!r} instead.")
 
 
-def _system(entry: Mapping[str, Any], seeds: tuple[int, ...], folder: Path, where: str) -> System:
+def _system(entry: JsonMap, seeds: tuple[int, ...], folder: Path, where: str) -> System:
     _refuse_unknown(entry, SYSTEM_KEYS, f"a system in {where}")
     if "scores" in entry:
         wrong = next((key for key in ("detector", "params", "seeds", "pooled") if key in entry), None)
@@ -170,7 +170,7 @@ def _system(entry: Mapping[str, Any], seeds: tuple[int, ...], folder: Path, wher
     )
 
 
-def _source(entry: Mapping[str, Any], folder: Path, data: str | None, where: str) -> tuple[str, Source]:
+def _source(entry: JsonMap, folder: Path, data: str | None, where: str) -> tuple[str, Source]:
     """A published data set by name, or files of your own: a path and a name for the tables.
 
     The path is one from the experiment file's folder, or else from the folder of the data sets.

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, CURVES, FOUND, SOFT
 from tisat.utils.progress import progress
 from tisat.utils.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEAST, MOST = 1e-3, 1e2  # times the period asked for that are drawn
 IDEAL_ALPHAS = (0.05, 0.1, 0.2)
@@ -171,7 +174,7 @@ def real_curves(
     return curves
 
 
-def draw_real(curves: Sequence[Curve]) -> Any:
+def draw_real(curves: Sequence[Curve]) -> Figure:
     """Log period against h with the bounds: a panel an entity, or with more than 12 a panel a data set and method.
 
     With many entities, whose thresholds have no common scale, h is in units of its bound: the bound is the diagonal, an entity one
@@ -181,7 +184,7 @@ def draw_real(curves: Sequence[Curve]) -> Any:
         return draw_study(curves)
     figure_module = require("matplotlib.figure", whose="The false-alarm figure")
     sets = list(dict.fromkeys(curve.entity.partition(" ")[0] for curve in curves))
-    figure = figure_module.Figure(figsize=(3.2 * len(COLOURS), 2.6 * len(sets)), layout="constrained")
+    figure: Figure = figure_module.Figure(figsize=(3.2 * len(COLOURS), 2.6 * len(sets)), layout="constrained")
     panels = figure.subplots(len(sets), len(COLOURS), squeeze=False, sharex=True, sharey=True)
     for row, name in enumerate(sets):
         own = [curve for curve in curves if curve.entity.partition(" ")[0] == name]
@@ -203,12 +206,12 @@ def draw_real(curves: Sequence[Curve]) -> Any:
     return figure
 
 
-def draw_study(curves: Sequence[Curve], *, columns: int = 3) -> Any:
+def draw_study(curves: Sequence[Curve], *, columns: int = 3) -> Figure:
     """Log actual period against h, one panel an entity, with each bound that has a formula."""
     figure_module = require("matplotlib.figure", whose="The false-alarm figure")
     rows = math.ceil(len(curves) / columns)
     width = min(columns, len(curves))
-    figure = figure_module.Figure(figsize=(3.2 * width, 2.6 * rows), layout="constrained")
+    figure: Figure = figure_module.Figure(figsize=(3.2 * width, 2.6 * rows), layout="constrained")
     axes = figure.subplots(rows, width, squeeze=False).ravel()
     for axis, curve in zip(axes, curves, strict=False):
         axis.plot(curve.thresholds, curve.periods, color="#3b4252", linewidth=1.4, label="actual")
@@ -236,7 +239,7 @@ def _named(one: far.Promise) -> str:
     return f"{one.entity}, {one.rule}" + f":{one.form}" * (one.form not in ("", "power"))
 
 
-def draw_promises(found: Sequence[far.Promise]) -> Any:
+def draw_promises(found: Sequence[far.Promise]) -> Figure:
     """A panel for each entity and rule, a row for each method: the observed period over the one asked for. Right of 1 a promise was kept."""
     figure_module = require("matplotlib.figure", whose="The false-alarm figure")
     groups: dict[str, list[far.Promise]] = {}
@@ -245,7 +248,7 @@ def draw_promises(found: Sequence[far.Promise]) -> Any:
     methods = list(dict.fromkeys(one.method for one in found))
     columns = min(3, len(groups))
     rows = math.ceil(len(groups) / columns)
-    figure = figure_module.Figure(
+    figure: Figure = figure_module.Figure(
         figsize=(1.2 + 3.4 * columns, rows * (0.9 + 0.28 * len(methods)) + 0.4), layout="constrained"
     )
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()

@@ -17,6 +17,7 @@ from tisat import __version__, registry
 from tisat.errors import DataFileError, InputError
 from tisat.persistence.model_file import write_bytes
 from tisat.utils.tables import csv_text
+from tisat.utils.types import JsonDict, Params
 from tisat_bench import figures as flat
 from tisat_bench.datasets import NAMES, labels
 from tisat_bench.evaluation import Results
@@ -65,7 +66,7 @@ TITLES = Titles(smd="SMD", msl="MSL", smap="SMAP", swat="SWaT", psm="PSM")
 class Frozen:
     """The figures of one experiment."""
 
-    about: dict[str, Any]
+    about: JsonDict
     figures: list[flat.Figure] = field(default_factory=list)
     differences: list[flat.Difference] = field(default_factory=list)
     rule_differences: list[flat.Difference] = field(default_factory=list)
@@ -103,7 +104,7 @@ def label_sets(experiment: Experiment) -> dict[str, list[Any]]:
     return found
 
 
-def _settings(system: System) -> dict[str, Any]:
+def _settings(system: System) -> Params:
     """Preset and anchoring in use, for captions."""
     if system.detector not in registry.names():
         return {}
@@ -116,7 +117,7 @@ PLANNED = ("title", "kind", "delta_max", "sweep", "rules", "rule_options", "refe
 OF_A_SYSTEM = ("name", "detector", "params", "pooled", "ours", "note")
 
 
-def about(evaluation: Results) -> dict[str, Any]:
+def about(evaluation: Results) -> JsonDict:
     """Which experiment, command, versions and machines figures come from, and what is missing: all that captions say."""
     plan, rows, runs = evaluation.experiment, evaluation.rows.values(), evaluation.runs
     machines = sorted({json.dumps(row["machine"], sort_keys=True) for row in rows})
@@ -147,7 +148,7 @@ def about(evaluation: Results) -> dict[str, Any]:
         "titles": plan.titles,
         "said": plan.said,
     }
-    read_again: dict[str, Any] = json.loads(json.dumps(told))  # fresh or frozen, it is the same
+    read_again: JsonDict = json.loads(json.dumps(told))  # fresh or frozen, it is the same
     return read_again
 
 
@@ -155,7 +156,7 @@ def gather(evaluation: Results) -> Frozen:
     """Every figure that an experiment of this kind shows."""
     plan = evaluation.experiment
     kind = plan.kind
-    shown: dict[str, Any] = {"rules": plan.rules, "delta_max": plan.delta_max}
+    shown: JsonDict = {"rules": plan.rules, "delta_max": plan.delta_max}
     deltas = tuple(sorted({*plan.sweep, plan.delta_max})) if kind in ("sweep", "baselines") else (plan.delta_max,)
     known = label_sets(plan) if kind in ("adjusted", "baselines", "spd", "sweep") else {}
     found: dict[str, list[Any]] = {}

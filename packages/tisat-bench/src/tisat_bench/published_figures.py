@@ -7,20 +7,20 @@ The file has ``name`` (the word for the columns), ``source``, ``datasets``, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tisat.errors import InputError
 from tisat.utils.tables import DASH
+from tisat.utils.types import JsonDict, JsonMap
 
 SHAPES = {"spd": 1, "adjusted": 3}  # numbers a data set
 
 
-def read_printed(path: Path) -> dict[str, Any]:
+def read_printed(path: Path) -> JsonDict:
     """The file as it is, once it is known to be whole."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: JsonDict = json.loads(path.read_text(encoding="utf-8"))
         datasets = found["datasets"]
         whole = all(isinstance(found[key], str) for key in ("name", "source")) and isinstance(datasets, list)
         for kind, numbers in SHAPES.items():
@@ -40,11 +40,11 @@ def read_printed(path: Path) -> dict[str, Any]:
 class Printed:
     """What was printed elsewhere of one kind of table; of nothing, where an experiment names no file."""
 
-    def __init__(self, document: Mapping[str, Any] | None, kind: str) -> None:
+    def __init__(self, document: JsonMap | None, kind: str) -> None:
         self.name = "" if document is None else str(document["name"])
         self.header = self.name if SHAPES[kind] == 1 else f"{self.name} F1"
         self._datasets: list[str] = [] if document is None else list(document["datasets"])
-        self._systems: Mapping[str, Any] = {} if document is None else document[kind]["systems"]
+        self._systems: JsonMap = {} if document is None else document[kind]["systems"]
 
     def __bool__(self) -> bool:
         return bool(self.name)

@@ -18,14 +18,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tisat.errors import InputError
 from tisat.persistence.model_file import write_bytes
 from tisat.utils.locking import locked
-from tisat.utils.types import Array
+from tisat.utils.types import Array, JsonDict
 from tisat_bench.task_run import Outcome
 
 LOG = "rows.jsonl"
@@ -100,7 +99,7 @@ class Store:
         row = dict(outcome.row)
         if not outcome.failed:
             buffer = io.BytesIO()
-            arrays: dict[str, Any] = dict(outcome.arrays)  # float64 only: nothing that would be pickled
+            arrays: JsonDict = dict(outcome.arrays)  # float64 only: nothing that would be pickled
             np.savez_compressed(buffer, **arrays)
             write_bytes(self._arrays(outcome.task.id), buffer.getvalue())
             row["checksum"] = checksum(buffer.getvalue())
@@ -116,10 +115,10 @@ class Store:
         finally:
             os.close(handle)
 
-    def rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self) -> dict[str, JsonDict]:
         """The latest row of every task, by its hash, in the order of the log."""
         log = self.folder / LOG
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, JsonDict] = {}
         if not log.is_file():
             return found
         for line in log.read_bytes().split(b"\n"):

@@ -20,6 +20,7 @@ from tisat import __version__, registry
 from tisat.alarms.rules import make_rule
 from tisat.errors import InputError, ParameterError
 from tisat.series import Series
+from tisat.utils.types import JsonDict, JsonMap
 from tisat_bench.external_scores import checksum
 
 Plain: TypeAlias = Any  # None, bool, int, float, str, or a tuple of them: what JSON can say
@@ -92,7 +93,7 @@ class Task:
         """The content hash: 16 hexadecimal digits of sha256 over every field."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:HASH_DIGITS]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """The fields as JSON can say them."""
         document = {one.name: getattr(self, one.name) for one in fields(self)}
         document |= {"params": dict(self.params), "evidence": dict(self.evidence)}
@@ -101,7 +102,7 @@ class Task:
         return document
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Task:
+    def from_json(cls, document: JsonMap) -> Task:
         """The task that :meth:`to_json` described."""
         given = dict(document)
         try:
@@ -155,9 +156,9 @@ def make_task(
     entity: str,
     detector: str,
     fingerprint: str,
-    params: Mapping[str, Any] | None = None,
+    params: JsonMap | None = None,
     seed: int | None = 0,
-    evidence: Mapping[str, Any] | None = None,
+    evidence: JsonMap | None = None,
     pooled: Iterable[str] = (),
 ) -> Task:
     """A task with the detector's full parameters; a detector without randomness gets no seed.

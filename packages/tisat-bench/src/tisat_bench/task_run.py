@@ -26,7 +26,7 @@ from tisat.batch.threads import one_thread
 from tisat.detectors import adapt
 from tisat.errors import InputError
 from tisat.series import Series
-from tisat.utils.types import Array
+from tisat.utils.types import Array, JsonDict
 from tisat_bench.external_scores import checksum, read_given
 from tisat_bench.sources import Source
 from tisat_bench.task import SCORES, Options, Task, build, fingerprint
@@ -39,7 +39,7 @@ class Outcome:
     """What became of a task: a row for the log, and its arrays where it went well."""
 
     task: Task
-    row: dict[str, Any]  # plain values: status, reason, timings, memory, machine
+    row: JsonDict  # plain values: status, reason, timings, memory, machine
     arrays: dict[str, Array] = field(default_factory=dict, repr=False)
     # scores (T,), raw; normal (N,), the scores of normal rows; paper (T,), evidence of the paper's rule
 
@@ -50,7 +50,7 @@ class Outcome:
 
 
 @cache
-def machine() -> dict[str, Any]:
+def machine() -> JsonDict:
     """What the figures of this process were measured on; no host or user name."""
     model = platform.processor()
     info = Path("/proc/cpuinfo")
@@ -110,7 +110,7 @@ def _fitted_together(
     return fitted, time.perf_counter() - started
 
 
-def _compute(task: Task, train: Series, test: Series, source: Source | None) -> tuple[dict[str, Any], dict[str, Array]]:
+def _compute(task: Task, train: Series, test: Series, source: Source | None) -> tuple[JsonDict, dict[str, Array]]:
     seen = fingerprint(train, test)
     if seen != task.fingerprint:
         raise InputError(
@@ -163,7 +163,7 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
     return row, arrays
 
 
-def _given(task: Task, train: Series, test: Series) -> tuple[dict[str, Any], dict[str, Array]]:
+def _given(task: Task, train: Series, test: Series) -> tuple[JsonDict, dict[str, Array]]:
     """Scores that were computed elsewhere, as if a detector had made them; their cost is not known."""
     said = dict(task.params)
     scores, normal = read_given(str(said["folder"]), task.dataset, task.entity, length=len(test))
@@ -220,11 +220,11 @@ def lost_task(task: Task, reason: str) -> Outcome:
     return _outcome(task, {**_failed(task, reason, ""), "warnings": [], "peak_bytes": 0}, {})
 
 
-def _failed(task: Task, reason: str, trace: str) -> dict[str, Any]:
+def _failed(task: Task, reason: str, trace: str) -> JsonDict:
     return {"status": "failed", "reason": reason, "traceback": trace, "command": task.command}
 
 
-def _outcome(task: Task, row: dict[str, Any], arrays: dict[str, Array]) -> Outcome:
+def _outcome(task: Task, row: JsonDict, arrays: dict[str, Array]) -> Outcome:
     finished = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     whole = {"id": task.id, "task": task.to_json(), **row, "machine": machine(), "finished": finished}
     return Outcome(task, whole, arrays)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from tisat.errors import InputError
 from tisat.io.timestamps import Moment, read_time
 from tisat_serve.group import Group
 from tisat_serve.log_entries import ROW
+from tisat_serve.store import Entry, Record
 from tisat_serve.structs import Row
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Admission:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def read(self, row: Row, now: float, fresh: dict[str, tuple[Any, ...]]) -> list[Any] | str:
+    def read(self, row: Row, now: float, fresh: dict[str, Record]) -> Entry | str:
         """A row as the log keeps it, or why it is refused."""
         cell = self._engine.cells.get(row.entity)
         if cell is not None:
@@ -44,7 +45,7 @@ class Admission:
             number, group, dates = -1, home, None
         try:
             moment = Moment(dates=True, value=int(now * 1e9), offset=0) if row.time is None else read_time(row.time)
-            values: Any = row.values
+            values: object = row.values
             if group.ignore_extra and isinstance(values, dict):
                 values = {channel: value for channel, value in values.items() if channel in group.known}
             read = group.read(values)

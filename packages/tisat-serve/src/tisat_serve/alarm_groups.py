@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tisat.alarms import Alarm, recurring
 from tisat.errors import NotFoundError
+from tisat.utils.types import JsonDict
 from tisat_serve.alarm_log import SEVERITIES
 from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmInfo, IncidentInfo, RecurrenceInfo
@@ -19,7 +20,7 @@ NAMED = 4  # entities in words
 ORDER = [word for _, word in SEVERITIES]
 
 
-def incidents(view: View, *, limit: int = 100, **chosen: Any) -> list[IncidentInfo]:
+def incidents(view: View, *, limit: int = 100, **chosen: object) -> list[IncidentInfo]:
     """Incidents with an alarm that fits, the latest first; ``chosen`` as in :meth:`View.alarms`."""
     found = view.alarms(**chosen, limit=20 * limit)
     names = list(dict.fromkeys(one.incident for one in found))[:limit]
@@ -87,7 +88,7 @@ def recurrences(view: View, **chosen: Any) -> list[RecurrenceInfo]:
     return found
 
 
-def _alarm(info: AlarmInfo, document: dict[str, Any]) -> Alarm:
+def _alarm(info: AlarmInfo, document: JsonDict) -> Alarm:
     """An alarm of the book as the library knows it; one about the data has only its moment, kind and channel."""
     if info.sort == "statistic":
         return Alarm.from_json(document)

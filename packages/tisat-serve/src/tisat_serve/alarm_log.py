@@ -7,7 +7,6 @@ import hashlib
 import json
 import sqlite3
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -17,6 +16,7 @@ from tisat.alarms.patterns import Pattern, known_by
 from tisat.alarms.suppression import Suppression, covered
 from tisat.gap_filling import Silence
 from tisat.io.timestamps import read_time
+from tisat.utils.types import JsonDict
 
 SEVERITIES = ((5.0, "critical"), (2.0, "major"), (0.0, "minor"))  # from so many times the threshold on
 
@@ -64,7 +64,7 @@ class Event:
     at: int  # when, nanoseconds
     onset: int
     ratio: float
-    document: dict[str, Any]
+    document: JsonDict
 
 
 def statistical(alarm: Alarm, model: str, group: str, seq: int, at: int) -> Event:
@@ -111,11 +111,11 @@ class Policy:
     """Maintenance windows and suppression rules, read once and again when somebody changes them."""
 
     def __init__(self) -> None:
-        self.pauses: list[dict[str, Any]] = []
-        self.rules: list[dict[str, Any]] = []
+        self.pauses: list[JsonDict] = []
+        self.rules: list[JsonDict] = []
         self.patterns: dict[str, list[Pattern]] = {}  # by group
 
-    def load(self, pauses: list[dict[str, Any]], rules: list[dict[str, Any]], patterns: list[dict[str, Any]]) -> None:
+    def load(self, pauses: list[JsonDict], rules: list[JsonDict], patterns: list[JsonDict]) -> None:
         """What is in force."""
         self.patterns = {}
         for one in patterns:
@@ -125,11 +125,11 @@ class Policy:
         self.rules = [one for one in rules if one["ended"] is None]
 
     @staticmethod
-    def speaks_of(one: dict[str, Any], entity: str) -> bool:
+    def speaks_of(one: JsonDict, entity: str) -> bool:
         """Whether a window or a rule is about an entity."""
         return fnmatch.fnmatchcase(entity, one["pattern"])
 
-    def pause(self, entity: str, at: int) -> dict[str, Any] | None:
+    def pause(self, entity: str, at: int) -> JsonDict | None:
         """The maintenance window an entity is in at a time."""
         return next(
             (one for one in self.pauses if fnmatch.fnmatchcase(entity, one["pattern"]) and within(one, at)), None
@@ -162,7 +162,7 @@ class Policy:
         return "; ".join(f"rule {rules[rule]}: {rule}" for rule in used), number
 
 
-def within(pause: dict[str, Any], at: int) -> bool:
+def within(pause: JsonDict, at: int) -> bool:
     """Whether a time lies in a window or in one of its repetitions."""
     if at < pause["start"]:
         return False
@@ -171,7 +171,7 @@ def within(pause: dict[str, Any], at: int) -> bool:
     return bool(at < pause["stop"])
 
 
-def suppression_of(rule: dict[str, Any]) -> Suppression:
+def suppression_of(rule: JsonDict) -> Suppression:
     """Make a suppression of a rule as the store has it."""
     direction = "" if rule["direction"] == "both" else rule["direction"]
     return Suppression(rule["channel"], direction, rule["least"], rule["least_relative"])
@@ -212,7 +212,7 @@ def write_event(
             suppressed, told = "", "raised"
         change = "UPDATE alarms SET suppressed = ?, ratio = max(ratio, ?), "
         where = "WHERE id = ? AND cleared IS NULL"
-        values: tuple[Any, ...] = (suppressed, event.ratio)
+        values: tuple[object, ...] = (suppressed, event.ratio)
         if event.what == "joined":
             query = f"{change} document = ? {where} AND json_array_length(document, '$.further') < ?"
             values += (document, event.id, len(event.document["further"]))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tisat.utils.types import Array, Integers
 from tisat_serve.row_encoding import ACCEPTED, Body, Brief, joined, unpack_body, unpack_brief
+from tisat_serve.store import Record
 
 if TYPE_CHECKING:
     from tisat_serve.engine import Engine
@@ -24,9 +25,7 @@ def nanoseconds(start: float | None, stop: float | None) -> tuple[int, int]:
     return -FOREVER if start is None else int(start * 1e9), FOREVER if stop is None else int(stop * 1e9)
 
 
-def _stored(
-    engine: Engine, cell: Cell, columns: str, start: int, stop: int, *, same_model: bool
-) -> list[tuple[Any, ...]]:
+def _stored(engine: Engine, cell: Cell, columns: str, start: int, stop: int, *, same_model: bool) -> list[Record]:
     """The pieces of an entity's history that touch ``[start, stop)``."""
     model = engine.groups[cell.group].model_of[cell.calibration]
     query = f"SELECT {columns} FROM history WHERE entity = ? AND last >= ? AND first < ? AND model >= ? AND model <= ? ORDER BY id"

@@ -18,6 +18,7 @@ from tisat import registry
 from tisat.alarms.rules import AlarmRule, make_rule
 from tisat.errors import InputError
 from tisat.io.durations import seconds_of
+from tisat.utils.types import JsonDict
 from tisat.watch import Watch
 from tisat_serve.group import Group
 from tisat_serve.http_client import basic, check_address
@@ -74,7 +75,7 @@ class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
     model: str
     match: str = "*"
     budget: str | None = None
-    rule: str | dict[str, Any] | None = None
+    rule: str | JsonDict | None = None
     lateness: str = "0 s"
     silent_after: str | None = None
     retention: str = "14 days"
@@ -202,12 +203,12 @@ def _seconds(text: str, name: str) -> float:
     return seconds_of(said, whose=name)
 
 
-def _durations(table: GroupTable | SourceTable, *names: str) -> dict[str, Any]:
+def _durations(table: GroupTable | SourceTable, *names: str) -> JsonDict:
     """Fields that say how long, in seconds; None where nothing is said."""
     return {name: None if (said := getattr(table, name)) is None else _seconds(said, name) for name in names}
 
 
-def _fields(table: SourceTable | SinkTable, *names: str) -> dict[str, Any]:
+def _fields(table: SourceTable | SinkTable, *names: str) -> JsonDict:
     return {name: getattr(table, name) for name in names}
 
 
@@ -253,7 +254,7 @@ def _broker(table: SourceTable | SinkTable) -> Broker:
     return Broker(**_fields(table, "host", "port", "user", "tls"), password=_secret(table, "password"))
 
 
-def _http(table: SourceTable | SinkTable) -> dict[str, Any]:
+def _http(table: SourceTable | SinkTable) -> JsonDict:
     """Headers with who we are, and the certificates to trust."""
     headers = dict(table.headers)
     token = _secret(table, "token")
@@ -274,7 +275,7 @@ def _secret(table: SourceTable | SinkTable, what: str) -> str:
     return Path(file).read_text(encoding="utf-8").strip() if file else ""
 
 
-def groups_of(config: Config, *, say: Any = None) -> list[Group]:
+def groups_of(config: Config, *, say: object = None) -> list[Group]:
     """The groups with their models; a model that is not there is fitted on history, where the group says so."""
     return [_group(config, table, say) for table in config.group]
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -26,11 +25,11 @@ from tisat_serve.entity_state import Cell
 from tisat_serve.judging import Judge
 from tisat_serve.log_entries import ADOPT, RELEASE
 from tisat_serve.persistence import Keeper
-from tisat_serve.store import Mark
+from tisat_serve.store import Entry, Mark, Record
 from tisat_serve.structs import Outcome, Row
 
 REPLAYED = 4096  # entries judged at once after a restart
-_decode = msgspec.msgpack.Decoder(list[list[Any]]).decode
+_decode = msgspec.msgpack.Decoder(list[Entry]).decode
 
 
 class Engine(Keeper):
@@ -58,7 +57,7 @@ class Engine(Keeper):
     def _replay(self) -> None:
         """Judge again what states do not know yet."""
         floor = min((cell.saved for cell in self.cells.values()), default=0)
-        batch: list[tuple[int, list[Any]]] = []
+        batch: list[tuple[int, Entry]] = []
         query = "SELECT seq, count, body FROM log WHERE seq + count > ? ORDER BY seq"
         with self.store.reading() as connection:
             for seq, count, body in connection.execute(query, (floor + 1,)):
@@ -96,8 +95,8 @@ class Engine(Keeper):
             now = self.clock()
             found: list[list[Outcome | None]] = [[None] * len(rows) for rows in requests]
             places: list[tuple[int, int]] = []
-            entries: list[list[Any]] = []
-            fresh: dict[str, tuple[Any, ...]] = {}
+            entries: list[list[object]] = []
+            fresh: dict[str, tuple[object, ...]] = {}
             for r, rows in enumerate(requests):
                 taken = []
                 for i, row in enumerate(rows):
@@ -170,11 +169,11 @@ class Engine(Keeper):
         )[0][0]
         return int(found) if found is not None else group.calibration
 
-    def command(self, entity: str, *entry: Any) -> None:
+    def command(self, entity: str, *entry: object) -> None:
         """Let something other than a row happen to an entity, through the log."""
         self.commands([(entity, *entry)])
 
-    def commands(self, items: Sequence[tuple[Any, ...]]) -> None:
+    def commands(self, items: Sequence[Record]) -> None:
         """The same for many at once: ``(entity, kind, ...)``."""
         with self.lock:
             entries = []

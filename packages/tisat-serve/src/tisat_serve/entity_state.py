@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from tisat.io.timestamps import Moment
 from tisat.utils.types import Integers
 from tisat.watch.row_result import RowResult
 from tisat_serve.row_encoding import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief
+
+if TYPE_CHECKING:
+    from tisat_serve.store import Record
 
 Held: TypeAlias = tuple[int, int, int | None, bytes, bool]  # time, seq, offset, values, whether to learn from it
 MOST_HELD = 10_000  # rows of one entity that wait in its reorder window at most
@@ -149,7 +152,7 @@ class Cell:
             np.array(self.seqs, dtype=np.int64),
         )
 
-    def piece(self) -> tuple[Any, ...] | None:
+    def piece(self) -> Record | None:
         """The new piece of history as the table takes it; None where there is nothing."""
         if not self.times:
             return None

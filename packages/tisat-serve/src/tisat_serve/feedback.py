@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import json
+import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from tisat.alarms.calibration import Calibration
 from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.suppression import Suppression
 from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
+from tisat.utils.types import JsonDict
 from tisat_serve.alarm_log import within
 from tisat_serve.archive import briefs_of
 from tisat_serve.engine import Engine
@@ -68,7 +70,7 @@ class People:
         self.refits = Refits(engine, view)
         self.patterns = KnownPatterns(self)
 
-    def _note(self, write: Any, author: str, what: str, reason: str) -> None:
+    def _note(self, write: sqlite3.Connection, author: str, what: str, reason: str) -> None:
         write.execute("INSERT INTO journal VALUES (NULL, ?, ?, ?, ?)", (self.engine.clock(), author, what, reason))
 
     # ------------------------------------------------------------------ labels
@@ -191,9 +193,7 @@ class People:
         document = self.refits.make(home, budget=budget, author=author, reason=reason)
         return self.lay(home.name, "", document, home.calibration, author, reason)
 
-    def lay(
-        self, group: str, entity: str, document: dict[str, Any], before: int, author: str, reason: str
-    ) -> ProposalInfo:
+    def lay(self, group: str, entity: str, document: JsonDict, before: int, author: str, reason: str) -> ProposalInfo:
         """Keep a proposal until somebody decides."""
         with self.store.writing() as write:
             proposal = write.execute(
@@ -224,7 +224,7 @@ class People:
                     record.label(row, alarm.label)
         return record
 
-    def _consequences(self, made: Proposal, entity: str, group: str) -> dict[str, Any]:
+    def _consequences(self, made: Proposal, entity: str, group: str) -> JsonDict:
         """What would have been, on the stored history."""
         found = self.view.what_if(entity=entity, group=group, threshold=made.after.threshold)
         lower = made.after.threshold < made.before.threshold
@@ -346,7 +346,7 @@ class People:
         number = self.add("rules", values, "rule", author, reason)
         return next(one for one in self.view.rules() if one.id == number)
 
-    def add(self, table: str, values: tuple[Any, ...], what: str, author: str, reason: str) -> int:
+    def add(self, table: str, values: tuple[object, ...], what: str, author: str, reason: str) -> int:
         """Put a maintenance window, a suppression rule or a pattern in force; its number."""
         row = (*values, _text(author, "author"), _text(reason, "reason", empty=True), self.engine.clock())
         with self.store.writing() as write:

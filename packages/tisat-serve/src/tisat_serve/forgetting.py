@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tisat.errors import NotFoundError
 from tisat_serve.store import Store, file_in
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from tisat_serve.engine import Engine
 
 
-def _erase(write: Any, name: str, now: float, author: str, reason: str) -> int:
+def _erase(write: sqlite3.Connection, name: str, now: float, author: str, reason: str) -> int:
     """Delete everything about an entity but the note that it was; the number of rows of history."""
     found = write.execute("SELECT id FROM entities WHERE name = ?", (name,)).fetchone()
     if found is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tisat_serve.entity_state import Cell
 from tisat_serve.group import Group, Model
 from tisat_serve.log_entries import ACCEPT, LABEL, RELEASE, ROW
 from tisat_serve.model_switch import succeed
+from tisat_serve.store import Entry
 from tisat_serve.structs import Outcome
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Judge:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def apply(self, entries: Sequence[tuple[int, list[Any]]]) -> dict[int, Outcome]:
+    def apply(self, entries: Sequence[tuple[int, Entry]]) -> dict[int, Outcome]:
         """Let entries of the log have their effect; outcomes by place in the log."""
         outcomes: dict[int, Outcome] = {}
         ready: dict[str, list[Waiting]] = {name: [] for name in self._engine.groups}
@@ -70,7 +71,7 @@ class Judge:
             self._judge(self._engine.groups[name], rows, outcomes)
         return outcomes
 
-    def _other(self, cell: Cell, group: Group, entry: list[Any]) -> None:
+    def _other(self, cell: Cell, group: Group, entry: Entry) -> None:
         fleet = group.fleet_of(cell.calibration)
         monitor = fleet[cell.name]
         if entry[0] == LABEL:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tisat.alarms import Alarm
 from tisat.alarms.patterns import PROPOSING, Pattern, PatternProposal, known_by, propose_patterns
+from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
     from tisat_serve.feedback import People
@@ -64,7 +65,7 @@ class KnownPatterns:
         return f"{proposal.labelled} alarm{'s' * (proposal.labelled != 1)} marked false or expected"
 
     @staticmethod
-    def _key(pattern: dict[str, Any]) -> tuple[str, str, str]:
+    def _key(pattern: JsonDict) -> tuple[str, str, str]:
         return pattern["kind"], pattern["mode"], pattern["day"]
 
     def _proposals(self, group: str) -> tuple[PatternProposal, ...]:
@@ -82,7 +83,7 @@ class KnownPatterns:
                 labels[k] = "known" if word in PROPOSING and (alarm.known or known_by(alarm, taken)) else word
         return propose_patterns(alarms, labels)
 
-    def _document(self, group: str, proposal: PatternProposal) -> dict[str, Any]:
+    def _document(self, group: str, proposal: PatternProposal) -> JsonDict:
         calibration = self.engine.groups[group].watch.calibration
         sentences = [
             f"Alarms of this kind would be known: {proposal.words}",
@@ -104,7 +105,7 @@ class KnownPatterns:
             "seen": float(proposal.avoided + proposal.hidden + proposal.unlabelled),
         }
 
-    def take(self, proposal: ProposalInfo, document: dict[str, Any], author: str, reason: str) -> None:
+    def take(self, proposal: ProposalInfo, document: JsonDict, author: str, reason: str) -> None:
         """Put the pattern of a proposal in force."""
         pattern = Pattern.from_json(document["pattern"])
         values = (proposal.group, json.dumps(pattern.to_json()), str(pattern))

@@ -56,7 +56,7 @@ class Peers:
         """Of the other shards."""
         return [without_credentials(address).rstrip("/") for address in self.service.settings.peers]
 
-    def _ask(self, address: str, path: str, kind: Any) -> Any:
+    def _ask(self, address: str, path: str, kind: object) -> Any:
         token = os.environ.get("TISAT_PEER_TOKEN", "")
         headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         given = next(one for one in self.service.settings.peers if without_credentials(one).rstrip("/") == address)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import time as clocks
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from tisat.alarms.calibration import Calibration
 from tisat.errors import InputError, NotFoundError
+from tisat.utils.types import JsonDict
 from tisat.watch.monitor import Monitor
 from tisat_serve.alarm_log import Event, Policy, write_event
 from tisat_serve.entity_state import Cell
 from tisat_serve.group import FIRST, Group
 from tisat_serve.row_encoding import squeeze, unpack_brief, unsqueeze
-from tisat_serve.store import Mark, Store, StoreFullError
+from tisat_serve.store import Entry, Mark, Record, Store, StoreFullError
 
 TOGETHER = 10  # sampling periods between the beginnings of alarms that are one incident
 ROOM = 1 << 18  # characters that must find room before a full disk is believed to be one no more
@@ -38,7 +39,7 @@ class Limits:
 
 
 def add_calibration(
-    write: Any,
+    write: sqlite3.Connection,
     group: str,
     entity: str | None,
     calibration: Calibration,
@@ -49,7 +50,7 @@ def add_calibration(
 ) -> int:
     """Keep a threshold with its budget; its number."""
     values = (group, entity, json.dumps(calibration.to_json()), at, author, reason, model)
-    return int(write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid)
+    return write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0
 
 
 class Keeper:
@@ -75,7 +76,7 @@ class Keeper:
         self.policy = Policy()
         self.full = False  # the disk is full
         self.accepts: Callable[[str], str] | None = None  # why an entity is not for us; empty where it is
-        self.listeners: list[Callable[[dict[str, Any]], None]] = []
+        self.listeners: list[Callable[[JsonDict], None]] = []
         self._events: list[Event] = []  # not yet in the book
         self._due: deque[Cell] = deque()  # entities whose state is to be saved
         self._seq = 1
@@ -134,7 +135,7 @@ class Keeper:
 
     def add_calibration(
         self,
-        write: Any,
+        write: sqlite3.Connection,
         group: str,
         entity: str | None,
         calibration: Calibration,
@@ -152,7 +153,7 @@ class Keeper:
     def _restore(self) -> None:
         now = self.clock()
         self._away = dict(self.store.read("SELECT name, id FROM entities WHERE retired IS NOT NULL"))
-        open_silences = dict(
+        open_silences: dict[str, str] = dict(
             self.store.read("SELECT entity, id FROM alarms WHERE sort = 'silence' AND cleared IS NULL")
         )
         for record in self.store.read(_ENTITIES):
@@ -174,7 +175,7 @@ class Keeper:
             calm = self.groups[cell.group].fleet_of(cell.calibration)[cell.name].condition == "calm"
             cell.status = "alarm" if not calm else "ok" if cell.status == "alarm" else cell.status
 
-    def _begin(self, record: tuple[Any, ...], now: float) -> Cell:
+    def _begin(self, record: Record, now: float) -> Cell:
         """Go on with an entity as the store has it."""
         number, name, group, dates, enrolled, received, saved, calibration, state, held = record
         cell = self._enrol(Cell(number, name, group, bool(dates), calibration, received, self.steady()), state)
@@ -231,9 +232,7 @@ class Keeper:
 
     # ------------------------------------------------------------------ the log
 
-    def _log(
-        self, entries: list[list[Any]], fresh: Mapping[str, tuple[Any, ...]], now: float, marks: Mark | None = None
-    ) -> None:
+    def _log(self, entries: list[Entry], fresh: Mapping[str, Record], now: float, marks: Mark | None = None) -> None:
         """Write entries, and what waits to be written, to the disk; with them how far a source was read."""
         try:
             with self.store.writing() as write:
@@ -265,7 +264,7 @@ class Keeper:
 
     # ------------------------------------------------------------------ writing down what follows
 
-    def _write_events(self, write: Any, now: float) -> None:
+    def _write_events(self, write: sqlite3.Connection, now: float) -> None:
         for event in self._events:
             period = self.groups[event.group].watch.period or 60.0
             write_event(write, event, self.policy, self.routes, now, reach=round(TOGETHER * period * 1e9))
@@ -347,7 +346,7 @@ class Keeper:
         except StoreFullError:
             self.full = True
 
-    def tell(self, event: dict[str, Any]) -> None:
+    def tell(self, event: JsonDict) -> None:
         """Tell those who listen."""
         for listener in list(self.listeners):
             listener(event)

@@ -16,13 +16,13 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from tisat.errors import ConflictError, InputError, NotFoundError, TisatError
 from tisat.series import Series
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import Array, Flags, Integers, JsonDict
 from tisat.watch.watch import Watch
 from tisat_serve.alarm_log import within
 from tisat_serve.archive import FOREVER, rows_of
@@ -61,7 +61,7 @@ class Refits:
 
     # ------------------------------------------------------------------ making one
 
-    def make(self, home: Group, *, budget: str | None, author: str, reason: str) -> dict[str, Any]:
+    def make(self, home: Group, *, budget: str | None, author: str, reason: str) -> JsonDict:
         """Fit the group's detector again; the document of a proposal, whose ``model`` is in the store."""
         if not self._busy.acquire(blocking=False):
             raise ConflictError("A refit must be made one at a time. Another one is being made; ask again later.")

@@ -109,6 +109,6 @@ def unpack_body(content: bytes, rows: int) -> Body:
     )
 
 
-def joined(parts: list[Any]) -> Any:
+def joined(parts: list[object]) -> Any:
     """Named tuples of arrays, one after the other, as one."""
     return type(parts[0])(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))

@@ -10,11 +10,11 @@ import sqlite3
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from tisat.errors import InputError, NotFoundError
+from tisat.utils.types import JsonDict
 from tisat_serve.engine import Engine
 from tisat_serve.store import Store, file_in
 
@@ -137,7 +137,7 @@ def _move(name: str, here: Store, there: Store) -> int:
     return sum(piece["rows"] for piece in pieces)
 
 
-def _model(here: Store, there: Store, write: sqlite3.Connection, one: dict[str, Any]) -> int:
+def _model(here: Store, there: Store, write: sqlite3.Connection, one: JsonDict) -> int:
     """The number that a model of the first folder has in the second, copied where it is not there."""
     if not one["model"]:
         return 0

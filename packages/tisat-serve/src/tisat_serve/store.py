@@ -15,12 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from tisat.errors import InputError, TisatError
 from tisat.persistence.old_names import rename_keys
 from tisat.utils.locking import locked
+from tisat.utils.types import JsonDict
 
 FILE = "tisat-serve.db"
 VERSION = 5  # of the tables
@@ -67,6 +68,10 @@ class StoreFullError(TisatError, OSError):
     """The disk (or the limit set on the file) is full: nothing more can be kept until there is room."""
 
 
+Record: TypeAlias = tuple[Any, ...]  # one row of a table
+Entry: TypeAlias = list[Any]  # one entry of the log: its kind first
+
+
 @dataclass
 class Mark:
     """How far a source was read, and which entities came with which part of it; written in the transaction of the rows."""
@@ -75,7 +80,7 @@ class Mark:
     next: dict[int, int]  # by partition: the offset of the next message
     owners: dict[str, int]  # entities that were not known to be of a partition yet
 
-    def write(self, write: Any) -> None:
+    def write(self, write: sqlite3.Connection) -> None:
         """See above."""
         write.executemany(
             "INSERT INTO marks VALUES (?, ?, ?) ON CONFLICT (source, partition) DO UPDATE SET next = excluded.next",
@@ -205,12 +210,12 @@ class Store:
             finally:
                 self._idle.append(connection)
 
-    def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def read(self, query: str, values: Sequence[object] = ()) -> list[Record]:
         """The rows of a query."""
         with self.reading() as connection:
             return connection.execute(query, values).fetchall()
 
-    def records(self, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def records(self, query: str, values: Sequence[object] = ()) -> list[JsonDict]:
         """The rows of a query, each by name."""
         with self.reading() as connection:
             cursor = connection.execute(query, values)

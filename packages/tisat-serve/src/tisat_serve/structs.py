@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
+
+from tisat.utils.types import JsonDict
 
 MOST_CHANNELS = msgspec.Meta(max_length=20_000)  # of a row
 
@@ -375,7 +377,7 @@ class ProposalInfo(msgspec.Struct):
     budget: str
     sentences: list[str]
     loses_true: bool
-    document: dict[str, Any]
+    document: JsonDict
     kind: str = "threshold"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import sqlite3
 import time as clocks
 import warnings
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from tisat.alarms.calibration import Calibration
 from tisat.errors import ArtefactError, InputError, ParameterError
 from tisat.persistence.model_file import read_artefact
 from tisat.series import Series
+from tisat.utils.types import JsonDict
 from tisat.watch import Watch
 from tisat.watch.monitor import Monitor
 from tisat_serve.alarm_log import Policy, statistical, within, write_event
@@ -144,7 +146,7 @@ def _normal(store: Store, group: str, one: Kept) -> Iterator[Series]:
             yield Series(values[part], timestamps=one.stamps(times[part]), channels=channels, name=one.name)
 
 
-def _calibrations(store: Store, group: str) -> tuple[dict[int, dict[str, Any]], tuple[dict[str, Any], int]]:
+def _calibrations(store: Store, group: str) -> tuple[dict[int, JsonDict], tuple[JsonDict, int]]:
     """Thresholds of a group that are in use, by number; and the one in force for all with its number."""
     query = "SELECT id, entity, document FROM calibrations WHERE grp = ? AND model != ? ORDER BY id"
     rows = [(number, entity, json.loads(text)) for number, entity, text in store.read(query, (group, LEFT))]
@@ -196,12 +198,12 @@ def _follow(store: Store, group: str, watch: Watch) -> list[str]:
     return said
 
 
-def _budget(calibration: dict[str, Any]) -> str:
+def _budget(calibration: JsonDict) -> str:
     """A budget in the words of this version."""
     return str(calibration["budget"]).replace("instants", "rows")
 
 
-def _own(calibration: Calibration, group: dict[str, Any], own: dict[str, Any]) -> Calibration:
+def _own(calibration: Calibration, group: JsonDict, own: JsonDict) -> Calibration:
     """The threshold of an entity that had its own: as far from that of the group as it was."""
     times = own["threshold"] / group["threshold"] if group["threshold"] else 1.0
     target = calibration.target * own["target"] / group["target"]
@@ -226,7 +228,7 @@ def _warmed(store: Store, one: Kept, monitor: Monitor) -> list[int]:
     return times
 
 
-def _release(write: Any) -> None:
+def _release(write: sqlite3.Connection) -> None:
     """Let labels and thresholds in the log have no effect: they speak of rows of the model of before."""
     decode, encode = msgspec.msgpack.Decoder(list[list[Any]]).decode, msgspec.msgpack.encode
     for seq, body in write.execute("SELECT seq, body FROM log").fetchall():

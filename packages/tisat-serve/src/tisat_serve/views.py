@@ -13,6 +13,7 @@ import msgspec
 
 from tisat.alarms.alarms import say_time
 from tisat.errors import NotFoundError
+from tisat.utils.types import JsonDict
 from tisat_serve import alarm_groups, ledger, structs, whatif
 from tisat_serve import heatmap as heat
 from tisat_serve import history_chart as stretch
@@ -47,7 +48,7 @@ class View:
     def entities(self, *, search: str = "", status: str = "") -> list[structs.EntityInfo]:
         """All entities, the highest ratio first; those whose name holds ``search`` and that are in ``status``."""
         engine = self.engine
-        open_alarms = dict(
+        open_alarms: dict[str, str] = dict(
             self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'")
         )
         with engine.lock:
@@ -129,10 +130,10 @@ class View:
         suppressed: bool | None = None,
         limit: int = 200,
         before: str = "",
-    ) -> list[dict[str, Any]]:
+    ) -> list[JsonDict]:
         """Alarms as the store has them, the latest first. ``before`` is the id of the last one of the page before."""
         where = ["coalesce(cleared, raised) >= ?", "raised < ?"]
-        values: list[Any] = [*nanoseconds(start, stop)]
+        values: list[object] = [*nanoseconds(start, stop)]
         earlier = "(raised, id) < (SELECT raised, id FROM alarms WHERE id = ?)"
         for clause, value in (("entity = ?", entity), ("sort = ?", sort), ("label = ?", label), (earlier, before)):
             if value:
@@ -155,7 +156,7 @@ class View:
     incidents, incident = alarm_groups.incidents, alarm_groups.incident
     recurrences = alarm_groups.recurrences
 
-    def info(self, record: dict[str, Any]) -> structs.AlarmInfo:
+    def info(self, record: JsonDict) -> structs.AlarmInfo:
         """An alarm as the store has it, for people."""
         document = json.loads(record["document"])
         ratio = record["ratio"]
@@ -210,7 +211,7 @@ class View:
         )
 
     @staticmethod
-    def _ongoing_since(document: dict[str, Any], record: dict[str, Any]) -> float | None:
+    def _ongoing_since(document: JsonDict, record: JsonDict) -> float | None:
         if document.get("ongoing_since") is None:
             return None
         return moment_of(document.get("cleared_time"), record["raised"]) * NS
@@ -262,25 +263,25 @@ class View:
         ) + ("" if ended else " WHERE ended IS NULL")
         return msgspec.convert(self.store.records(query + " ORDER BY id"), list[structs.PatternInfo])
 
-    def journal(self, *, limit: int = 200) -> list[dict[str, Any]]:
+    def journal(self, *, limit: int = 200) -> list[JsonDict]:
         """Who changed what, the latest first."""
         return self.store.records("SELECT * FROM journal ORDER BY id DESC LIMIT ?", (limit,))
 
 
-def _pause(record: dict[str, Any]) -> structs.Pause:
+def _pause(record: JsonDict) -> structs.Pause:
     times = {at: record[at] * NS for at in ("start", "stop")}
     switches = {name: bool(record[name]) for name in ("silent", "unlearned")}
     return msgspec.convert({**record, **times, **switches}, structs.Pause)
 
 
-def _proposal(record: dict[str, Any]) -> structs.ProposalInfo:
+def _proposal(record: JsonDict) -> structs.ProposalInfo:
     document = json.loads(record["document"])
     counts = {name: document[name] for name in COUNTS}
     more = {"group": record["grp"], "loses_true": document["missed"] > 0, "document": counts}
     return msgspec.convert({**document, **record, **more}, structs.ProposalInfo)
 
 
-def _state(record: dict[str, Any], document: dict[str, Any]) -> str:
+def _state(record: JsonDict, document: JsonDict) -> str:
     """The state of an alarm: as the library says, unless the store knows better."""
     said = str(document.get("state", "raised"))
     if record["cleared"] is None:
@@ -288,7 +289,7 @@ def _state(record: dict[str, Any], document: dict[str, Any]) -> str:
     return "cleared" if said in ("raised", "ongoing") else said
 
 
-def _sentences(alarm: structs.AlarmInfo, document: dict[str, Any], again: str) -> list[str]:
+def _sentences(alarm: structs.AlarmInfo, document: JsonDict, again: str) -> list[str]:
     """The alarm in words."""
     if alarm.sort != "statistic":
         return [f"{alarm.entity}: {alarm.why}."]

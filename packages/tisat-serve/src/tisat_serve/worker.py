@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tisat.errors import TisatError
+from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
     from tisat_serve.service import Service
@@ -83,6 +84,6 @@ class ListeningPart(ThreadedPart):
         with contextlib.suppress(ValueError):  # stopped twice
             self._service.engine.listeners.remove(self._listen)
 
-    def _listen(self, event: dict[str, Any]) -> None:
+    def _listen(self, event: JsonDict) -> None:
         if event["what"] in ("raised", "joined", "cleared"):
             self._wake.set()

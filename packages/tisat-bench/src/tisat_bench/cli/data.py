@@ -10,6 +10,7 @@ import typer
 
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_folder
+from tisat.utils.types import JsonDict
 from tisat_bench.cli.far import far
 from tisat_bench.cli.random_guess import random_guess_table
 
@@ -88,7 +89,7 @@ def _print_card(known: Card) -> None:
         typer.echo(textwrap.fill(text, 100, initial_indent=f"  {fact:<11}", subsequent_indent=" " * 13, **WRAP))
 
 
-def _entity_rows(found: Dataset) -> list[dict[str, Any]]:
+def _entity_rows(found: Dataset) -> list[JsonDict]:
     rows = []
     for entity in found:
         train, test = entity.train, entity.test

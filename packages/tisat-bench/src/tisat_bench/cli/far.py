@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -101,7 +101,7 @@ def _periods(text: str) -> list[float]:
     return found
 
 
-def _row(one: Promise) -> list[Any]:
+def _row(one: Promise) -> list[object]:
     rule = f"{one.rule}:{one.form}" if one.form not in ("", "power") else one.rule
     method = one.method if one.used == one.method else f"{one.method} ({one.used})"
     interval = f"{one.low:.0f}+" if one.high is None else f"{one.low:.0f}-{one.high:.0f}"

@@ -9,11 +9,12 @@ import typer
 
 from tisat.cli.output import JsonFlag, print_json
 from tisat.errors import DataFileError
+from tisat.utils.types import JsonDict
 
 
 def _row(
     name: str, labels: list[Any], p: float, n_simulations: int, seed: int, printed: list[float] | None
-) -> dict[str, Any]:
+) -> JsonDict:
     from tisat.events import events_from_labels
     from tisat.metrics import best_random_guess, random_guess, random_guess_simulated
 
@@ -21,7 +22,7 @@ def _row(
     simulated = random_guess_simulated(labels, p, n_simulations=n_simulations, random_state=seed)
     best_p, best = best_random_guess(labels)
 
-    def percent(found: Any) -> list[float]:
+    def percent(found: object) -> list[float]:
         return [100 * getattr(found, part) for part in ("precision", "recall", "f1")]
 
     return {

@@ -6,11 +6,12 @@ import json as jsonlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from tisat.cli.output import print_json, print_table
+from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
     from tisat.utils.types import Array
@@ -24,7 +25,7 @@ def _folder(store: Path, benchmark: str, name: str) -> Path:
     return store / benchmark / "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
 
 
-def _about(name: str) -> dict[str, Any]:
+def _about(name: str) -> JsonDict:
     import tisat
 
     return {"detector": name, "tisat": tisat.__version__}

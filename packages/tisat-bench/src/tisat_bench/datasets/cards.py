@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
+from tisat.utils.types import JsonDict
 from tisat.utils.validation import check_choice
 
 NAMES = ("smd", "msl", "smap", "swat", "psm")  # in the order of the paper's tables
@@ -96,18 +96,18 @@ class Card:
         return hash(self.name)
 
 
-def _raw(name: str) -> dict[str, Any]:
+def _raw(name: str) -> JsonDict:
     text = files("tisat_bench.datasets").joinpath("published", f"{name}.json").read_text(encoding="utf-8")
-    document: dict[str, Any] = json.loads(text)
+    document: JsonDict = json.loads(text)
     return document
 
 
-def _file(entry: dict[str, Any]) -> FileCard:
+def _file(entry: JsonDict) -> FileCard:
     algorithm = "git" if "git" in entry else "sha256"
     return FileCard(path=entry["path"], algorithm=algorithm, checksum=entry[algorithm], size=entry.get("bytes"))
 
 
-def _origin(entry: dict[str, Any]) -> Origin:
+def _origin(entry: JsonDict) -> Origin:
     return Origin(entry["kind"], entry["url"], entry.get("strip", ""), tuple(entry.get("only", ())))
 
 
@@ -128,7 +128,7 @@ def card(name: str) -> Card:
     return card_of(_raw(check_choice(name, "name", "card", choices=NAMES)))
 
 
-def card_of(raw: dict[str, Any]) -> Card:
+def card_of(raw: JsonDict) -> Card:
     """A card from the document that describes it."""
     return Card(
         **{

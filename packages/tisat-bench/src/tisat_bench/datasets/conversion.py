@@ -24,7 +24,7 @@ from tisat.io.compression import open_numpy, problem
 from tisat.io.tables import parquet_batches
 from tisat.series import Series
 from tisat.utils.progress import progress
-from tisat.utils.types import AnyFloats, Flags
+from tisat.utils.types import AnyFloats, Flags, JsonDict, JsonMap
 from tisat_bench.datasets.base import Attribution, Dataset, entities_of
 from tisat_bench.datasets.cards import Card
 from tisat_bench.datasets.rows import series_of
@@ -52,12 +52,12 @@ def _replace(file: Path, write: Any) -> None:
     os.replace(partial_file, file)
 
 
-def _write_series(folder: Path, series: Series, split: str) -> dict[str, Any]:
+def _write_series(folder: Path, series: Series, split: str) -> JsonDict:
     """The two files of one split, and what the card says of them."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    columns: dict[str, Any] = {TIME: pa.array(series.timestamps)}
+    columns: JsonDict = {TIME: pa.array(series.timestamps)}
     columns |= {name: pa.array(np.ascontiguousarray(series.values[:, c])) for c, name in enumerate(series.channels)}
     if series.labels is not None:
         columns[LABEL] = pa.array(series.labels)
@@ -97,7 +97,7 @@ def write_converted(
     folder = converted_folder(root, dataset.name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CARD).unlink(missing_ok=True)
-    entities: dict[str, Any] = {}
+    entities: JsonDict = {}
     channels: tuple[str, ...] = ()
     with progress(f"converting {dataset.name}", total=len(dataset)) as bar:
         for entity in dataset:
@@ -128,7 +128,7 @@ def write_converted(
     return folder
 
 
-def read_document(root: Path, card: Card) -> dict[str, Any]:
+def read_document(root: Path, card: Card) -> JsonDict:
     """``card.json``, checked: ours, of this data set, and not older than the originals beside it."""
     file = converted_folder(root, card.name) / CARD
     try:
@@ -156,7 +156,7 @@ def _values(folder: Path, entity: str, split: str, shape: tuple[int, int]) -> An
         return np.asarray(values)
 
 
-def _series(folder: Path, document: Mapping[str, Any], only: int | None, entity: str, split: str) -> Series:
+def _series(folder: Path, document: JsonMap, only: int | None, entity: str, split: str) -> Series:
     import pyarrow as pa
 
     channels = tuple(document["channels"])
@@ -188,7 +188,7 @@ def labels(root: Path, card: Card) -> dict[str, Flags]:
     return {name: labels_from_events(found[name]["events"], length=found[name]["length"]) for name in order}
 
 
-def dataset(root: Path, card: Card, document: Mapping[str, Any], *, only: int | None) -> Dataset:
+def dataset(root: Path, card: Card, document: JsonMap, *, only: int | None) -> Dataset:
     """The converted data set; ``only`` keeps that many channels from the left."""
     names = document["entities"]
     attribution = {name: partial(_attributions, parts["interpretation"]) for name, parts in names.items()}

@@ -17,7 +17,6 @@ from dataclasses import replace
 from functools import partial
 from glob import glob
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -113,7 +112,7 @@ def _card(path: Path, pairs: dict[str, tuple[Series, Series]]) -> Card:
     )
 
 
-def read_dataset(path: str | Path, *, train: float | int | None = None, **how: Any) -> Dataset:
+def read_dataset(path: str | Path, *, train: float | int | None = None, **how: object) -> Dataset:
     """Your own files as a data set; :func:`tisat_bench.datasets.load` calls it when given a path instead of a name.
 
     Parameters

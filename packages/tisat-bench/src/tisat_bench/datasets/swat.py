@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from tisat.utils.types import Flags
 from tisat_bench.datasets.base import Dataset, Entity
 from tisat_bench.datasets.cards import Card
 from tisat_bench.datasets.rows import check_rows, regular_clock, series_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NAME = "swat"  # the one entity
 TIME = "Timestamp"
@@ -85,7 +88,7 @@ def _open_log(file: Path, card: Card, *, only: Sequence[str] | None = None) -> t
     return batches, count_lines(file, form), above + 1
 
 
-def _labels(file: Path, column: Any, above: int) -> Flags:
+def _labels(file: Path, column: pa.ChunkedArray, above: int) -> Flags:
     """Normal -> False, Attack -> True, whatever the spaces."""
     import pyarrow.compute as pc
 
@@ -104,7 +107,7 @@ def _labels(file: Path, column: Any, above: int) -> Flags:
     return attack
 
 
-def _clock(file: Path, column: Any, above: int, card: Card) -> npt.NDArray[Any]:
+def _clock(file: Path, column: pa.ChunkedArray, above: int, card: Card) -> npt.NDArray[Any]:
     """The log's timestamps; where they repeat or go back, rows counted by the sampling period, and a warning."""
     import pyarrow.compute as pc
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class Comparison:
         """Columns and rows to be printed."""
         here = [name for name, (count, _) in self.datasets.items() if count]
         columns = ["", "detector", "mean", f"against {self.reference}", *here, f"all {self.listed}"]
-        rows: list[list[Any]] = []
+        rows: list[list[object]] = []
         for rank, one in enumerate(self.standings, 1):
             apart = one.difference
             between = "" if apart is None else f"{apart.value:+.3f} [{apart.low:+.3f}, {apart.high:+.3f}]"

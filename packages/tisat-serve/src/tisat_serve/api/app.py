@@ -7,7 +7,6 @@ import contextlib
 import functools
 import time as clocks
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
@@ -20,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from tisat.errors import ConflictError, NotFoundError, TisatError
+from tisat.utils.types import JsonDict
 from tisat_serve.api.bodies import BodyError, rows_guessed, rows_of, unpacked
 from tisat_serve.api.guard import Guard
 from tisat_serve.api.openapi import description
@@ -175,17 +175,17 @@ class Events:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.queues: set[asyncio.Queue[dict[str, Any]]] = set()
+        self.queues: set[asyncio.Queue[JsonDict]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
         service.engine.listeners.append(self.tell)
 
-    def tell(self, event: dict[str, Any]) -> None:
+    def tell(self, event: JsonDict) -> None:
         """From any thread."""
         if self.loop is not None and self.queues:
             with contextlib.suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(self._spread, event)
 
-    def _spread(self, event: dict[str, Any]) -> None:
+    def _spread(self, event: JsonDict) -> None:
         for one in self.queues:
             if one.full():
                 one.get_nowait()
@@ -202,7 +202,7 @@ class Events:
         return StreamingResponse(self._stream(request), headers=headers, media_type="text/event-stream")
 
     async def _stream(self, request: Request) -> AsyncIterator[bytes]:
-        mine: asyncio.Queue[dict[str, Any]] = asyncio.Queue(WAITING_EVENTS)
+        mine: asyncio.Queue[JsonDict] = asyncio.Queue(WAITING_EVENTS)
         self.queues.add(mine)
         try:
             yield b": hello\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time as clocks
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
@@ -98,7 +98,7 @@ class Guard:
                 await answer({"error": sentence}, code, headers)(scope, receive, watched)
         finally:
             self._running -= 1
-            route: Any = scope.get("route")
+            route: object = scope.get("route")
             name = getattr(route, "path", "other")
             if name != "/api/v1/events":
                 self.metrics.requests.labels(name, str(status)).observe(clocks.perf_counter() - begin)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tisat import __version__
+from tisat.utils.types import JsonDict, Params
 from tisat_serve.api.table import ENDPOINTS, Endpoint
 from tisat_serve.structs import Outcomes, Row
 
@@ -37,14 +38,14 @@ REFUSALS = {
 NUMBER = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999}
 
 
-def description() -> dict[str, Any]:
+def description() -> JsonDict:
     """The OpenAPI 3.1 document."""
     types: list[Any] = [Row, list[Row], Outcomes, ErrorAnswer]
     for one in ENDPOINTS:
         types += [one.answer, *([one.body] if one.body is not None else [])]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schema = {str(kind): found for kind, found in zip(types, schemas, strict=True)}
-    paths: dict[str, Any] = {}
+    paths: JsonDict = {}
     for one in ENDPOINTS:
         path = re.sub(r"\{(\w+):path\}", r"{\1}", one.path)
         paths.setdefault(path, {})[one.method.lower()] = _operation(one, schema)
@@ -69,18 +70,18 @@ def description() -> dict[str, Any]:
     }
 
 
-def _content(kinds: dict[str, Any]) -> dict[str, Any]:
+def _content(kinds: JsonDict) -> JsonDict:
     return {kind: {"schema": schema} for kind, schema in kinds.items()}
 
 
-def _answers(said: str, kinds: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def _answers(said: str, kinds: Params, schema: Params) -> Params:
     """The good answer and every refusal."""
     body = _content({"application/json": schema[str(ErrorAnswer)]})
     refusals = {code: {"description": why, "content": body} for code, why in REFUSALS.items()}
     return {"200": {"description": said, "content": _content(kinds)}, **refusals}
 
 
-def _operation(one: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
+def _operation(one: Endpoint, schema: JsonDict) -> JsonDict:
     parameters = [
         {
             "name": name,
@@ -95,7 +96,7 @@ def _operation(one: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
         options = kind.get("anyOf", [kind])
         plain = next(option for option in options if option.get("type") != "null")  # nothing is said by leaving it out
         parameters.append({"name": field.encode_name, "in": "query", "required": False, "schema": plain})
-    made: dict[str, Any] = {
+    made: JsonDict = {
         "summary": one.summary,
         "operationId": re.sub(r"\W+", "_", f"{one.method.lower()}_{one.path.removeprefix('/api/v1/')}").strip("_"),
         "description": f"Needs a token with the scope {one.scope!r} where tokens are set.",
@@ -107,7 +108,7 @@ def _operation(one: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _rows(schema: dict[str, Any]) -> dict[str, Any]:
+def _rows(schema: JsonDict) -> JsonDict:
     text = {"type": "string"}
     kinds = {"application/json": schema[str(list[Row])], "application/x-ndjson": text, "text/csv": text}
     said = "The entity of a csv without a column 'entity'."

@@ -10,6 +10,7 @@ import msgspec
 
 from tisat import __version__
 from tisat.errors import InputError
+from tisat.utils.types import JsonDict
 from tisat_serve import structs
 from tisat_serve.service import Service
 
@@ -186,10 +187,10 @@ class Endpoint:
     path: str
     summary: str
     scope: str
-    answer: Any
+    answer: object
     call: Callable[[Service, dict[str, str], Any, Any, str], Any]
-    query: Any = Nothing
-    body: Any = None
+    query: type[msgspec.Struct] = Nothing
+    body: object = None
 
 
 def about(service: Service) -> About:
@@ -209,7 +210,7 @@ def about(service: Service) -> About:
     )
 
 
-def _fields(value: Any, *without: str) -> dict[str, Any]:
+def _fields(value: Any, *without: str) -> JsonDict:
     return {key: part for key, part in msgspec.structs.asdict(value).items() if key not in without}
 
 
@@ -293,5 +294,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              lambda s, p, q, b, a: Done(s.people.end("rules", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/shards", "This service and its peers: which answer, what they watch, which alarms are on.", "read", list[structs.ShardInfo],
              lambda s, p, q, b, a: s.peers.look()),
-    Endpoint("GET", f"{A}/journal", "Who changed what, the latest first.", "read", list[dict[str, Any]], lambda s, p, q, b, a: s.view.journal()),
+    Endpoint("GET", f"{A}/journal", "Who changed what, the latest first.", "read", list[JsonDict], lambda s, p, q, b, a: s.view.journal()),
 )  # fmt: skip

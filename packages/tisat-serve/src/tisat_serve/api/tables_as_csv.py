@@ -13,14 +13,14 @@ from tisat_serve.structs import Ledger
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run text that begins so
 
 
-def rows_in(answer: Any) -> list[Any] | None:
+def rows_in(answer: object) -> list[Any] | None:
     """The rows of an answer that is a table; None where it is none."""
     if isinstance(answer, Ledger):
         return [answer.fleet, *answer.groups, *answer.entities]
     return answer if isinstance(answer, list) else None
 
 
-def as_csv(rows: list[Any]) -> str:
+def as_csv(rows: list[object]) -> str:
     """Rows as csv with a header; lists are joined, objects are JSON.
 
     Examples
@@ -37,7 +37,7 @@ def as_csv(rows: list[Any]) -> str:
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = "; ".join(value)
     elif isinstance(value, dict | list):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tisat.utils.types import JsonDict
 from tisat_serve.cli.serve import app
 
 Url = Annotated[str, typer.Option(help="Where the service listens; a token is taken from TISAT_TOKEN.")]
@@ -19,7 +20,7 @@ Reason = Annotated[str, typer.Option(help="Why; it is kept with the change.")]
 URL = "http://127.0.0.1:8765"
 
 
-def ask(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
+def ask(url: str, path: str, body: JsonDict | None = None) -> Any:
     """The answer of a running service; what it refuses is one sentence."""
     import json
     import urllib.error
@@ -51,7 +52,7 @@ def _author() -> str:
         return "somebody"
 
 
-def _show(one: dict[str, Any]) -> None:
+def _show(one: JsonDict) -> None:
     threshold = f"threshold {one['threshold_before']:.4g} -> {one['threshold_after']:.4g}"
     what = {"refit": "another model", "pattern": "a known pattern"}.get(one["kind"], threshold)
     typer.echo(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tisat.cli.options import Budget
+from tisat.utils.types import JsonDict, JsonMap, Options
 
 if TYPE_CHECKING:
     from tisat_serve.config import Config
@@ -88,7 +88,7 @@ def serve(
     _run(told, config)
 
 
-def _of_options(given: Mapping[str, Any]) -> Config:
+def _of_options(given: Options) -> Config:
     """The configuration that somebody has typed."""
     import msgspec
 
@@ -107,7 +107,7 @@ def _of_options(given: Mapping[str, Any]) -> Config:
     return msgspec.convert({"data": str(given["data"]), "group": tables, "source": sources, "sink": sinks}, Config)
 
 
-def _pulled(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _pulled(given: JsonMap) -> list[JsonDict]:
     from tisat.errors import InputError
 
     queries = given["query"] or ()
@@ -125,7 +125,7 @@ def _pulled(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"kind": "promql", "name": "prometheus", "url": given["prometheus"], **options}]
 
 
-def _streamed(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _streamed(given: JsonMap) -> tuple[list[JsonDict], list[JsonDict]]:
     """Where rows are read from a broker, and where alarms are sent on it."""
     from tisat.errors import InputError
 
@@ -147,7 +147,7 @@ def _streamed(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict
     return [source], [sink] if given["alarms_topic"] else []
 
 
-def _sinks(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _sinks(given: JsonMap) -> list[JsonDict]:
     secret = "TISAT_WEBHOOK_SECRET" if "TISAT_WEBHOOK_SECRET" in os.environ else ""
     options: dict[str, dict[str, str]] = {"alertmanager": {}, "webhook": {"secret_env": secret}}
     return [{"kind": kind, "name": kind, "url": given[kind], **more} for kind, more in options.items() if given[kind]]

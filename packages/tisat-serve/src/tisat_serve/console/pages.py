@@ -25,6 +25,7 @@ from starlette.routing import BaseRoute, Route
 from tisat import __version__
 from tisat.errors import InputError, NotFoundError
 from tisat.io.timestamps import read_time
+from tisat.utils.types import JsonDict
 from tisat_serve.console import labels as words
 from tisat_serve.console.heat_rows import STEPS, joined, rows_in
 from tisat_serve.service import Service
@@ -83,12 +84,12 @@ class Console:
 
     # ------------------------------------------------------------------ answers
 
-    def page(self, name: str, request: Request, *, code: int = 200, **values: Any) -> Response:
+    def page(self, name: str, request: Request, *, code: int = 200, **values: object) -> Response:
         """A page from its template."""
         template = self.environment.get_template(f"{name}.html")
         query = {key: value for key, value in request.query_params.items() if value}
 
-        def here(**changed: Any) -> str:
+        def here(**changed: object) -> str:
             """The present address with other parameters."""
             merged = {key: value for key, value in {**query, **changed}.items() if value is not None}
             return str(request.url.replace(query="").path) + ("?" + urlencode(merged) if merged else "")
@@ -228,7 +229,7 @@ class Console:
         active = {"on": True, "over": False}.get(asked.get("active", ""))
         show = asked.get("show", "lines")
         start, stop = self._free(request)
-        chosen: dict[str, Any] = {"entity": entity, "label": label, "sort": sort, "start": start, "stop": stop}
+        chosen: JsonDict = {"entity": entity, "label": label, "sort": sort, "start": start, "stop": stop}
         if active is not None:
             chosen["active"] = active
         table = {"lines": "recurrences", "incidents": "incidents"}.get(show, "alarms")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time as clocks
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
+from tisat.utils.types import JsonDict
 from tisat_serve.http_client import ask, check_address, check_authority, without_credentials
 from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmInfo
@@ -98,7 +99,7 @@ class Alertmanager(ListeningPart):
             self.sent += 1
         self._told = {one.id: one.severity for one in on}
 
-    def _alert(self, one: AlarmInfo, now: float) -> dict[str, Any]:
+    def _alert(self, one: AlarmInfo, now: float) -> JsonDict:
         cell = self._service.engine.cells.get(one.entity)
         dated = one.sort == "silence" or cell is None or cell.dates
         begin = one.raised if dated and now - OLD < one.raised <= now else now

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from tisat.utils.types import JsonDict
 from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmPage
 from tisat_serve.views import View
@@ -28,7 +27,7 @@ class Message(msgspec.Struct):
     threshold: float
     budget: str
     why: str
-    reasons: list[dict[str, Any]]
+    reasons: list[JsonDict]
     shares: dict[str, float]
     url: str
     title: str

@@ -12,12 +12,13 @@ import hmac
 import threading
 import time as clocks
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from tisat.errors import InputError
 from tisat.utils.extras import require
+from tisat.utils.types import JsonDict
 from tisat_serve.http_client import ask, check_address, check_authority
 from tisat_serve.sinks.message import Message, message_of_all
 from tisat_serve.worker import ListeningPart
@@ -176,11 +177,11 @@ class SinkWorker:
             self.failed += bool(error)
             self.given_up += bool(error) and late
 
-    def _together(self, due: list[dict[str, Any]], now: float) -> list[list[dict[str, Any]]]:
+    def _together(self, due: list[JsonDict], now: float) -> list[list[JsonDict]]:
         """What goes as one message: of one kind of event, written within the sink's ``together`` seconds."""
         wait = getattr(self.sink, "together", 0.0)
-        found: list[list[dict[str, Any]]] = []
-        last: dict[str, list[dict[str, Any]]] = {}
+        found: list[list[JsonDict]] = []
+        last: dict[str, list[JsonDict]] = {}
         for record in due:
             event = record["event"]
             if wait and event in last and record["at"] - last[event][0]["at"] <= wait:
@@ -249,7 +250,7 @@ class Outbox(ListeningPart):
             worker.join(max(deadline - clocks.monotonic(), 0.0))
         self._ended()
 
-    def _listen(self, event: dict[str, Any]) -> None:
+    def _listen(self, event: JsonDict) -> None:
         if event["what"] in ("raised", "joined", "cleared"):
             for worker in self.workers:
                 worker.wake.set()

@@ -180,7 +180,9 @@ class KafkaSource(ThreadedPart):
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
         engine = self._service.engine
-        local = dict(engine.store.read("SELECT partition, next FROM marks WHERE source = ?", (self.topic,)))
+        local: dict[int, int] = dict(
+            engine.store.read("SELECT partition, next FROM marks WHERE source = ?", (self.topic,))
+        )
         mine = {one.partition for one in partitions}
         if not self._begun:  # what this folder had before it began: of partitions that are others' now
             for partition in set(self._owner.values()) - mine:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
 
 import msgspec
 
 from tisat.errors import InputError
+from tisat.utils.types import JsonDict
 from tisat_serve.sources.samples import Sample, Samples
 from tisat_serve.sources.wire import BYTES, FIXED64, VARINT, double, fields, text
 
@@ -33,11 +33,11 @@ def from_json(body: bytes) -> list[tuple[dict[str, str], str, list[Point], bool]
         raise InputError(f"The body must be OTLP metrics in JSON. It is not: {str(error)[:200]}.") from None
 
 
-def _attributes(pairs: list[dict[str, Any]]) -> dict[str, str]:
+def _attributes(pairs: list[JsonDict]) -> dict[str, str]:
     return {str(pair["key"]): str(next(iter(pair.get("value", {}).values()), "")) for pair in pairs if "key" in pair}
 
 
-def _json_points(metric: dict[str, Any]) -> tuple[list[Point], bool]:
+def _json_points(metric: JsonDict) -> tuple[list[Point], bool]:
     gauge, total = metric.get("gauge"), metric.get("sum")
     holder = gauge if gauge is not None else total
     if holder is None:

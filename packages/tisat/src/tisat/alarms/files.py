@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from tisat.persistence.model_file import write_bytes
 from tisat.utils.types import Flags, JsonDict
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tisat.alarms.alarms import Alarm
 
 COLUMNS = (
@@ -55,7 +57,7 @@ def jsonl_of(alarms: Sequence[Alarm]) -> str:
     return "".join(json.dumps(alarm.to_json()) + "\n" for alarm in alarms)
 
 
-def arrow_of(alarms: Sequence[Alarm]) -> Any:
+def arrow_of(alarms: Sequence[Alarm]) -> pa.Table:
     """A pyarrow table."""
     import pyarrow
 
@@ -70,7 +72,7 @@ def arrow_of(alarms: Sequence[Alarm]) -> Any:
     return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([(name, types.get(name, text)) for name in COLUMNS]))
 
 
-def dated(table: Any, alarms: Sequence[Alarm]) -> Any:
+def dated(table: pa.Table, alarms: Sequence[Alarm]) -> pa.Table:
     """The arrow table with its times as dates in UTC where they have an offset, as local dates or as numbers otherwise."""
     import pyarrow as pa
 

@@ -22,7 +22,7 @@ from tisat.persistence.model_file import write_bytes
 from tisat.series import Series
 from tisat.utils.types import JsonDict, JsonMap, Options, Params
 from tisat.watch import Watch
-from tisat.watch.protocols import check_series
+from tisat.watch.protocols import Array, Scorer, check_series
 
 DRAWN, STRETCHES = 2, 300  # channels of a machine on a page, and stretches of each
 
@@ -226,12 +226,12 @@ class ScoreEach(RowJob):
         }
 
 
-def _named(detector: Any, points: Any) -> JsonDict:
+def _named(detector: Scorer, points: Array) -> JsonDict:
     names = detector.channels_ if detector.traits.points_are_channels else [str(i) for i in range(points.shape[1])]
     return {f"point {name}": points[:, i] for i, name in enumerate(names)}
 
 
-def _write_scores(out: Path, series: Any, scores: Any, points: JsonMap) -> None:
+def _write_scores(out: Path, series: Series, scores: Array, points: JsonMap) -> None:
     import pyarrow as pa
 
     columns: JsonDict = {} if series.timestamps is None else {"timestamp": series.timestamps}

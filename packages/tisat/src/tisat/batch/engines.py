@@ -8,7 +8,7 @@ thread, so all give the same bits on one machine. An engine knows no detectors, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from tisat.errors import ParameterError
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
         """The result of every item, in the order they finish; closing the iterator stops the work."""
 
 
-def ignore(item: Any) -> None:
+def ignore(item: object) -> None:
     """Tell nobody."""
 
 

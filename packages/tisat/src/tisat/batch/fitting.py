@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tisat import registry
 from tisat.batch.machines import SUFFIX, How, Machine, RowJob, model_file
@@ -20,6 +20,9 @@ from tisat.io.counters import choose_counters
 from tisat.series import Series
 from tisat.utils.types import JsonDict, JsonMap, Options, Params
 from tisat.watch import Watch
+
+if TYPE_CHECKING:
+    from tisat.detectors.base import Detector
 
 LEDGER = "fitted.jsonl"  # in a folder of models: one line for each fit, and one before it
 BEGUN = "begun"  # the trouble of a model that is not written yet
@@ -190,13 +193,14 @@ class FitEach(RowJob):
             os.fsync(file.fileno())
 
 
-def _shared(file: str) -> Any:
+def _shared(file: str) -> Detector:
     return _read_shared(file, Path(file).stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
-def _read_shared(file: str, _stamp: int) -> Any:
-    return Watch.load(file).detector
+def _read_shared(file: str, _stamp: int) -> Detector:
+    detector: Detector = Watch.load(file).detector
+    return detector
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -200,7 +200,7 @@ def _suppressed(found: Sequence[MachineAlarms]) -> str:
     )
 
 
-def _summary(one: MachineAlarms) -> list[Any]:
+def _summary(one: MachineAlarms) -> list[object]:
     last = one.alarms[-1] if one.alarms else None
     strongest = max(one.alarms, key=lambda alarm: alarm.peak / alarm.threshold, default=None)
     silent = f"silent: {', '.join(one.silent)}" if one.silent else ""

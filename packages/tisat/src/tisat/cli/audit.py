@@ -68,7 +68,7 @@ def _print(audit: Audit, comparison: Comparison) -> None:
     _print_list("false alarms", ("series", "time_step", "time"), false)
 
 
-def _print_list(what: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+def _print_list(what: str, columns: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> None:
     if not rows:
         typer.echo(f"no {what}")
         return

@@ -45,7 +45,7 @@ EXAMPLES = {
 }
 
 
-def grouped(verb: Any) -> Any:
+def grouped(verb: object) -> Any:
     """Give every option of a verb its group; a Typer application keeps its own sub-commands."""
     for function in _functions(verb):
         hints = get_type_hints(function, include_extras=True)

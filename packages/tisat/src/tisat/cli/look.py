@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -97,7 +97,7 @@ def _remarks(one: Look) -> list[str]:
     return found
 
 
-def _machine(one: Look) -> list[Any]:
+def _machine(one: Look) -> list[object]:
     odd = [f"{c.name} {c.kind}" for c in one.channels if c.kind in ("constant", "stuck", "counter", "empty")]
     return [
         one.name,

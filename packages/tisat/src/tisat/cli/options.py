@@ -59,7 +59,7 @@ Rearm = Annotated[
     ),
 ]
 # What may be said of how files are read, in every verb that reads one; the names are those of `Series.read`.
-READING: dict[str, tuple[Any, Any]] = {
+READING: dict[str, tuple[object, Any]] = {
     "time": (str | None, typer.Option(help="The column that holds the time; a date and a time of the day: Date+Time.")),
     "label": (str | None, typer.Option(help="The column that holds labels, where it is not called like one.")),
     "channels": (str | None, typer.Option(help="Only these columns are channels: a,b,c.")),
@@ -155,12 +155,12 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
     for name, (kind, option) in READING.items():
         if name not in own:
             default = False if kind is bool else None
-            annotation: Any = Annotated[kind, option]
+            annotation: object = Annotated[kind, option]
             parameters.append(
                 inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
             )
 
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         how = reading(**{name: given.pop(name) for name in READING if name not in own})
         for name, kind in bundles.items():
             given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})

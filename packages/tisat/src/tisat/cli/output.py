@@ -55,7 +55,7 @@ def print_json(value: object) -> None:
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = "") -> None:
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, note: str = "") -> None:
     """A table; columns of figures stand to the right, columns of text to the left. What is undefined is a dash; found, missed and false have their colours."""
     from rich.console import Console
     from rich.table import Table

@@ -8,11 +8,14 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tisat.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that are there already.")]
 
@@ -86,7 +89,7 @@ def check_folder(
         )
 
 
-def save_figure(figure: Any, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """Write a matplotlib figure, whole or not at all; the suffix says how."""
     from tisat.persistence.model_file import write_bytes
 

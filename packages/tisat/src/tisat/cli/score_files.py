@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from tisat.io.files import ENTITY, stem_of
 from tisat.io.missing_values import spellings
 from tisat.io.time_columns import arrow_times
 from tisat.utils.types import AnyArray, Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy", ".npz")
 SCORE_NAMES = ("score", "scores", "y_score", "anomaly_score", "statistic")
@@ -53,7 +56,7 @@ def _table(file: Path) -> Any:
         raise problem(file, "be a readable table", repr(str(error)[:150])) from None
 
 
-def _numbers(file: Path, column: Any, name: str) -> Array:
+def _numbers(file: Path, column: pa.ChunkedArray, name: str) -> Array:
     import pyarrow as pa
 
     try:
@@ -62,7 +65,7 @@ def _numbers(file: Path, column: Any, name: str) -> Array:
         raise problem(file, f"hold numbers in column {name!r}", f"{column.type}") from None
 
 
-def _clock(file: Path, column: Any, name: str) -> AnyArray:
+def _clock(file: Path, column: pa.ChunkedArray, name: str) -> AnyArray:
     try:
         return arrow_times(column.combine_chunks(), name=name).values
     except InputError as error:

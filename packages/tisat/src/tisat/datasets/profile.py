@@ -6,7 +6,7 @@ Nothing is changed here, and no detector is known: it says what a person should 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from tisat.io.channel_plot import draw_channels
 from tisat.io.counters import is_counter
 from tisat.series import SeriesLike, as_series
 from tisat.utils.types import Array, Flags, JsonDict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FEW = 8  # distinct values of a channel that is a state
 STUCK = 0.05  # share of rows in one run of equal values beyond which a measurement is stuck
@@ -140,7 +143,7 @@ def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
     return "measurement", "kept"
 
 
-def draw_look(given: SeriesLike, *, most: int = 12) -> Any:
+def draw_look(given: SeriesLike, *, most: int = 12) -> Figure:
     """Draw the first channels of a series, an array, a frame or a file over time, gaps in grey; a matplotlib figure."""
     series = as_series(given, whose="draw_look")
     times = np.arange(len(series)) if series.timestamps is None else series.timestamps

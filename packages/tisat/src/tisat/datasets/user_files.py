@@ -118,7 +118,7 @@ def _labels(file: Path, series: Series) -> Any:
     return labels.astype(bool)
 
 
-def _rows(file: Path, edges: list[Any], series: Series) -> Any:
+def _rows(file: Path, edges: list[object], series: Series) -> Any:
     """The rows that edges mean: rows as they are, or the first row at or after a date."""
     if all(isinstance(edge, int) for edge in edges):
         return np.asarray(edges, dtype=np.int64)

@@ -75,7 +75,7 @@ class Adapter(StandardWindowDetector):
     windows; reading it fits again. Pedregosa et al.: Scikit-learn, JMLR 2011; Zhao, Nasrullah, Li: PyOD, JMLR 2019.
     """
 
-    estimator: Any = value(
+    estimator: object = value(
         "sklearn:GaussianMixture",
         doc="A name of ESTIMATORS, such as 'pyod:HBOS', or an unfitted estimator object of either library, or with the methods of "
         "either. Objects work everywhere but cannot be saved; from_sklearn and from_pyod turn them into names where they can.",
@@ -94,7 +94,7 @@ class Adapter(StandardWindowDetector):
 
     training_: Array = learned("S, window * C")  # (n, d) windows the estimator was fitted on
     one_by_one_: bool = learned()  # the estimator's scores depend on the other rows of a batch
-    _fitted: Any = learned()  # the estimator, fitted; made again from training_ when a file is read
+    _fitted: object = learned()  # the estimator, fitted; made again from training_ when a file is read
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Adapter(StandardWindowDetector):
         return estimator
 
     @staticmethod
-    def _of_pyod(estimator: Any) -> bool:
+    def _of_pyod(estimator: object) -> bool:
         return any(base.__module__.partition(".")[0] == "pyod" for base in type(estimator).__mro__)
 
     def _anomaly(self, rows: Array) -> Array:

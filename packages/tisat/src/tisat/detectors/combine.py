@@ -7,7 +7,7 @@ others. Members are fitted on the same rows. Alarm rules see every member (``vie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Combine(Detector):
     traits: ClassVar[Traits] = Traits(crossfit=5)
     _restored_apart: ClassVar[frozenset[str]] = frozenset({"members_"})
 
-    members: Any = value(
+    members: object = value(
         DEFAULT,
         doc="Names of `tisat detectors`, or (name, parameters) for those that are not to have their defaults: ('prism', ('pca', {'window': 5})). "
         "tisat.combine(...) also takes detectors.",

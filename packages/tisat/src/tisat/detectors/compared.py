@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -32,6 +32,9 @@ from tisat.utils.validation import check_integer, check_real
 from tisat.watch.protocols import CommonSettings, Scorer
 from tisat.watch.walk_forward import LEAD
 from tisat.watch.watch import Watch
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SLOW = ("tisat",)  # suggestions that take minutes: compared where they are named
 LATE = 5  # rows after a fault within which an alarm still is about it
@@ -64,11 +67,11 @@ class DetectorComparison:
     scored: int  # rows
     detectors: tuple[ComparedDetector, ...]
 
-    def table(self) -> tuple[list[str], list[list[Any]]]:
+    def table(self) -> tuple[list[str], list[list[object]]]:
         """Columns and rows, one per detector."""
         kinds = self._kinds()
         head = ["detector", "false alarms", "allowed", "budget", "found", *kinds, "fit, s", "per row, us"]
-        rows: list[list[Any]] = []
+        rows: list[list[object]] = []
         for one in self.detectors:
             if one.trouble:
                 rows.append([one.detector, "", "", one.trouble, "", *("" for _ in kinds), "", ""])
@@ -112,14 +115,14 @@ class DetectorComparison:
         columns, rows = self.table()
         return table(self.answer, columns, rows, note=HONEST)
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Draw the share of faults found by kind, and false alarms beside what the budget allows; a matplotlib figure."""
         figure_module = require("matplotlib.figure", whose="A picture of a comparison")
         shown = [one for one in self.detectors if not one.trouble]
         if not shown:
             raise ParameterError("A picture of a comparison must have a detector to show. Not one could be fitted.")
         kinds, names = self._kinds(), [one.detector for one in shown]
-        figure = figure_module.Figure(figsize=(10.0, 1.6 + 0.4 * len(shown)), layout="constrained")
+        figure: Figure = figure_module.Figure(figsize=(10.0, 1.6 + 0.4 * len(shown)), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1.0))
         counts = [[(one.by_kind or {}).get(kind, (0, 0)) for kind in kinds] for one in shown]
         shares = np.array([[found / max(put, 1) for found, put in row] for row in counts])

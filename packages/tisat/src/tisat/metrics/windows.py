@@ -195,7 +195,7 @@ def series_list(value: Any, *, like: Sequence[Any] | None = None, name: str, who
     return many
 
 
-def all_stamps(timestamps: Stamps, labels: Sequence[Any], *, whose: str) -> list[Any]:
+def all_stamps(timestamps: Stamps, labels: Sequence[object], *, whose: str) -> list[Any]:
     """The timestamps of each series; None for each where there are none."""
     if timestamps is None:
         return [None] * len(labels)

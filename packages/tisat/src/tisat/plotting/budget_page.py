@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, LINE, SOFT
 from tisat.utils.types import Params
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CLOCK = ("1/hour", "1/8h", "1/day", "1/week", "1/month", "1/year")  # the ladder where rows have times
 COUNT = ("1/100 rows", "1/1000 rows", "1/10000 rows", "1/100000 rows")
@@ -150,7 +153,7 @@ def _step(known: NormalEvidence, evidence: Any, budget: Budget, method: str, row
     )  # fmt: skip
 
 
-def rows_of(study: OwnStudy) -> tuple[list[str], list[list[Any]]]:
+def rows_of(study: OwnStudy) -> tuple[list[str], list[list[object]]]:
     """The ladder as a table: columns and rows."""
     columns = ["budget", "h", "supported", "false", "allowed", "one in (95 %)", "result"]
     rows = [
@@ -168,10 +171,10 @@ def rows_of(study: OwnStudy) -> tuple[list[str], list[list[Any]]]:
     return columns, rows
 
 
-def draw(study: OwnStudy) -> Any:
+def draw(study: OwnStudy) -> Figure:
     """One picture: the period observed against the period asked for, both in rows; on the line, promise is fact."""
     module = require("matplotlib.figure", whose="The false-alarm picture")
-    figure = module.Figure(figsize=(7.2, 4.6), layout="constrained")
+    figure: Figure = module.Figure(figsize=(7.2, 4.6), layout="constrained")
     axis = figure.subplots()
     asked = np.array([step.period for step in study.curve])
     seen = [step for step in study.curve if step.alarms]

@@ -238,7 +238,7 @@ def scatter(
     return panel(name, lines, height=height, drawn="points", **more)
 
 
-def safe_json(document: Any) -> str:
+def safe_json(document: object) -> str:
     """JSON in which no tag, comment or line separator can begin."""
     text = json.dumps(document, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -161,7 +160,7 @@ def _told(demo: Demo, fault: Fault) -> str:
     return "no alarm"
 
 
-def fault_rows(demo: Demo) -> list[tuple[Any, ...]]:
+def fault_rows(demo: Demo) -> list[tuple[object, ...]]:
     """One row for each fault: what, when, where, and what came of it."""
     names = demo.plant.test.channels
     return [
@@ -175,10 +174,10 @@ def fault_rows(demo: Demo) -> list[tuple[Any, ...]]:
     ]
 
 
-def alarm_rows(demo: Demo, *, reasons: int = 2) -> list[tuple[Any, ...]]:
+def alarm_rows(demo: Demo, *, reasons: int = 2) -> list[tuple[object, ...]]:
     """One row for each alarm: when, what it was, how late, what it looks like and why, and the channels truly at fault."""
     names = demo.plant.test.channels
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[object, ...]] = []
     for alarm in demo.alarms:
         fault = _fault_of(alarm, demo.plant.faults)
         true = "" if fault is None else ", ".join(names[c] for c in fault.channels)

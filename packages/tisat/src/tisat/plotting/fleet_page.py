@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tisat.alarms.alarms import Alarm, say_time
 from tisat.plotting.page import Block, Key, Section, Table, render_page
@@ -131,7 +131,7 @@ def answer(machines: Sequence[MachineAlarms], incidents: Sequence[Incident]) -> 
     return " ".join(part for part in parts if part)
 
 
-def _quiet(machines: Sequence[MachineAlarms], loud: Sequence[Any], rest: Sequence[Any]) -> str:
+def _quiet(machines: Sequence[MachineAlarms], loud: Sequence[object], rest: Sequence[object]) -> str:
     count = len(machines) - len(loud)
     words = f"{count} machine{'s' * (count != 1)} had no alarm and {'are' if count != 1 else 'is'} not drawn."
     if not count:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import numpy as np
@@ -38,7 +38,7 @@ class Table:
     """A table; columns of figures stand to the right, columns of text to the left; ``strong`` rows and ``best`` cells are bold."""
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[object]]
     caption: str = ""
     strong: Collection[int] = ()
     best: Collection[tuple[int, int]] = ()

@@ -40,7 +40,7 @@ def compiled(*, reorder: bool = False) -> Callable[[F], F]:
     return make
 
 
-def compile_for(signature: Any, function: F, **options: object) -> F:
+def compile_for(signature: object, function: F, **options: object) -> F:
     """``function`` compiled now for ``signature``, or at its first call where that is None."""
     given = () if signature is None else (signature,)
     try:

@@ -9,7 +9,6 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 DASH = "–"
 
@@ -106,7 +105,7 @@ class Layout:
         return csv_text(self.headers, self.rows)
 
 
-def csv_text(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+def csv_text(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     """A header and rows as csv."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -134,7 +133,7 @@ def best_cells(rows: Sequence[Sequence[str]], columns: Iterable[int]) -> frozens
     return frozenset(found)
 
 
-def _line(cells: Sequence[Any]) -> str:
+def _line(cells: Sequence[object]) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from tisat.errors import ArtefactError, InputError
 from tisat.persistence.model_file import read_artefact, write_artefact
@@ -132,7 +131,7 @@ class Fleet:
         A bad row, a bad time or an unknown entity is that row's outcome and touches nothing else.
         """
         found: list[RowResult | None] = []
-        known: list[tuple[Any, ...]] = []
+        known: list[tuple[object, ...]] = []
         for entity, row, time, *more in rows:
             if entity not in self.monitors:
                 if not (self.enrols and isinstance(entity, str)):

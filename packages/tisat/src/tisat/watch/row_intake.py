@@ -96,7 +96,7 @@ class RowReader:
     def _is_missing(self, value: object) -> bool:
         return isinstance(value, str) and is_word(value, self._missing)
 
-    def _number(self, value: Any, channel: str) -> float:
+    def _number(self, value: object, channel: str) -> float:
         if value is None or self._is_missing(value):
             return math.nan
         try:

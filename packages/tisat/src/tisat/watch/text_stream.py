@@ -205,7 +205,7 @@ class LineReader:
             raise SeriesError(f"A row must name its machine in {self._entity!r}. Got nothing.")
         return str(machine).strip(), row
 
-    def _json_value(self, value: Any) -> Any:
+    def _json_value(self, value: object) -> Any:
         """A value as JSON has it; None where it is a word for a missing one."""
         return None if isinstance(value, str) and is_word(value, self._writing.how.missing) else value
 
@@ -263,7 +263,7 @@ class Switch:
         self.off = False
         self.signal = 2  # the number of the signal that turned it off
 
-    def __call__(self, number: int = 2, *_: Any) -> None:
+    def __call__(self, number: int = 2, *_: object) -> None:
         """Turn it off; as a signal handler."""
         again, self.off = self.off, True
         if not again:

@@ -11,7 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Backtest:
         """One dictionary per step."""
         return [step.to_json() for step in self.steps]
 
-    def table(self) -> tuple[list[str], list[list[Any]]]:
+    def table(self) -> tuple[list[str], list[list[object]]]:
         """Columns and rows, one per step: when, alarms, allowed, and the what-if over budgets."""
         budgets = list(self.counts)
         rows = [
@@ -201,7 +201,7 @@ def _step(
     first: int,
     begin: int,
     end: int,
-    detector: Any,
+    detector: object,
     budget: BudgetLike | None,
     ladder: Sequence[str],
     settings: WatchSettings,
