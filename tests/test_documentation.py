@@ -233,9 +233,7 @@ def test_the_first_book_is_understood_without_the_laboratory():
         for line in (ROOT / "docs" / page).read_text().splitlines():
             for link in re.findall(r"\]\(([\w./-]+\.md)", line):
                 target = str((here / link).resolve().relative_to(ROOT / "docs"))
-                assert target in using or line.startswith("Validation: "), (
-                    f"{page} links to {target}"
-                )
+                assert target in using or line.startswith("Validation: "), f"{page} links to {target}"
                 assert target in [*using, *laboratory] or KEPT_BACK.match(target)
 
 
