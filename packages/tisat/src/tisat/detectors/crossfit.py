@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from tisat.errors import SeriesError
-from tisat.utils.types import Array, Integers, Params
-from tisat.watch.protocols import Traits
+from tisat.utils.types import Array, Integers
+
+if TYPE_CHECKING:
+    from tisat.detectors.base import Detector
 
 Piece: TypeAlias = tuple[Array, int]  # rows to score, and how many of the first are context only
 
@@ -27,26 +29,7 @@ LEAST_STRETCHES = 5  # that are kept where there are too many points
 MAX_POINTS, MAX_VALUES = 50_000, 2_000_000  # normal points kept with a model: so many, or more where they are small
 
 
-class Refitted(Protocol):
-    """The part of a detector that cross-fitting needs."""
-
-    traits: ClassVar[Traits]
-    channels_: tuple[str, ...]
-    n_channels_: int
-
-    def _context(self) -> int | None: ...
-    def _minimum_rows(self) -> int: ...
-    def _fit(self, parts: Sequence[Array]) -> None: ...
-    def _whole_points(self, part: Array) -> Array: ...
-    def _points(self, part: Array) -> Array: ...
-    def _for_calibration(self, points: Array) -> Array: ...
-    def _prepare_fold(self, other: Self) -> None: ...
-    def _learn_from_fold(self, scored: Sequence[Sequence[Array]], other: Self) -> None: ...
-    def get_params(self, deep: bool = True) -> Params:  # noqa: FBT001, FBT002 - scikit-learn's signature
-        """What the user said."""
-
-
-def cross_fitted(detector: Refitted, parts: Sequence[Array]) -> list[Array] | None:
+def cross_fitted(detector: Detector, parts: Sequence[Array]) -> list[Array] | None:
     """Points of every row by a model fitted on the other blocks; None where there are too few rows for that."""
     stretches: list[Array] = []
     context = detector._context()

@@ -5,38 +5,20 @@ The words are made in :mod:`tisat.alarms.explanation`. This module knows no part
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tisat.alarms.explanation import Explanation, shares
 from tisat.gap_filling import bounded, take_in
-from tisat.series import Series, SeriesLike
+from tisat.series import Series
 from tisat.utils.types import Array
-from tisat.watch.protocols import Training, Traits
+
+if TYPE_CHECKING:
+    from tisat.detectors.base import Detector
 
 
-class Explained(Protocol):
-    """The part of a detector that an explanation is made from."""
-
-    traits: ClassVar[Traits]
-    n_channels_: int
-    usual_: Array
-    bounds_: Array
-    trained_on_: Training
-
-    def _context(self) -> int | None: ...
-    def _points_of_windows(self, windows: Array) -> Array: ...
-    def _explain(self, row: Array, point: Array) -> Explanation: ...
-    def _left_out(self, row: Array) -> Array | None: ...
-    def aggregate(self, points: Array) -> Array:
-        """Scores ``(T,)`` of points."""
-
-    def points(self, series: SeriesLike, *, period: float | None = None) -> Array:
-        """Points ``(T, m)`` of a series."""
-
-
-def expected(detector: Explained, series: Series, *, usual: Array | None) -> tuple[Array, Array]:
+def expected(detector: Detector, series: Series, *, usual: Array | None) -> tuple[Array, Array]:
     """Compute what is expected at each row and the usual spread, ``(T, C)`` each; ``usual``: the same at all rows."""
     filled = take_in(series, period=detector.trained_on_.get("period_seconds")).filled
     rows, points = bounded(detector, filled), detector.points(series)
@@ -51,7 +33,7 @@ def expected(detector: Explained, series: Series, *, usual: Array | None) -> tup
     return found, spread
 
 
-def explain(detector: Explained, row: Array, point: Array) -> Explanation:
+def explain(detector: Detector, row: Array, point: Array) -> Explanation:
     """Explain a row by the contributions of its point, or by leaving channels out, or by the distance from usual values."""
     kind, (median, spread) = detector.traits.fault_kind, detector.usual_
     if detector.traits.points_are_channels:
@@ -65,7 +47,7 @@ def explain(detector: Explained, row: Array, point: Array) -> Explanation:
     return Explanation(kind, shares(distance), row, median, spread, "distance from the usual value")
 
 
-def left_out(detector: Explained, row: Array) -> Array | None:
+def left_out(detector: Detector, row: Array) -> Array | None:
     """By how much the score falls when each channel is put back to its usual value ``(C,)``; None where that has no meaning.
 
     A row has no past here, so it is held for as many rows as the detector looks at.

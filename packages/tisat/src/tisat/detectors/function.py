@@ -30,7 +30,6 @@ class FunctionDetector(Detector):
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> detector = FunctionDetector(lambda values: np.abs(values).max(axis=1)).fit([[0.0], [1.0], [-2.0], [1.0]])
     >>> detector.decision_function([[3.0], [-5.0]]).tolist()
     [3.0, 5.0]
@@ -123,7 +122,6 @@ def from_function(function: Callable[[Array], npt.ArrayLike], *, context: int | 
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from_function(lambda values: values - values.mean()).fit(np.arange(10.0))
     Traceback (most recent call last):
     ...

@@ -29,5 +29,4 @@ def load(path: str | Path) -> Detector:
     >>> load(file)
     RandomGuess(random_state=1)
     """
-    detector: Detector = estimator.load(path)
-    return detector
+    return estimator.load(path)

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from tisat.utils.stage import State
 from tisat.utils.types import Array
-from tisat.watch.protocols import Traits
 
-
-class Answering(Protocol):
-    """What a stream asks of its detector."""
-
-    n_channels_: int
-    n_points_: int
-
-    traits: ClassVar[Traits]
-
-    def _answers(self, windows: Array) -> Array: ...
+if TYPE_CHECKING:
+    from tisat.detectors.base import Detector
 
 
 class RowStream:
@@ -39,7 +30,7 @@ class WindowStream(RowStream):
 
     one_at_a_time: ClassVar[bool] = False  # True: the answer about a row must be taken in before the next row is
 
-    def __init__(self, detector: Answering, context: int) -> None:
+    def __init__(self, detector: Detector, context: int) -> None:
         self._detector = detector
         width = detector.n_channels_ + int(detector.traits.clocked)  # the local time of each row comes last
         self._length = context + 1

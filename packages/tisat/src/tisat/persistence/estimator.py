@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,39 +15,20 @@ from tisat import registry
 from tisat.errors import ArtefactError
 from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.utils.fitted_state import MOST_CHANNELS, MOST_NUMBERS, Learned, check_arrays, check_sizes, check_values
-from tisat.utils.parameters import FROM_PRESET, Rebuilt, rebuild
+from tisat.utils.parameters import FROM_PRESET, rebuild
 from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
+
+if TYPE_CHECKING:
+    from tisat.detectors.base import Detector
 
 LONGEST_PERIOD = 1e10  # seconds between two rows: 300 years
 MOST_ROWS = 2**53  # of training data
 
 
-class Stated(Protocol):
-    """The part of a detector that its document is made of."""
-
-    def _check_fitted(self) -> None: ...
-    def _state(self) -> tuple[JsonDict, Arrays]: ...
-    def get_params(self, deep: bool = True) -> JsonDict:  # noqa: FBT001, FBT002 - scikit-learn's signature
-        """What the user said."""
+D = TypeVar("D", bound="Detector")
 
 
-class Kept(Stated, Rebuilt, Protocol):
-    """The part of a detector that is read back from its file."""
-
-    _restored_apart: ClassVar[frozenset[str]]
-    _learns: ClassVar[Mapping[str, Learned]]
-    n_channels_: int
-
-    def _context(self) -> int | None: ...
-    def _settings(self) -> JsonDict: ...
-    def _restore(self, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None: ...
-    def _check_learned(self) -> None: ...
-
-
-D = TypeVar("D", bound=Kept)
-
-
-def document_of(detector: Stated) -> tuple[JsonDict, Arrays]:
+def document_of(detector: Detector) -> tuple[JsonDict, Arrays]:
     """What is kept of a fitted detector on disk, as plain values and arrays."""
     detector._check_fitted()
     plain, tensors = detector._state()
@@ -77,14 +58,14 @@ def detector_from(cls: type[D], document: JsonMap, tensors: Mapping[str, AnyArra
     return detector
 
 
-def save(detector: Stated, path: str | Path) -> None:
+def save(detector: Detector, path: str | Path) -> None:
     """Write a fitted detector to one file, atomically; refused where :func:`load` would refuse it."""
     document, tensors = document_of(detector)
     registered(document, tensors, path=path)
     write_artefact(path, document, tensors)
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path) -> Detector:
     """Read a fitted detector back, also from the file of a watch."""
     document, tensors = read_artefact(path)
     if document.get("kind") not in ("detector", "watch"):
@@ -92,7 +73,7 @@ def load(path: str | Path) -> Any:
     return registered(document, tensors, path=path)
 
 
-def registered(document: JsonMap, tensors: Mapping[str, AnyArray], *, path: object) -> Any:
+def registered(document: JsonMap, tensors: Mapping[str, AnyArray], *, path: object) -> Detector:
     """The fitted detector whose file holds these; only registered classes are made."""
     return detector_from(registry.named_in(document, path=path), document, tensors, path=path)
 
@@ -110,7 +91,7 @@ def state_of(detector: object) -> tuple[JsonDict, Arrays]:
     return plain, tensors
 
 
-def restore(detector: Kept, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
+def restore(detector: Detector, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
     """Set what :func:`state_of` returned, after it was checked against what the class declares to learn."""
     cls = type(detector)
     whose, table = cls.__name__, dict(cls._learns)
@@ -131,7 +112,7 @@ def restore(detector: Kept, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> 
     detector._check_learned()
 
 
-def _declares_nothing(cls: type[Kept]) -> bool:
+def _declares_nothing(cls: type[Detector]) -> bool:
     """Whether a class leaves open what it learns: one of a user's own, or one that declares nothing beyond its bases."""
     if not cls.__module__.startswith("tisat."):
         return True

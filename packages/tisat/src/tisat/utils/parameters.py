@@ -30,7 +30,7 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, overload
 
 from tisat.errors import ParameterError
 from tisat.utils.declaration import FROM_PRESET as FROM_PRESET
@@ -208,16 +208,7 @@ class Parametrized:
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
-class Rebuilt(Protocol):
-    """An estimator that is made again from a file: one of :class:`Parametrized`."""
-
-    def __init__(self, **said: object) -> None: ...
-    def _check_parameters(self) -> None: ...
-    def set_params(self, **params: object) -> Self:
-        """Say something else."""
-
-
-P = TypeVar("P", bound=Rebuilt)
+P = TypeVar("P", bound=Parametrized)
 
 
 def clone(estimator: Any) -> Any:

@@ -9,8 +9,6 @@ from tisat.alarms.alarms import Alarm
 from tisat.gap_filling import Silence
 from tisat.utils.types import JsonDict
 
-LEFT_OUT = ("late", "duplicate", "unconfirmed", "refused")  # rows that change nothing
-
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
