@@ -13,6 +13,7 @@ from tisat.datasets.synthetic import make_plant, make_pump
 from tisat.detectors import Prism, load
 from tisat.detectors.prism import modes
 from tisat.detectors.prism.switches import any_tells_mode, calendar_of, days_of, switching
+from tisat.detectors.prism.transitions import EDGES, units_of
 from tisat.detectors.prism.trees import LEAVES, RATE, SMALLEST_LEAF, TREES, Forest, boost
 from tisat.errors import ArtefactError, ParameterError, SeriesWarning
 from tisat.persistence.model_file import read_artefact, write_artefact
@@ -80,11 +81,19 @@ def test_taken_with_modes_and_not_without(watch):
         assert made.score_points(made.normal_).views.shape[1] == 6
 
 
-def test_a_row_in_which_a_valve_switches_at_random_is_as_normal_as_others():
+@pytest.fixture(scope="module")
+def valve():
+    """A plant with a valve that moves at random: a watch, and rows to score."""
     plant = make_plant(n_train=4000, n_test=2000, n_faults=0, random_state=3)
-    valve = np.repeat(np.arange(80) % 2, np.random.default_rng(0).integers(60, 120, 80))[:6000, None]
-    detector = Prism(**QUICK).fit(np.hstack([plant.train.values, valve[:4000]]), holdout=0.2)
-    test = np.hstack([plant.test.values, valve[4000:]])
+    moves = np.repeat(np.arange(80) % 2, np.random.default_rng(0).integers(60, 120, 80))[:6000, None]
+    train, test = np.hstack([plant.train.values, moves[:4000]]), np.hstack([plant.test.values, moves[4000:]])
+    return Watch(Prism(**QUICK), budget="1/200 rows").fit(train, holdout=0.2), test
+
+
+def test_a_row_in_which_a_valve_switches_at_random_is_as_normal_as_others(valve):
+    detector, test = valve[0].detector, valve[1]
+    assert not detector.knows_modes
+    assert [c for c, _ in detector.switches] == [8]
     scores = detector.decision_function(test)
     switches = np.append(False, np.diff(test[:, -1]) != 0)
     known = ~np.isnan(scores)
@@ -92,6 +101,22 @@ def test_a_row_in_which_a_valve_switches_at_random_is_as_normal_as_others():
     expected = detector.points(test)[known][:, len(detector._views) + detector.n_channels_ :][:, 8]
     assert (expected >= 0.0).all()
     assert (expected <= 1.0).all()
+
+
+def test_transitions_are_the_same_row_by_row_and_from_a_file_and_forged_ones_are_refused(valve, tmp_path):
+    watch, test = valve
+    watch.save(tmp_path / "model.tisat")
+    monitor = Watch.load(tmp_path / "model.tisat").monitor()
+    found = [monitor.update(row).statistic for row in test[:700]]
+    np.testing.assert_allclose(
+        np.nan_to_num(found), np.nan_to_num(watch.alarms(test[:700]).statistic), rtol=1e-6, atol=1e-9
+    )
+    document, tensors = read_artefact(tmp_path / "model.tisat")
+    for name, change in {"switches": lambda a: a + 1, "units": lambda a: a / 2.0}.items():
+        key = f"transitions.{name}"
+        write_artefact(tmp_path / "forged.tisat", document, {**tensors, key: change(tensors[key])})
+        with pytest.raises(ArtefactError, match="must be channels with units"):
+            load(tmp_path / "forged.tisat")
 
 
 def test_a_slow_or_coarse_sensor_tells_no_mode():
@@ -103,7 +128,7 @@ def test_a_slow_or_coarse_sensor_tells_no_mode():
 
 def test_units_are_finite_where_no_row_is_long_after_a_switch():
     contributions, cells = np.random.default_rng(2).random((500, 1, 2)), np.arange(500) % 3
-    units = modes.units_of(contributions, cells)
+    units = units_of(contributions, cells)
     assert units.max() < 2.0
 
 
@@ -189,4 +214,4 @@ def test_a_stop_that_training_has_seen_is_louder_in_no_view_than_calm_rows_are(w
     assert (watch.detector._views["mode"].units >= 1.0).all()
     assert (watch.detector._views["mode"].units[0] > 2.0).any()
     assert (watch.detector._views["mode"].units[-1] == 1.0).all()
-    assert modes.EDGES[-1] <= modes.LONG
+    assert EDGES[-1] <= modes.LONG

@@ -29,19 +29,19 @@ def mode_of(rows: Array, switches: Sequence[Switch], channels: Sequence[str]) ->
     return ""
 
 
-def switches_note(names: Sequence[str]) -> str:
-    """The sentence about channels that tell the operating mode.
+def switches_note(names: Sequence[str], *, modes: bool) -> str:
+    """The sentence about channels that switch; ``modes``: they tell what to expect of the others.
 
     Examples
     --------
-    >>> print(switches_note(["pump_on"]))
-    pump_on switches: it was taken for an operating mode, and every channel is compared with what is usual in the same mode.
+    >>> print(switches_note(["pump_on"], modes=True))
+    pump_on switches: every channel is compared with what is usual in the same operating mode.
+    >>> print(switches_note(["door", "valve"], modes=False))
+    door, valve switch: rows after a switch are compared with those after earlier ones.
     """
-    one = len(names) == 1
-    return (
-        f"{', '.join(names)} {'switches: it was' if one else 'switch: they were'} taken for {'an operating mode' if one else 'operating modes'}, "
-        "and every channel is compared with what is usual in the same mode."
-    )
+    compared = "every channel is compared with what is usual in the same operating mode"
+    after = "rows after a switch are compared with those after earlier ones"
+    return f"{', '.join(names)} switch{'es' * (len(names) == 1)}: {compared if modes else after}."
 
 
 class RecentRows(Stateful, Folded[Array | None, None]):

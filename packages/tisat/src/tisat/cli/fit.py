@@ -196,7 +196,7 @@ def fit(
     told = [name for name in names if name not in (counter or [])]
     notes = [note for one in series for note in one.notes] + ([said_of(told)] if told else []) + list(calibration.notes)
     if switches := [watch.channels[c] for c, _ in getattr(fitted, "switches", ())]:
-        notes.append(switches_note(switches))
+        notes.append(switches_note(switches, modes=bool(getattr(fitted, "knows_modes", False))))
     if json:
         notes = [*size, *notes]
     if len(series) > 1:

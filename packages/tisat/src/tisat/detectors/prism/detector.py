@@ -52,6 +52,7 @@ from tisat.detectors.prism.restoring import check_parts, restored_forecaster, re
 from tisat.detectors.prism.standing import Deviating
 from tisat.detectors.prism.switches import days_of
 from tisat.detectors.prism.touched import touched
+from tisat.detectors.prism.transitions import Transitions
 from tisat.detectors.prism.view import View, blocks_of, level_of, moments, thinned
 from tisat.persistence.estimator import document_of
 from tisat.utils.parameters import integer, learned, real, value
@@ -209,7 +210,7 @@ class Prism(Deviating, Detector):
             self._scene(part, np.arange(context, len(part)), clock) for part, clock in zip(scaled, clocks, strict=True)
         ]
         views: dict[str, View] = {name: view() for name, view in VIEWS.items()}
-        if self._plan is not None:
+        if self._plan is not None and self._plan.modes:
             views |= {name: view(self._plan, days_of(self.holidays)) for name, view in MODES.items()}
         self._take_views(views)
         for view in self._views.values():
@@ -219,8 +220,12 @@ class Prism(Deviating, Detector):
         few = thinned(scenes, LEVELS_FROM)
         heard = self._heard
         own = [view.own(few) if name in heard else np.zeros((1, channels)) for name, view in self._views.items()]
-        if self._plan is not None:
-            own = in_units_of_mode(self._views["mode"], own, few)
+        self._transitions = None
+        if self._modes:
+            own = in_units_of_mode(self._modes[0], own, few)
+        elif self._plan is not None:
+            self._transitions = Transitions(self._plan.switches.astype(np.float64))
+            own = self._transitions.fit(list(self._views.values()), scenes, few, own)
         self.levels_ = np.array([level_of(view, one) for view, one in zip(self._views.values(), own, strict=True)])
         self.ordinary_ = np.array([one.mean(axis=0) if len(one) else np.zeros(channels) for one in own])
         self.exponents_ = np.ones(len(self._views))
@@ -294,14 +299,15 @@ class Prism(Deviating, Detector):
             parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
         if modes:
             parts[:, : len(VIEWS)] /= modes[0].units[cells]
+        elif self._transitions is not None:
+            parts /= self._transitions.units[self._transitions.cells(scene)]
         points = np.empty((n, len(views) + 3 * channels + 1))
         fuse(
             parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, np.empty((3, len(views))), points
         )  # fmt: skip
-        if modes:  # nobody expects a switch between its positions
-            expected = points[:, len(views) + channels : len(views) + 2 * channels]
-            told = modes[0].switches.astype(np.int64)
-            expected[:, told] = np.clip(expected[:, told], 0.0, 1.0)
+        for c, _ in self.switches:  # nobody expects a switch beyond its positions
+            expected = points[:, len(views) + channels + c]
+            np.clip(expected, 0.0, 1.0, out=expected)
         standing = self._standing
         points[:, len(views) + 2 * channels + 1 :] = signed[standing.name]
         if missing is not None:
@@ -373,6 +379,7 @@ class Prism(Deviating, Detector):
         if self.forecaster_ is not None:
             plain["forecaster"], arrays = document_of(self.forecaster_)
             tensors.update({f"forecaster.{name}": array for name, array in arrays.items()})
+        tensors.update({} if self._transitions is None else self._transitions.arrays())
         for name, view in self._views.items():
             tensors.update({f"{name}.{attribute}": array for attribute, array in view.arrays().items()})
         return plain, tensors
@@ -383,6 +390,7 @@ class Prism(Deviating, Detector):
         self.forecaster_ = restored_forecaster(self.forecaster, document, tensors, rest["channels_"])
         super()._restore(rest, {name: array for name, array in tensors.items() if "." not in name})
         self._take_views(restored_views(tensors, self.n_channels_))
+        self._transitions = Transitions.restored(tensors, self.n_channels_)
         check_parts(self, self._views)
 
     @classmethod

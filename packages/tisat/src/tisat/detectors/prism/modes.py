@@ -6,16 +6,16 @@ measured in the spread that is usual so many rows after a switch: a stop that tr
 normal, in the rows after it as well. Where they are taken they replace the views that compare channels with each other
 whatever the mode (multivariate residual, pattern, broken correlation), and the others are measured per time since a switch.
 
-The views are taken **where some channel switches** between few values (:func:`any_tells_mode`): without them each switch is a jump
-that nobody expects, and the threshold is set by switches. Trees are taken only where they help: :func:`plan_modes` fits them on two
-thirds of the rows, in blocks, and measures the error on the rest against that of the regression alone. A detector whose plan is None
-has no such views.
+The views are **taken only where they help**: where some channel switches between few values (:func:`any_tells_mode`),
+:func:`plan_modes` fits them on two thirds of the rows, in blocks, and measures the error on the rest against that of the regression
+alone. Where that falls by less than a quarter the views stay as they are, and are measured per time since a switch only
+(:mod:`tisat.detectors.prism.transitions`): a switch is no jump that nobody expects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy as np
 from tisat.detectors.base import Array
 from tisat.detectors.prism import VIEWS
 from tisat.detectors.prism.switches import DAY, MOST_SWITCHES, any_tells_mode, calendar_of, switching
+from tisat.detectors.prism.transitions import EDGES, units_of
 from tisat.detectors.prism.trees import Forest, boost
 from tisat.detectors.prism.view import Scene, View, rare_unit, thinned
 from tisat.errors import ArtefactError
@@ -33,14 +34,13 @@ LONG, SMOOTH, SHORT = 60, 20, 10  # rows over which the others are averaged
 LEARNED_FROM = 5000  # rows the models are fitted on
 OTHERS = 10  # channels the trees of one channel may use, besides those that switch
 MOST_TREES = 16  # levels and activities that get trees: where the error falls most
-EDGES = np.array([3.0, 8.0, 21.0, 30.0, 60.0])  # rows since the last switch that divide cells
 RIDGE = 1e-3  # penalty, as a share of the mean variance of the inputs
 LEAST_STEP = 1e-3  # of the training range
 PRIOR = 50.0  # rows that the overall spread counts for in each cell
 BLOCKS = 12  # of training rows, every third held out to decide
 TESTED = 16  # channels of which it is found out whether they get trees
-USED = 0.9  # the error ratio that is worth trees
-RARE_SHARE = 50  # one in so many rows of a cell makes its level
+HELPS = 0.75  # the ratio of errors, a geometric mean over channels, from which on the views are taken
+USED = 0.9  # the ratio that is worth trees for one channel
 
 
 @compiled()
@@ -87,6 +87,7 @@ class Plan:
     calendar: bool
     trees: Flags  # (2, C) which targets are worth trees
     worse: Array  # (2, C) how much larger errors are on rows that the model has not seen
+    modes: bool = True  # whether the mode views are taken; otherwise only switches are known
 
 
 class Mode(View):
@@ -264,7 +265,7 @@ REPLACED = ("joint", "neighbour", "relations")  # views whose place they take
 
 
 def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -> Plan | None:
-    """Find the channels that switch, and which expectations trees improve on rows they have not seen; None where nothing switches.
+    """Find the channels that switch, and whether trees improve expectations on rows they have not seen; None where nothing switches.
 
     Parameters
     ----------
@@ -296,6 +297,8 @@ def plan_modes(parts: Sequence[Array], clocks: Sequence[Array], *, first: int) -
         moving = np.flatnonzero(view.target(inputs).std(axis=0) > view.least)
         tested = np.union1d(_some(moving, TESTED), np.intersect1d(moving, switches))
         ratios[view.of], worse[view.of] = _ratios(view, inputs, held, tested)
+        if view.of == 0 and not (len(tested) and np.log(ratios[0, tested]).mean() < np.log(HELPS)):
+            return replace(plan, modes=False)
     clearest = np.sort(ratios, axis=None)[min(MOST_TREES, ratios.size) - 1]
     return Plan(switches, calendar, (ratios < USED) & (ratios <= clearest), worse)
 
@@ -321,20 +324,6 @@ def _ratios(view: Mode, inputs: Array, held: Flags, channels: Integers) -> tuple
     ratio = np.where(wanted, with_trees / plain, 1.0)
     worse = np.where(ratio < USED, with_trees / seen, plain / plain_seen)
     return ratio, np.sqrt(np.maximum(worse, 1.0))
-
-
-def units_of(contributions: Array, cells: Integers) -> Array:
-    """By how much contributions ``(n, V, C)`` are larger in each cell than in calm rows: ``(cells, V, C)``, at least 1."""
-    levels = np.zeros((len(EDGES) + 1, *contributions.shape[1:]))
-    calm = levels[0]
-    for cell in range(len(levels)):
-        here = contributions[cells == cell]
-        if len(here):
-            most = max(2, len(here) // RARE_SHARE)
-            levels[cell] = np.sort(here, axis=0)[-most:].mean(axis=0)
-        if len(here) >= RARE_SHARE:
-            calm = levels[cell]  # where no row is long after a switch: those that are longest
-    return np.asarray(np.maximum(levels / np.maximum(calm, 1e-9), 1.0))
 
 
 def in_units_of_mode(mode: View, own: Sequence[Array], scenes: Sequence[Scene]) -> list[Array]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tisat.alarms.ongoing import MEAN
 from tisat.detectors.base import Array
+from tisat.detectors.prism.transitions import Transitions
 from tisat.detectors.prism.view import View
 
 LEAST = 0.01  # of the training range: no deviation below it counts
@@ -51,6 +52,7 @@ class Deviating:
     n_channels_: int
     span_: Array  # (C,) half the training range
     _views: dict[str, View]
+    _transitions: Transitions | None  # where a channel switches and there are no mode views
 
     @property
     def _standing(self) -> View:
@@ -64,10 +66,16 @@ class Deviating:
 
     @property
     def switches(self) -> tuple[tuple[int, float], ...]:
-        """Channels that switch the operating mode and half their training range, the rarest first; none without mode views."""
-        if "mode" not in self._views:
-            return ()
-        return tuple((int(c), float(self.span_[int(c)])) for c in self._views["mode"].arrays()["switches"][::-1])
+        """Channels that switch the operating mode and half their training range, the rarest first."""
+        found = np.zeros(0) if self._transitions is None else self._transitions.switches
+        if "mode" in self._views:
+            found = self._views["mode"].arrays()["switches"]
+        return tuple((int(c), float(self.span_[int(c)])) for c in found[::-1])
+
+    @property
+    def knows_modes(self) -> bool:
+        """Whether the mode views were taken."""
+        return "mode" in self._views
 
     @property
     def knows_calendar(self) -> bool:

@@ -1,0 +1,92 @@
+"""How long ago a switch was, and how much louder the views are then: what training has seen dozens of times is normal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tisat.detectors.base import Array
+from tisat.detectors.prism import VIEWS
+from tisat.detectors.prism.switches import MOST_SWITCHES
+from tisat.detectors.prism.view import Scene, View
+from tisat.errors import ArtefactError
+from tisat.utils.types import AnyArray, Arrays, Integers
+
+EDGES = np.array([3.0, 8.0, 21.0, 30.0, 60.0])  # rows since the last switch that divide cells; the last cell is calm
+RARE_SHARE = 50  # one in so many rows of a cell makes its level
+ENOUGH = 4000  # rows after switches that levels are learned from
+NAME = "transitions"  # in files
+
+
+def units_of(contributions: Array, cells: Integers) -> Array:
+    """By how much contributions ``(n, V, C)`` are larger in each cell than in calm rows: ``(cells, V, C)``, at least 1."""
+    levels = np.zeros((len(EDGES) + 1, *contributions.shape[1:]))
+    calm = levels[0]
+    for cell in range(len(levels)):
+        here = contributions[cells == cell]
+        if len(here):
+            most = max(2, len(here) // RARE_SHARE)
+            levels[cell] = np.sort(here, axis=0)[-most:].mean(axis=0)
+        if len(here) >= RARE_SHARE:
+            calm = levels[cell]  # where no row is long after a switch: those that are longest
+    return np.asarray(np.maximum(levels / np.maximum(calm, 1e-9), 1.0))
+
+
+class Transitions:
+    """The views in units of how loud they usually are so many rows after a switch, where mode views are not taken."""
+
+    def __init__(self, switches: Array, units: Array | None = None) -> None:
+        self.switches = switches  # (K,) channels
+        self.units = np.ones((len(EDGES) + 1, len(VIEWS), 0)) if units is None else units  # (cells, V, C)
+
+    def cells(self, scene: Scene) -> Integers:
+        """The cell ``(n,)`` of each row of a scene: how long ago the last switch was."""
+        positions = scene.rows[:, self.switches.astype(np.int64)]
+        moved = np.append(False, (positions[1:] != positions[:-1]).any(axis=1))
+        last = np.maximum.accumulate(np.where(moved, np.arange(len(moved)), -len(moved) - int(EDGES[-1])))
+        return np.asarray(np.digitize(np.minimum(scene.at - last[scene.at], EDGES[-1]), EDGES))
+
+    def fit(
+        self, views: Sequence[View], scenes: Sequence[Scene], few: Sequence[Scene], own: Sequence[Array]
+    ) -> list[Array]:
+        """Learn from all training rows; the contributions ``own`` of each view at the rows of ``few``, in the units learned."""
+        cells = np.concatenate([self.cells(scene) for scene in few])
+        after = []  # switches are rare: rows evenly spread hardly meet them
+        for scene in scenes:
+            near = np.flatnonzero(self.cells(scene) < len(EDGES))
+            near = near[:: max(1, len(near) // ENOUGH)]
+            after.append(Scene(scene.rows, scene.at[near], scene.errors[near], scene.clock))
+        after_cells = np.concatenate([self.cells(scene) for scene in after])
+        calm = cells == len(EDGES)
+        self.units = np.ones((len(EDGES) + 1, len(VIEWS), own[0].shape[1]))
+        out = list(own)
+        for v, view in enumerate(views):
+            loud = view.own(after)
+            if len(own[v]) == len(cells) and len(loud) == len(after_cells):
+                both = np.concatenate([own[v][calm], loud])
+                self.units[:, v] = units_of(both[:, None], np.append(cells[calm], after_cells))[:, 0]
+                out[v] = own[v] / self.units[cells, v]
+        return out
+
+    def arrays(self) -> Arrays:
+        """What was learned."""
+        return {f"{NAME}.switches": self.switches, f"{NAME}.units": self.units}
+
+    @classmethod
+    def restored(cls, tensors: Mapping[str, AnyArray], n_channels: int) -> Transitions | None:
+        """From arrays that may come from a file; None where there are none, refused where they do not fit."""
+        if f"{NAME}.switches" not in tensors:
+            return None
+        switches, units = (np.asarray(tensors[f"{NAME}.{name}"]) for name in ("switches", "units"))
+        good = (
+            switches.dtype == units.dtype == np.float64
+            and switches.ndim == 1
+            and 0 < len(switches) <= MOST_SWITCHES
+            and bool(((switches >= 0) & (switches < n_channels) & (switches == np.floor(switches))).all())
+            and units.shape == (len(EDGES) + 1, len(VIEWS), n_channels)
+            and bool(np.isfinite(units).all() and (units >= 1).all())
+        )
+        if not good:
+            raise ArtefactError("The switches of a model file must be channels with units of at least 1. They are not.")
+        return cls(switches, units)
