@@ -81,10 +81,30 @@ def test_silence_changes_nothing_upwards(calibration):
 def test_episodes_below_the_threshold_are_normal_unless_somebody_says_otherwise(calibration):
     record = operation(calibration, [0.8, 0.9, 0.95])
     assert len(record.episodes) == 3
-    for label, rows, levels in (("unlabelled", 20_000, 3), ("false", 20_000, 3), ("true", 19_960, 2)):
+    for label, rows, levels in (("unlabelled", 20_000, 3), ("new normal", 20_000, 3), ("true", 19_960, 2)):
         record.label(1010, label)
         proposal = propose(calibration, record)
         assert (proposal.rows, len(proposal.after.normal.levels[-1])) == (rows, levels)
+
+
+def test_who_says_that_an_alarm_was_false_is_not_given_more_of_them(calibration):
+    record = operation(calibration, [1.05, 0.97])
+    lower = propose(calibration, record)
+    assert lower.after.threshold < calibration.threshold
+    assert f"It is lower: {lower.added} more alarm" in str(lower)
+    record.label(1010, "false")
+    same = propose(calibration, record)
+    assert same.after is calibration
+    assert f"would stay at {calibration.threshold:.4g}" in str(same)
+
+
+def test_every_alarm_of_a_threshold_that_has_sunk_can_be_labelled():
+    made = calibrate(make_rule("excess"), np.random.default_rng(0).exponential(size=9000), "1/1000 rows", control=True)
+    lowest = made.control.bounds[0]
+    assert lowest < made.threshold
+    record = EpisodeRecord.beside(made)
+    record.run([0.0] * 50 + [1.001 * lowest] * 5 + [0.0] * 50)
+    assert record.label(52, "false").label == "false"
 
 
 def test_an_episode_that_reaches_the_threshold_is_an_alarm(calibration):

@@ -307,5 +307,5 @@ def test_words_change_thresholds_and_silence_does_not(tmp_path):
     assert Watch.load(tmp_path / "watch").calibration.threshold == proposal.after.threshold
     with pytest.raises(ParameterError, match="made for another"):
         watch.adopt(proposal)
-    with pytest.raises(InputError, match="must lie in an episode"):
+    with pytest.raises(InputError, match="must be one of an alarm"):
         monitor.label(10**6, "true")

@@ -71,14 +71,15 @@ class EpisodeRecord(Stateful, Folded[float, None]):
 
     @classmethod
     def beside(cls, calibration: Calibration, *, room: int = ROOM) -> EpisodeRecord:
-        """A record whose mark normal data passes some twenty times: what is needed to see the tail of the levels."""
+        """A record whose mark normal data passes some twenty times, to see the tail of the levels, and every alarm passes."""
         normal = calibration.normal
         if normal is None:
             return cls(mark=0.5 * calibration.threshold, room=room)
         levels = normal.pooled
         level = float(levels[min(PEAKS, len(levels) - 1)]) if len(levels) else 0.0
         level = min(max(level, 0.5 * normal.floor), normal.threshold(calibration.target))
-        return cls(mark=expanded(max(level, 1e-9), calibration.compression), room=room)
+        mark = expanded(max(level, 1e-9), calibration.compression)
+        return cls(mark=mark if calibration.control is None else min(mark, calibration.control.bounds[0]), room=room)
 
     @property
     def mark(self) -> float:
@@ -139,7 +140,7 @@ class EpisodeRecord(Stateful, Folded[float, None]):
                 self._label[i] = LABELS.index(word)
                 return replace(episode, label=word)
         raise InputError(
-            f"The row of a label must lie in an episode of the record. Got row {row}, where nothing rose above {self.mark:.4g}."
+            f"The row of a label must be one of an alarm. Got row {row}, where nothing rose above {self.mark:.4g}; is it of this file?"
         )
 
     def restore(self, state: State, /) -> None:
@@ -176,7 +177,8 @@ class Proposal:
     avoided: int  # of those, not raised at the new threshold
     true_alarms: int  # alarms labelled true
     missed: int  # of those, not raised at the new threshold
-    unlabelled: int  # alarms nobody labelled: counted neither way
+    unlabelled: int  # episodes above the threshold that nobody labelled: counted neither way
+    added: int  # episodes below the threshold in force that would have been alarms
     seen: int  # rows of operation
     rows: int  # of those, rows that count as normal
     new_normal: bool  # a person labelled what is normal as changed
@@ -186,6 +188,12 @@ class Proposal:
         """The consequences, one sentence each."""
         say = Budget(self.after.budget, self.after.target, self.after.period).say
         lines = [f"The threshold would be {self.after.threshold:.4g} instead of {self.before.threshold:.4g}."]
+        if self.after.threshold == self.before.threshold:
+            lines = [
+                f"The threshold would stay at {self.before.threshold:.4g}. For fewer alarms take the patterns, or a smaller budget."
+            ]
+        if self.added:
+            lines.append(f"It is lower: {self.added} more alarm{'s' * (self.added != 1)} would have been raised.")
         if self.false_alarms:
             lines.append(
                 f"{self.false_alarms} false alarms in {self.seen} rows; the budget allows {self.seen / self.after.target:.2g}."
@@ -194,7 +202,8 @@ class Proposal:
         if self.true_alarms:
             lines.append(f"It would have missed {self.missed} of {self.true_alarms} true alarms.")
         if self.unlabelled:
-            lines.append(f"{self.unlabelled} alarm{'s' * (self.unlabelled != 1)} without a label counted neither way.")
+            rises = f"{self.unlabelled} rise{'s' * (self.unlabelled != 1)} above {self.before.threshold:.4g}"
+            lines.append(f"{rises} without a label counted neither way.")
         lines.append(
             f"With {self.rows} rows of operation the data can support {say(self.after.supported)}; before, {say(self.before.supported)}."
         )
@@ -253,6 +262,8 @@ def propose(calibration: Calibration, record: EpisodeRecord, *, budget: BudgetLi
         draft = replace(calibration, budget=str(wanted), target=wanted.time_steps)
     normal = calibration.normal.joined(peaks.tolist(), rows) if rows else calibration.normal
     after = from_episodes(draft, normal)
+    if budget is None and after.threshold < calibration.threshold and any(one.label == "false" for one in episodes):
+        after = calibration  # who says that alarms were false does not ask for more of them
     false = [one for one in alarms if one.label in NORMAL]
     true = [one for one in alarms if one.label == "true"]
     return Proposal(
@@ -263,6 +274,7 @@ def propose(calibration: Calibration, record: EpisodeRecord, *, budget: BudgetLi
         true_alarms=len(true),
         missed=sum(one.peak < after.threshold for one in true),
         unlabelled=sum(one.label == "unlabelled" for one in alarms),
+        added=sum(after.threshold <= one.peak < calibration.threshold for one in episodes),
         seen=record.rows,
         rows=rows,
         new_normal=any(one.label == "new normal" for one in episodes),

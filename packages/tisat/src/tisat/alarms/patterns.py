@@ -130,8 +130,9 @@ class Pattern:
     def __str__(self) -> str:
         when = "" if self.minute is None else f" at about {self.minute // 60:02d}:{self.minute % 60:02d}"
         named = [f"{channel} {WORDS[sign]}".strip() for channel, sign, _ in self.examples[0][:SHOWN]]
-        parts = [self.kind, f"after {self.mode}" if self.mode else "", f"on a {self.day}" if self.day else ""]
-        return f"{' '.join(part for part in parts if part)}{when}: {', '.join(named)}"
+        seen = [f"on a {self.day}" if self.day else "", f"after {self.mode}" if self.mode else ""]
+        first = " ".join(part for part in seen if part)
+        return f"{self.kind}{when}: {', '.join(named)}{f' (as seen {first})' if first else ''}"
 
     def to_json(self) -> JsonDict:
         """Plain values."""

@@ -120,11 +120,11 @@ def label(
     file: Annotated[str, typer.Argument(help="The file the alarms were raised on.", metavar="FILE")],
     model: Model,
     out: Annotated[
-        Path | None, typer.Option(help="Take the proposal: write the model with its threshold here.")
+        Path | None, typer.Option(help="Take the proposal: write the model with its threshold and patterns here.")
     ] = None,
     take: Annotated[
         str, typer.Option(help="What --out takes: threshold, patterns (those that hide no true alarm) or both.")
-    ] = "threshold",
+    ] = "both",
     overwrite: Overwrite = False,
     json: JsonFlag = False,
     how: How | None = None,
@@ -193,7 +193,7 @@ def label(
         )
         return
     typer.echo("\n".join([*proposal.words, *(f"pattern: {one.words}" for one in patterns)]))
-    more = "; --take patterns or --take both: with the patterns" if patterns else ""
+    more = " and the patterns (--take says which)" if patterns else ""
     typer.echo(
         f"nothing has changed; --out writes a model with the threshold{more}" if out is None else f"written to {out}"
     )
