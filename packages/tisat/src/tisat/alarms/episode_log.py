@@ -204,9 +204,9 @@ class Proposal:
         if self.unlabelled:
             rises = f"{self.unlabelled} rise{'s' * (self.unlabelled != 1)} above {self.before.threshold:.4g}"
             lines.append(f"{rises} without a label counted neither way.")
-        lines.append(
-            f"With {self.rows} rows of operation the data can support {say(self.after.supported)}; before, {say(self.before.supported)}."
-        )
+        if self.after is not self.before:
+            supported = f"{say(self.after.supported)}; before, {say(self.before.supported)}"
+            lines.append(f"With {self.rows} rows of operation the data can support {supported}.")
         if self.after.extrapolated > 1.0:
             lines.append("The budget is still rarer than that: extrapolated.")
         if self.new_normal:
