@@ -6,6 +6,7 @@ import pytest
 from tisat.datasets.synthetic import make_plant, make_pump
 from tisat.detectors import LinearLast, Prism, load, make
 from tisat.detectors.prism import VIEWS, Scene, fusion, rhythm
+from tisat.detectors.prism.blame import blamed, fault_patterns
 from tisat.detectors.prism.line import fit_line, forecasts
 from tisat.detectors.prism.relations import FILTERS, PAST, SMOOTH, Relations
 from tisat.detectors.prism.rhythm import LAGS, LARGEST, LEAST_ENERGY, ROWS, Rhythm
@@ -289,3 +290,19 @@ def test_principal_directions_of_wide_windows_are_those_of_the_whole_matrix(monk
     np.testing.assert_allclose(
         np.abs((whole * thin).sum(axis=0)), 1.0, atol=1e-9
     )  # the same directions, up to their sign
+
+
+def test_a_deviation_is_given_to_the_channel_whose_fault_explains_it_and_sums_stay():
+    rng = np.random.default_rng(0)
+    weights = 0.5 * rng.standard_normal((3 * 5, 5))
+    for c in range(5):
+        weights[c::5, c] = 0.0
+    spread = rng.uniform(0.1, 2.0, 5)
+    patterns = fault_patterns(weights, spread)
+    for c in range(5):
+        shift = np.zeros(5)
+        shift[c] = 3.0
+        deviations = (shift - weights.reshape(3, 5, 5).sum(axis=0).T @ shift) / spread  # of a level that stays
+        found = blamed(deviations[None], patterns)
+        assert int(np.argmax(found)) == c
+        np.testing.assert_allclose(found.sum(), (deviations**2).sum())

@@ -301,6 +301,7 @@ class Prism(Deviating, Detector):
             parts[:, : len(VIEWS)] /= modes[0].units[cells]
         elif self._transitions is not None:
             parts /= self._transitions.units[self._transitions.cells(scene)]
+        self._blame(parts[:, aside], signed[self._standing.name], unknown[:, aside] if missing is not None else None)
         points = np.empty((n, len(views) + 3 * channels + 1))
         fuse(
             parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, np.empty((3, len(views))), points
@@ -325,6 +326,7 @@ class Prism(Deviating, Detector):
     def _take_views(self, views: dict[str, View]) -> None:
         """Look through these views: through all, or without those that mode views replace."""
         self._views = views
+        self._fault_patterns = None
         self._heard = [name for name in views if "mode" not in views or name not in REPLACED]
         self._places = [list(views).index(name) for name in self._heard]
         self._listened = [(place, views[name]) for place, name in zip(self._places, self._heard, strict=True)]

@@ -13,8 +13,10 @@ import numpy as np
 
 from tisat.alarms.ongoing import MEAN
 from tisat.detectors.base import Array
+from tisat.detectors.prism.blame import blamed, fault_patterns
 from tisat.detectors.prism.transitions import Transitions
 from tisat.detectors.prism.view import View
+from tisat.utils.types import Flags
 
 LEAST = 0.01  # of the training range: no deviation below it counts
 HIGH = 0.999  # quantile of the normal mean deviation
@@ -52,6 +54,7 @@ class Deviating:
     n_channels_: int
     span_: Array  # (C,) half the training range
     _views: dict[str, View]
+    _fault_patterns: Array | None = None
     _transitions: Transitions | None  # where a channel switches and there are no mode views
 
     @property
@@ -71,6 +74,15 @@ class Deviating:
         if "mode" in self._views:
             found = self._views["mode"].arrays()["switches"]
         return tuple((int(c), float(self.span_[int(c)])) for c in found[::-1])
+
+    def _blame(self, parts: Array, signed: Array, unknown: Flags | None) -> None:
+        """Give contributions ``(n, C)``, the squares of ``signed``, to the channels they come from, in rows in which all are known."""
+        if self._fault_patterns is None:
+            known = self._standing.arrays()  # both views look at the others through three means
+            spread = np.atleast_2d(known["spread"])[-1]
+            self._fault_patterns = fault_patterns(known["weights"][: 3 * self.n_channels_], spread)
+        some = slice(None) if unknown is None else ~unknown.any(axis=1)
+        parts[some] = blamed(np.copysign(np.sqrt(parts[some]), signed[some]), self._fault_patterns)
 
     @property
     def knows_modes(self) -> bool:
