@@ -77,3 +77,11 @@ def test_times_of_a_frame_that_do_not_increase_are_answered_in_python(steps, sai
     with pytest.raises(SeriesError, match=f"strictly increase.*{said}") as caught:
         tisat.Watch().fit(pd.DataFrame({"flow": [1.0, 2.0, 3.0]}, index=index))
     assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_column_of_text_is_refused_with_what_to_do(library):
+    table = library.DataFrame({"a": [1.0, 2.0], "op": ["x", "y"]})
+    with pytest.raises(SeriesError, match=r"drop=\['op'\] leaves it out"):
+        tisat.Series.from_table(table)
+    assert tisat.Series.from_table(table, drop=["op"]).channels == ("a",)

@@ -1,6 +1,7 @@
 """The verbs that look, compare and keep: what they print is what the library found."""
 
 import json
+import shlex
 from types import SimpleNamespace
 
 import numpy as np
@@ -75,7 +76,30 @@ def test_a_look_says_what_a_file_is_like(plant, tmp_path):
     assert "1 gap in time, the longest 1.16 d" in tisat("look", holes).out
     single = tmp_path / "single.csv"
     single.write_text("time,flow,heat\n0,1.5,2.5\n")
-    assert tisat("look", single).out == "single: 1 row of 2 channels. Nothing can be learned from one row; give more.\n"
+    assert "1 row is too few: a model can be fitted from 41 rows on" in tisat("look", single).out
+
+
+@pytest.mark.parametrize("verb", ["look", "suggest"])
+@pytest.mark.parametrize("length", [1, 30, 40, 41, 130])
+def test_what_is_printed_as_next_runs_and_nothing_else_is(verb, length, tmp_path):
+    """Also with a column without values, and a file whose name has a space."""
+    file = tmp_path / "good day.csv"
+    lines = rows(length, 0).splitlines()
+    file.write_text("\n".join([lines[0] + ",c1,c 2", *(line + ",," for line in lines[1:])]) + "\n")
+    said = tisat(verb, file).out
+    following = [line for line in said.splitlines() if line.startswith("next: ")]
+    if length < 41:
+        assert following == []
+        assert "too few: a model can be fitted from 41 rows on" in said
+        refused = tisat("fit", file, "--detector", "ewma", "--drop", "c1,c 2", "--out", tmp_path / "m.tisat").error
+        assert refused == f"tisat fit must be given at least 41 rows. Got {length} instead."
+        return
+    words = shlex.split(following[0].removeprefix("next: tisat "))
+    words[words.index("model.tisat")] = str(tmp_path / "m.tisat")
+    done = tisat(*words)
+    assert (done.code, done.error) == (0, "")
+    refused = tisat("fit", file, "--out", tmp_path / "n.tisat").error
+    assert "Channels c1, c 2 have none. Leave them out with --drop 'c1,c 2', or drop=['c1', 'c 2']." in refused
 
 
 def test_a_look_draws_one_machine_and_nothing_else(plant, tmp_path, monkeypatch):

@@ -121,7 +121,9 @@ class NormalEvidence:
         normal = points if isinstance(points, Scored) else Scored.of(points, scores, whose="calibrate")
         self.length = int(normal.known.sum())
         if self.length < 8:
-            raise InputError(f"The normal points given to calibrate must be at least 8. Got {self.length} instead.")
+            raise InputError(
+                f"A threshold must be found from at least 8 normal scores. Got {self.length} instead: give more normal rows."
+            )
         self.rule = rule.fit(normal)
         self.views = normal.views.shape[1]
         self.crossfit = crossfit

@@ -109,7 +109,7 @@ def fit(
     from tisat.alarms.recent_switch import switches_note
     from tisat.alarms.rules import make_rule
     from tisat.batch.likeness import likeness
-    from tisat.datasets.sizes import is_small, size_notes
+    from tisat.datasets.sizes import LEAST_ROWS, is_small, size_notes, too_few
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.counters import choose_counters, said_of
     from tisat.utils.near_names import meant
@@ -174,6 +174,8 @@ def fit(
         )
     machines = read_machines(train, how, jobs=where.jobs)
     series = list(machines.values())
+    if holdout is None and too_few(rows := sum(map(len, series))):
+        raise InputError(f"tisat fit must be given at least {LEAST_ROWS} rows. Got {rows} instead.")
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
     names = choose_counters(series, counter or (), no_counter or ())

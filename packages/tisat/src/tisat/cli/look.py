@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,9 +55,6 @@ def look(
         )
         return
     one = found[0]
-    if one.rows == 1:
-        typer.echo(f"{one.name}: 1 row of {_channels(one)}. Nothing can be learned from one row; give more.")
-        return
     few = f"--detector {FOR_FEW} " if is_small(one.rows) else ""
     print_table(
         f"{one.name}: {one.rows:,} rows of {_channels(one)}{_clock(one)}",
@@ -65,8 +63,20 @@ def look(
             [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {c.advice}" if c.missing else c.advice]
             for c in one.channels
         ],
-        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one), f"next: tisat fit {few}--train {file}{typed(how)} --out model.tisat"]),
+        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one)]),
     )  # fmt: skip
+    for line in _next(one, f"tisat fit {few}--train FILE --out model.tisat", file, how):
+        typer.echo(line)  # in one line: it is copied
+
+
+def _next(one: Look, command: str, file: str, how: How | None) -> list[str]:
+    """The command to type next, one that runs; none where there is nothing to fit."""
+    from tisat.datasets.sizes import too_few
+
+    if too_few(one.rows) or len(one.empty) == len(one.channels):
+        return []
+    dropped = {"drop": [*(how or {}).get("drop", []), *one.empty]} if one.empty else {}
+    return [f"next: {command.replace('FILE', shlex.quote(file) + typed({**(how or {}), **dropped}))}"]
 
 
 def _channels(one: Look) -> str:
@@ -119,6 +129,7 @@ def suggest(
     how: How | None = None,
 ) -> None:
     """Look at a file and say which detectors are worth a try, and why."""
+    from tisat.datasets.profile import look as look_at
     from tisat.detectors.suggestions import suggest as look_and_say
 
     machines = read_machines([file], how or {})
@@ -128,4 +139,5 @@ def suggest(
         print_json({"series": name, **found.to_json()})
         return
     more = f" (the first of {len(machines)} machines)" if len(machines) > 1 else ""
-    typer.echo(f"{name}{more}:\n{found}\n\nnext: {found.detectors[0].command.replace('FILE', file + typed(how))}")
+    commands = _next(look_at(series), found.detectors[0].command, file, how) if found.detectors else []
+    typer.echo("\n\n".join([f"{name}{more}:\n{found}", *commands]))

@@ -65,6 +65,11 @@ class Look:
     channels: tuple[ChannelLook, ...]
     notes: tuple[str, ...]
 
+    @property
+    def empty(self) -> list[str]:
+        """The channels without a value: no detector can be fitted with them."""
+        return [one.name for one in self.channels if one.kind == "empty"]
+
     def to_json(self) -> JsonDict:
         """Plain values."""
         return asdict(self)
@@ -109,7 +114,7 @@ def _channel(name: str, values: Array) -> ChannelLook:
     missing = np.isnan(values)
     known = values[~missing]
     if not len(known):
-        advice = f"no values: not scored, reported as silent; leave it out: --drop {name}"
+        advice = f"no values: leave it out with --drop {name}"
         return ChannelLook(name, np.nan, np.nan, np.nan, 1.0, len(values), 0, 0, "empty", advice)
     distinct = len(np.unique(known))
     run = _longest(np.diff(known) == 0) + 1

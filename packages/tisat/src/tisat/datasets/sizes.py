@@ -6,6 +6,7 @@ from pathlib import Path
 
 FEW_ROWS = 500  # below it a detector with little to learn is proposed
 FOR_FEW = "ewma"
+LEAST_ROWS = 41  # from which on a threshold can be found for that one: the fifth of them that is held out has 8 scores
 SUPPORT = 3.0  # normal rows for each row of the longest period they support; as tisat.alarms.episodes has it
 # What fitting the default takes at its peak: measured 0.60 GB of 1M x 2, 0.61 of 200k x 20, 1.22 of 100k x 100, 2.79 of 5M x 5.
 BYTES, BYTES_PER_VALUE = 0.35e9, 100
@@ -15,6 +16,20 @@ WORTH_SAYING = 1e9  # bytes
 def is_small(rows: int) -> bool:
     """Whether so many rows are few for the default detector."""
     return rows < FEW_ROWS
+
+
+def too_few(rows: int) -> str:
+    """Say that no model can be fitted on so many rows; empty where one can.
+
+    Examples
+    --------
+    >>> too_few(30), too_few(41)
+    ('30 rows are too few: a model can be fitted from 41 rows on. Give more.', '')
+    """
+    if rows >= LEAST_ROWS:
+        return ""
+    found = "1 row is" if rows == 1 else f"{rows} rows are"
+    return f"{found} too few: a model can be fitted from {LEAST_ROWS} rows on. Give more."
 
 
 def memory_needed(rows: int, channels: int) -> float:
@@ -43,6 +58,8 @@ def size_notes(rows: int, channels: int) -> tuple[str, ...]:
     >>> size_notes(5_000_000, 5)[0][:63]
     '25,000,000 values: fitting takes about 2.9 GB of memory at most'
     """
+    if rows < LEAST_ROWS:
+        return (too_few(rows),)
     if is_small(rows):
         return (
             f"{rows} rows are few: they support at most one false alarm in {max(rows / SUPPORT, 1.0):.0f} rows. "

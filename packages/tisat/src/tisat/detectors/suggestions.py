@@ -7,13 +7,14 @@ promised: which one is best on your plant is found out with labelled faults and 
 from __future__ import annotations
 
 import ast
+import shlex
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 
 import numpy as np
 
 from tisat.datasets.profile import Look, look
-from tisat.datasets.sizes import FEW_ROWS, FOR_FEW, size_notes
+from tisat.datasets.sizes import FEW_ROWS, FOR_FEW, size_notes, too_few
 from tisat.gap_filling import carry_forward
 from tisat.io.durations import spelt
 from tisat.series import Series, SeriesLike, as_series
@@ -45,7 +46,7 @@ class Suggestion:
     @property
     def command(self) -> str:
         """What to type."""
-        more = f" --set {self.settings}" if self.settings else ""
+        more = f" --set {shlex.quote(self.settings)}" if self.settings else ""
         return f"tisat fit --detector {self.detector}{more} --train FILE --out model.tisat"
 
 
@@ -57,7 +58,10 @@ class Suggestions:
     detectors: tuple[Suggestion, ...]
 
     def __str__(self) -> str:
-        lines = [*(f"* {fact}" for fact in self.facts), "", "Worth trying, in this order:"]
+        lines = [
+            *(f"* {fact}" for fact in self.facts),
+            *(["", "Worth trying, in this order:"] if self.detectors else []),
+        ]
         for number, one in enumerate(self.detectors, 1):
             lines.append(f"{number}. {one.detector}{' (' + one.settings + ')' if one.settings else ''}: {one.why}")
             lines += [f"   beware: {one.beware}"] if one.beware else []
@@ -180,7 +184,7 @@ def suggest(data: SeriesLike) -> Suggestions:
     Returns
     -------
     Suggestions
-        Detectors worth a try, with reasons.
+        Detectors worth a try, with reasons; none where there are too few rows for any.
 
     Examples
     --------
@@ -193,6 +197,8 @@ def suggest(data: SeriesLike) -> Suggestions:
     """
     traits = _traits(as_series(data, whose="suggest"))
     found, channels = traits.look, len(traits.look.channels)
+    if too_few(found.rows):
+        return Suggestions(tuple(_facts(traits)), ())
     gappy = any(one.missing > 0.01 for one in found.channels)
     listed: list[Suggestion] = []
     if found.rows < FEW_ROWS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from tisat import __version__
 from tisat.alarms.sentences import moves_every
 from tisat.errors import SeriesError
+from tisat.io.columns import listed
 from tisat.series import ManySeries, Series, as_many
 from tisat.utils.types import Array
 from tisat.watch.protocols import Training
@@ -31,8 +33,11 @@ def check_training(series: ManySeries, whose: str) -> list[Series]:
             ) from None
     empty = np.all([np.isnan(one.values).all(axis=0) for one in many], axis=0)
     if empty.any():
+        names = [many[0].channels[c] for c in np.flatnonzero(empty)]
+        found = f"Channel {names[0]!r} has none" if len(names) == 1 else f"Channels {listed(names)} have none"
         raise SeriesError(
-            f"Every channel given to {whose}.fit must have values. Channel {many[0].channels[int(np.argmax(empty))]!r} has none."
+            f"Every channel given to {whose}.fit must have values. {found}. "
+            f"Leave {'it' if len(names) == 1 else 'them'} out with --drop {shlex.quote(','.join(names))}, or drop={names!r}."
         )
     largest = np.max([np.nanmax(np.abs(one.values), axis=0, initial=0.0) for one in many], axis=0)
     tiny = (largest > 0) & (largest < SMALLEST)

@@ -47,7 +47,9 @@ def frame_columns(
 def _numbers(column: Any, name: str) -> Array:
     """A dataframe column as float64 with NaN for null."""
     if not (column.dtype.is_numeric() or str(column.dtype) == "Boolean"):
-        raise SeriesError(f"The column {name!r} of a table must hold numbers. Got {column.dtype} instead.")
+        raise SeriesError(
+            f"The column {name!r} of a table must hold numbers. Got {column.dtype} instead. drop=[{name!r}] leaves it out."
+        )
     import narwhals as nw
 
     return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
