@@ -1,11 +1,13 @@
 """Reasons by kind: from the rows that carry the evidence, the same offline and online."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tisat.alarms.explanation import Explanation
+from tisat.alarms.joined_channels import newly_named
 from tisat.alarms.sentences import Habits, Stillness, still_at, worded
 from tisat.datasets.synthetic import make_pump
 from tisat.watch.watch import Watch
@@ -21,11 +23,11 @@ def why(kind, **other):
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("stuck", "temperature has not moved for 41 min; usually moves every 2 min"),
-        ("unusually noisy", "temperature is unusually noisy"),
+        ("stuck", "temperature 61.20, expected 58.90 ± 0.40, and has not moved for 41 min; usually moves every 2 min"),
+        ("unusually noisy", "temperature 61.20, expected 58.90 ± 0.40, and moves more than usual"),
         ("rhythm", "temperature follows another rhythm than in training"),
         ("broken correlation", "temperature 61.20 while flow and load say 58.90 ± 0.40"),
-        ("pattern", "temperature 61.20: no such shape in training"),
+        ("pattern", "temperature 61.20, expected 58.90 ± 0.40: no such shape in training"),
         ("spike", "temperature 61.20, expected 58.90 ± 0.40"),
     ],
 )
@@ -41,7 +43,60 @@ def test_a_level_without_others_and_a_channel_that_stands_still_often():
     assert str(worded(alone.reasons(NAMES), alone, NAMES, np.zeros(3, int), Habits((), None))[0]).endswith("2.30 above the expected 58.90 ± 0.40")  # fmt: skip
     lazy = why("stuck")
     said = worded(lazy.reasons(NAMES), lazy, NAMES, np.array([41, 0, 0]), Habits((30.0, 1.0, 1.0), 60.0))
-    assert str(said[0]) == "temperature moves less than usual"
+    assert str(said[0]) == "temperature 61.20, expected 58.90 ± 0.40, and moves less than usual"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("stuck", "temperature has not moved for 41 min; usually moves every 2 min"),
+        ("unusually noisy", "temperature is unusually noisy"),
+        ("pattern", "temperature 58.90: no such shape in training"),
+    ],
+)
+def test_a_value_that_is_near_the_expected_one_is_not_the_news(kind, sentence):
+    near = replace(why(kind), seen=np.array([58.9, 2.0, 3.0]))
+    found = worded(near.reasons(NAMES), near, NAMES, np.array([41, 0, 0]), Habits((2.0, 1.0, 1.0), 60.0))
+    assert str(found[0]) == sentence
+
+
+@pytest.mark.parametrize("kind", ["spike", "stuck", "unusually noisy", "broken correlation"])
+def test_a_counter_is_spoken_of_by_its_growth(kind):
+    explanation = why(kind, partners=((1, 2), (0,), (0, 1)))
+    habits = Habits.of({"moves_every": [1.0, 1.0, 1.0], "counters": ["temperature"]})
+    said = str(worded(explanation.reasons(NAMES), explanation, NAMES, np.zeros(3, int), habits)[0])
+    assert said.startswith("temperature grew by 61.20 per row, expected 58.90 ± 0.40")
+
+
+def test_a_channel_that_is_as_expected_joins_no_alarm_unless_it_stands_still():
+    habits = Habits((2.0, 1.0, 1.0), 60.0)
+
+    def joined(kind, seen, still):
+        explanation = replace(why(kind), seen=np.array([seen, 2.0, 3.0]))
+        return [str(one) for one in newly_named(explanation, NAMES, set(), np.array([still, 0, 0]), habits)]
+
+    assert joined("unusually noisy", 58.9, 0) == joined("spike", 58.9, 41) == joined("stuck", 58.9, 3) == []
+    assert joined("stuck", 58.9, 41) == ["temperature has not moved for 41 min; usually moves every 2 min"]
+    assert joined("spike", 61.2, 0) == ["temperature 61.20, expected 58.90 ± 0.40"]
+    assert joined("unusually noisy", 61.2, 0) == ["temperature 61.20, expected 58.90 ± 0.40, and moves more than usual"]
+
+
+def test_what_is_expected_stays_near_the_training_range_and_a_constant_stays_itself():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([np.abs(2 + np.sin(np.arange(3000) / 50) + 0.2 * rng.normal(size=3000)), np.full(3000, 7.0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        watch = Watch("prism", budget="1/1000 rows").fit(rows[:2000])
+    test = rows[2000:].copy()
+    test[300:400, 0] -= 20.0
+    test[600:700, 1] = 9.0
+    expected, _ = watch.detector.expected(test)
+    low, high = rows[:2000, 0].min(), rows[:2000, 0].max()
+    assert np.nanmin(expected[:, 0]) >= low - 0.5 * (high - low) - 1e-9
+    assert np.nanmax(expected[:, 0]) <= high + 0.5 * (high - low) + 1e-9
+    assert np.nanmin(expected[:, 1]) == np.nanmax(expected[:, 1]) == 7.0
+    moved = next(alarm for alarm in watch.alarms(test) if alarm.raised == 600)
+    assert moved.why.startswith(f"{moved.reasons[0].channel} 9.000, expected 7.000")
 
 
 def test_standing_still_is_counted_the_same_in_both_ways():

@@ -139,9 +139,12 @@ class Alarm:
         told = (self.reasons, *(one.reasons for one in self.further))
         return {reason.channel for reasons in told for reason in reasons if reason.share >= LARGE}
 
-    def join(self, at: int, time: str | float | None, why: Explanation, channels: Sequence[str]) -> Alarm:
+    def join(
+        self, at: int, time: str | float | None, why: Explanation, channels: Sequence[str],
+        *, still: Integers | None = None, habits: Habits = UNKNOWN_HABITS,
+    ) -> Alarm:  # fmt: skip
         """The alarm with what a row while it is on says beyond it; itself where that is nothing new."""
-        reasons = newly_named(why, channels, self.named)
+        reasons = newly_named(why, channels, self.named, still, habits)
         return replace(self, further=(*self.further, Further(at, time, why.kind, reasons))) if reasons else self
 
 
@@ -384,7 +387,8 @@ def alarms_of_trace(
             climb.begin()
             for at in range(int(start) + 1, int(stop)):
                 if climb.step(float(trace.statistic[at]), threshold=float(trace.threshold[start])):
-                    alarm = alarm.join(at, series.stamp(at), explain(at), series.channels)
+                    still = still_at(rows_filled, known, at)
+                    alarm = alarm.join(at, series.stamp(at), explain(at), series.channels, still=still, habits=habits)
         found.append(alarm)
     judged = int(known.sum())
     counted = Tally(rows=len(scores), judged=judged, warming_up=len(scores) - judged) if tally is None else tally

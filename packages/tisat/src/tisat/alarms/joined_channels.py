@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tisat.alarms.explanation import Explanation, Reason
+from tisat.alarms.sentences import Habits, joining
 from tisat.utils.stage import Folded, State, Stateful
-from tisat.utils.types import JsonDict, JsonMap
+from tisat.utils.types import Integers, JsonDict, JsonMap
 
 BACK = 20  # rows a climb may take, and between two looks
 CLIMB = 0.5  # of the threshold
@@ -83,6 +84,9 @@ class Climb(Stateful, Folded[float, bool]):
         self._seen[:] = max(int(self._seen[0]), 0)
 
 
-def newly_named(why: Explanation, names: Sequence[str], named: set[str]) -> tuple[Reason, ...]:
-    """The reasons of channels with a large share that are not among those named."""
-    return tuple(one for one in why.reasons(names) if one.share >= LARGE and one.channel not in named)
+def newly_named(
+    why: Explanation, names: Sequence[str], named: set[str], still: Integers | None, habits: Habits
+) -> tuple[Reason, ...]:
+    """The reasons of channels with a large share that are not among those named, and not just as expected."""
+    chosen = [one for one in why.reasons(names) if one.share >= LARGE and one.channel not in named]
+    return joining(chosen, why, names, np.zeros(len(names), dtype=np.int64) if still is None else still, habits)

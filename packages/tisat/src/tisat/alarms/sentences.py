@@ -26,11 +26,13 @@ class Habits:
 
     moves_every: Sequence[float]  # rows between two moves of each channel; empty: unknown
     period: float | None  # seconds between two rows
+    counters: Sequence[str] = ()  # channels that are looked at by their growth
 
     @classmethod
     def of(cls, trained_on: JsonMap) -> Habits:
         """From what a fitted detector remembers of its training data."""
-        return cls(tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"))
+        counters = tuple(trained_on.get("counters", ()))
+        return cls(tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"), counters)
 
     def lasts(self, rows: float) -> str:
         """So many rows, as a duration where there is a clock.
@@ -70,6 +72,32 @@ def worded(
     return tuple(one for one in made if one.words or not _as_expected(one)) or made
 
 
+def joining(
+    reasons: Sequence[Reason], why: Explanation, names: Sequence[str], still: Integers, habits: Habits
+) -> tuple[Reason, ...]:
+    """The reasons of channels that join an alarm, in words; none of a channel that is where it is expected and only moves otherwise."""
+    said = worded(reasons, why, names, still, habits)
+    place = {name: c for c, name in enumerate(names)}
+    return tuple(
+        one
+        for one in said
+        if not _as_expected(one)
+        or why.kind == "rhythm"
+        or (why.kind == "stuck" and _stands(int(still[place[one.channel]]), place[one.channel], habits))
+    )
+
+
+def _stands(still: int, c: int, habits: Habits) -> bool:
+    """Whether a channel has not moved for much longer than usual."""
+    return c < len(habits.moves_every) and still >= max(LONG * habits.moves_every[c], FEWEST)
+
+
+def _far(one: Reason) -> bool:
+    if one.seen is None or one.expected is None or one.spread is None:
+        return False
+    return abs(one.seen - one.expected) >= OUTSIDE * one.spread
+
+
 def _as_expected(one: Reason) -> bool:
     if one.seen is None or one.expected is None or one.spread is None:
         return False
@@ -78,17 +106,22 @@ def _as_expected(one: Reason) -> bool:
 
 def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still: int, habits: Habits) -> str:
     """The sentence of one reason; empty where seen and expected say it best."""
-    usual = habits.moves_every[c] if c < len(habits.moves_every) else None
-    if why.kind == "stuck" and usual is not None and still >= max(LONG * usual, FEWEST):
-        return f"{one.channel} has not moved for {habits.lasts(still)}; usually moves every {habits.lasts(usual)}"
+    counted = one.channel in habits.counters and one.seen is not None
+    value = str(replace(one, words="")) if not counted else _growth(one)
+    whose = f"{value}, and" if _far(one) else one.channel
+    if why.kind == "stuck" and _stands(still, c, habits):
+        usual = habits.lasts(habits.moves_every[c])
+        return f"{whose} has not moved for {habits.lasts(still)}; usually moves every {usual}"
     if why.kind == "stuck":
-        return f"{one.channel} moves less than usual"
+        return f"{whose} moves less than usual"
     if why.kind == "unusually noisy":
-        return f"{one.channel} is unusually noisy"
+        return f"{whose} moves more than usual" if _far(one) else f"{one.channel} is unusually noisy"
     if why.kind == "rhythm":
         return f"{one.channel} follows another rhythm than in training"
+    if counted and not _as_expected(one):
+        return value
     if why.kind == "pattern":
-        return f"{one.channel} {number(one.seen, one.spread)}: no such shape in training"
+        return f"{value if _far(one) else f'{one.channel} {number(one.seen, one.spread)}'}: no such shape in training"
     if why.kind == "broken correlation" and one.seen is not None and one.expected is not None:
         spread, partners = one.spread or 0.0, why.partners[c] if why.partners else ()
         usual_value = f"{number(one.expected, spread)} ± {number(spread, spread)}"
@@ -99,6 +132,15 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
             others, verb = " and ".join(names[j] for j in partners), "say" if len(partners) > 1 else "says"
             return f"{one.channel} {number(one.seen, spread)} while {others} {verb} {usual_value}"
     return ""
+
+
+def _growth(one: Reason) -> str:
+    """What was seen of a counter: ``ENERGY grew by 0.000 per row, expected 0.680 ± 0.028``."""
+    text = f"{one.channel} grew by {number(one.seen, one.spread)} per row"
+    if one.expected is not None:
+        text += f", expected {number(one.expected, one.spread)}"
+        text += "" if one.spread is None else f" ± {number(one.spread, one.spread)}"
+    return text
 
 
 class Stillness(Folded[Array | None, Integers]):

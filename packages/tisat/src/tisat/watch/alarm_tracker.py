@@ -118,7 +118,8 @@ class Course(Folded[Judged, "Alarm | None"]):
         if self._climb.step(statistic, threshold=before.threshold):
             assert taken.filled is not None, "a row without values ends the alarm"
             reasons = detector.explain(taken.filled, point)
-            joined = on.join(taken.row, taken.stamp, reasons, self._watch.channels)
+            still, habits = self._still.rows, self._habits
+            joined = on.join(taken.row, taken.stamp, reasons, self._watch.channels, still=still, habits=habits)
             self.alarm = on if joined is on else demoted(joined, self._watch.patterns)
             if self.states.on is not None:
                 self.states.on.alarm = self.alarm

@@ -353,6 +353,8 @@ class Prism(Deviating, Detector):
     def _explain(self, row: Array, point: Array) -> Explanation:
         names, channels = list(self._views), self.n_channels_
         attribution, expected = point[len(names) :][: 2 * channels].reshape(2, channels)
+        varied = self.middle_ > 0.0  # what was constant is expected to stay; the rest not to leave its range far behind
+        expected = np.clip(expected, -0.5 * varied, 1.5 * varied)
         scores = self._view_scores(point[None])[0]
         loudest = self._heard[int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]
         kind = self._views[loudest].kind
