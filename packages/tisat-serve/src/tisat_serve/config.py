@@ -287,6 +287,11 @@ def _group(config: Config, table: GroupTable, say: Any) -> Group:
         watch.save(path)
         if say is not None:
             say(f"fitted {path.name} on {table.history} of history. {watch.calibration}".replace("\n", " "))
+    elif path.is_dir():
+        raise InputError(
+            f"The model of the group {table.name!r} must be a file. Got the folder {table.model!r}: write one [[group]] for each of its "
+            "models, with match the name of the machine, or type tisat serve --model FOLDER."
+        )
     else:
         watch = Watch.load(path)
     rule = _rule(table, watch)

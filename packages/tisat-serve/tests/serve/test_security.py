@@ -69,6 +69,21 @@ def test_ending_a_token_acts_at_once_and_ending_the_last_refuses_everything(app,
     assert code("admin") == 200, "a new one is taken at once, too"
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_where_nothing_is_a_token_is_told_so_and_nobody_else(app, service, method):
+    store = service.engine.store
+    client = local_client(app)
+    for scope in ("read", "ingest", "label", "admin"):
+        token = make_token(store, scope, [scope], 0.0)
+        answer = client.request(method, "/api/v1/row", headers={"authorization": f"Bearer {token}"})
+        assert (answer.status_code, answer.json()["error"]) == (404, "There is nothing at this address.")
+    assert client.request(method, "/api/v1/row").status_code == 401
+    refused = client.post(
+        "/api/v1/pauses", json=PAUSE, headers={"authorization": f"Bearer {make_token(store, 'r', ['read'], 0.0)}"}
+    )
+    assert refused.status_code == 403
+
+
 def test_behind_a_proxy_the_allowed_origin_is_the_configured_address(app, service):
     token = make_token(service.engine.store, "desk", ["admin"], 0.0)
     service.settings.url = "https://plant.example"

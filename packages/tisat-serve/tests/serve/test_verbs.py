@@ -81,6 +81,29 @@ def test_options_become_a_service_that_listens(model, tmp_path, listening, monke
     assert listening[0]["port"] == 0
 
 
+def test_a_folder_of_models_is_a_group_for_each_machine(model, tmp_path, listening, monkeypatch):
+    folder, started = tmp_path / "models", []
+    folder.mkdir()
+    assert "must hold models" in tisat("serve", "--model", folder, "--data", tmp_path / "w").error
+    for name in ("pump-1", "pump[2]"):
+        (folder / f"{name}.tisat").write_bytes(model.read_bytes())
+    (folder / "fitted.jsonl").write_text("")
+    original = running.running
+
+    def look(where, groups, **how):
+        started.extend(groups)
+        return original(where, groups, **how)
+
+    monkeypatch.setattr(running, "running", look)
+    done = tisat("serve", "--model", folder, "--data", tmp_path / "w", "--lateness", "2 min", "--port", 0)
+    assert (done.code, done.error) == (0, "")
+    assert [one.name for one in started] == ["pump-1", "pump[2]"]
+    assert all(one.owns(one.name) and not one.owns("pump2") and one.lateness == 120.0 for one in started)
+    file = tmp_path / "serve.toml"
+    file.write_text(f"data = 'v'\n[[group]]\nname = 'all'\nmodel = {str(folder)!r}\n")
+    assert "one [[group]] for each of its models" in tisat("serve", "--config", file).error
+
+
 def test_a_file_is_a_service_too_and_rows_that_were_not_saved_are_judged_again(model, tmp_path, listening, engine_in):
     engine = engine_in(tmp_path / "w", save_rows=1000)
     engine.ingest(requests_of()[0])

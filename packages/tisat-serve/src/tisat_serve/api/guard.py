@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
-from starlette.routing import compile_path
+from starlette.routing import Match, compile_path
 
 from tisat_serve.api.table import ENDPOINTS
 from tisat_serve.security import FORWARDED, LOOPBACK, MAKE_ONE, FailedLogins, Tokens, is_loopback, token_of
@@ -134,6 +134,8 @@ class Guard:
             return None
         if not scope["tisat.author"]:
             return 401, "This needs a token: send 'Authorization: Bearer ...', made with tisat serve token."
+        if all(one.matches(scope)[0] == Match.NONE for one in scope["app"].routes):
+            return None  # nothing is there for any token, and the application says so
         return 403, f"The token {scope['tisat.author']!r} must have the scope {needed!r}. It has not."
 
     def _not_local(self, request: Request) -> str:

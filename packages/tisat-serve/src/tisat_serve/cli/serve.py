@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import signal
 from pathlib import Path
@@ -36,7 +37,7 @@ def _needs() -> None:
 @app.callback()
 def serve(
     ctx: typer.Context,
-    model: Annotated[Path | None, typer.Option(help="A model, as written by tisat fit.")] = None,
+    model: Annotated[Path | None, typer.Option(help="A model, as written by tisat fit, or a folder of them, as written by tisat fit --each.")] = None,
     data: Annotated[Path | None, typer.Option(help="The folder that holds everything; made where it is not there.")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with groups, sources and sinks.")] = None,
     budget: Budget = None,
@@ -103,8 +104,22 @@ def _of_options(given: Options) -> Config:
         )
     options = ("budget", "lateness", "silent_after", "history", "detector")
     group = {key: given[key] for key in options if given[key] is not None}
-    tables = [{"name": "main", "model": str(given["model"]), **group}]
+    tables = [{**one, **group} for one in _groups(given["model"])]
     return msgspec.convert({"data": str(given["data"]), "group": tables, "source": sources, "sink": sinks}, Config)
+
+
+def _groups(model: Path) -> list[JsonDict]:
+    """One group of all entities; of a folder of ``tisat fit --each`` one for each machine, under its name."""
+    from tisat.errors import InputError
+
+    if not model.is_dir():
+        return [{"name": "main", "model": str(model)}]
+    found = sorted(model.glob("*.tisat"))
+    if not found:
+        raise InputError(
+            f"The folder {str(model)!r} must hold models, as tisat fit --each writes them. There are none."
+        )
+    return [{"name": one.stem, "model": str(one), "match": glob.escape(one.stem)} for one in found]
 
 
 def _pulled(given: JsonMap) -> list[JsonDict]:
