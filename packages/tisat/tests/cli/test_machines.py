@@ -112,6 +112,30 @@ def test_notes_that_are_not_shown_are_counted(capsys, tmp_path, monkeypatch):
         assert ("more kind" in err) == bool(said)
 
 
+def test_notes_that_differ_in_numbers_alone_are_one_kind_and_name_machines(capsys, tmp_path):
+    from types import SimpleNamespace
+
+    from tisat.cli import fit
+
+    def said(notes):
+        found = [{"machine": name, "trouble": "", "notes": [note]} for name, note in notes.items()]
+        job = SimpleNamespace(before=dict, begin=list, keep=lambda _: None)
+        machines = [SimpleNamespace(name=name) for name in notes]
+        fit._fit_each(machines, machines, job, tmp_path, SimpleNamespace(each=lambda *_: found), json=False)
+        return capsys.readouterr().err.splitlines()
+
+    few = {
+        f"svc-{n}": f"{7964 - n:,} rows cannot support 1/day; at most one in {n + 0.5} {unit}"
+        for n, unit in enumerate(["h", "d"] * 2)
+    }
+    first = "7,964 rows cannot support 1/day; at most one in 0.5 h"
+    assert said(few) == [f"note (4 of 4, such as svc-0, svc-1, svc-2): {first}"]
+    assert said({"a": "7 rows", "b": "8 rows", "c": "no rows"}) == [
+        "note (2 of 3, a, b): 7 rows",
+        "note (1 of 3, c): no rows",
+    ]
+
+
 @pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")
 def test_lines_of_many_machines_are_judged_apart(capsys, plant, tmp_path, monkeypatch):
     model = tmp_path / "m.tisat"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +15,13 @@ from tisat.cli.machines import FleetBudget, Where, budget_of, fleet_words, read_
 from tisat.cli.options import How, Period, RuleSet, read_settings, reads_files, rule_of
 from tisat.cli.output import JsonFlag, print_json, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs
-from tisat.utils.types import Params
+from tisat.utils.types import JsonDict, Params
 
 if TYPE_CHECKING:
     from tisat.batch import FitEach, Machine
 
 SHOWN_NOTES = 3  # of a fleet, the most frequent
+SHOWN_MACHINES = 3  # that a note is of
 
 
 @reads_files
@@ -295,6 +296,17 @@ def _left_to_fit(machines: list[Machine], job: FitEach, train: list[str], *, ove
     return [one for one in machines if one.name not in own or begun[one.name]["trouble"] or not job.file(one).is_file()]
 
 
+def _kinds_of_notes(found: list[JsonDict]) -> list[tuple[str, list[str]]]:
+    """The notes with the machines they are of, the most frequent first; those that differ in numbers alone are one kind, worded as of the first."""
+    kinds: dict[str, tuple[str, list[str]]] = {}
+    for one in found:
+        for note in one.get("notes", ()):
+            whose = kinds.setdefault(re.sub(r"\d+([.,:]\d+)*( (s|min|h|d)\b)?", "0", note), (note, []))[1]
+            if one["machine"] not in whose[-1:]:
+                whose.append(str(one["machine"]))
+    return sorted(kinds.values(), key=lambda kind: -len(kind[1]))
+
+
 def _fit_each(
     machines: list[Machine], left: list[Machine], job: FitEach, out: Path, where: Where, *, json: bool
 ) -> None:
@@ -319,9 +331,11 @@ def _fit_each(
         typer.echo(fleet_words(budget, len(found)))
     good = sum(not one["trouble"] for one in found)
     typer.echo(f"{good} models of {len(found)} machines written to {out}")
-    notes = Counter(note for one in found for note in one.get("notes", ())).most_common()
-    for note, count in notes[:SHOWN_NOTES]:
-        typer.echo(f"note ({count} of {len(found)}): {note}", err=True)
+    notes = _kinds_of_notes(found)
+    for note, whose in notes[:SHOWN_NOTES]:
+        few = ", ".join(whose[:SHOWN_MACHINES])
+        named = few if len(whose) <= SHOWN_MACHINES else f"such as {few}"
+        typer.echo(f"note ({len(whose)} of {len(found)}, {named}): {note}", err=True)
     if len(notes) > SHOWN_NOTES:
         more = len(notes) - SHOWN_NOTES
         typer.echo(f"{more} more kind{'s' * (more != 1)} of notes; --json prints the notes of every machine", err=True)
