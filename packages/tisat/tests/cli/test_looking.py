@@ -286,3 +286,15 @@ def test_scores_in_files_must_be_vectors_of_numbers(tmp_path):
     ):
         with pytest.raises(InputError, match=must):
             call()
+
+
+def test_where_there_is_no_alarm_there_is_no_head_of_a_table(plant, tmp_path):
+    quiet = tmp_path / "quiet.csv"
+    quiet.write_text(rows(60, 5))
+    done = tisat("alarm", "--model", plant / "m.tisat", "--budget", "1/100000 rows", quiet)
+    assert (done.code, done.error) == (0, "")
+    assert "quiet: 0 alarms" in done.out
+    assert "since - until" not in done.out
+    none = Watch.load(plant / "m.tisat", budget="1/100000 rows").alarms(package.Series.read(quiet))
+    assert "0 alarms" in none._repr_html_()
+    assert "<th" not in none._repr_html_()

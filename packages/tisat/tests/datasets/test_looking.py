@@ -48,3 +48,48 @@ def test_the_verb_reads_a_file_as_it_is(tmp_path, capsys):
     assert "Druck" in said
     assert "2026-03-09 14:00:00 to" in said
     assert (tmp_path / "a.png").stat().st_size > 1000
+
+
+def line(*, weeks, channels=11):
+    """A line of minutes that stands at weekends: every channel stays where it was, the first at 0."""
+    rows = weeks * 1008
+    values = np.random.default_rng(0).normal(50.0, 3.0, size=(rows, channels))
+    for week in range(weeks):
+        stands = slice(week * 1008 + 720, (week + 1) * 1008)
+        values[stands] = values[stands.start]
+        values[stands, 0] = 0.0
+    return values
+
+
+def test_a_plant_that_stands_at_weekends_has_no_stuck_sensors():
+    found = look(line(weeks=1))
+    assert {one.kind for one in found.channels} == {"measurement"}
+    assert found.channels[0].advice == "kept; stands with the others, for up to 288 rows"
+    alone = look(line(weeks=3)[:, :1]).channels[0]
+    assert (alone.kind, alone.advice) == (
+        "measurement",
+        "kept; stands at one value again and again, for up to 288 rows",
+    )
+
+
+def test_a_sensor_that_dies_while_the_others_move_is_still_stuck():
+    values = line(weeks=2)
+    values[100:600, 3] = 51.0
+    assert [one.name for one in look(values).channels if one.kind == "stuck"] == [look(values).channels[3].name]
+    pair = line(weeks=2)[:, :2]
+    pair[100:600, 1] = 51.0
+    assert [one.kind for one in look(pair).channels] == ["measurement", "stuck"]
+
+
+def test_what_is_said_of_many_channels_is_said_once(tmp_path, capsys):
+    file, rng = tmp_path / "a.csv", np.random.default_rng(0)
+    names = ["flow", *(f"set {c}" for c in range(11))]
+    rows = [[f"{rng.normal():.3f}", *map(str, range(11))] for _ in range(600)]
+    file.write_text("\n".join(map(",".join, [names, *rows])) + "\n")
+    with pytest.raises(SystemExit):
+        main(["look", str(file)])
+    said = capsys.readouterr().out
+    whole = " ".join(said.split())
+    assert said.count("any other value stands out") == 1
+    assert "(1) 11 channels: any other value stands out; not wanted: --drop 'set 0,set 1,set 2" in whole
+    assert said.count("(1)") == 12

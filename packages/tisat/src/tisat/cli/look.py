@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,8 @@ from tisat.io.durations import spelt
 if TYPE_CHECKING:
     from tisat.datasets.profile import Look
 
+SEVERAL = 3  # channels with the same advice, from which on it is said once
+SHORT = 20  # letters; shorter advice stays in the table
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -56,17 +59,39 @@ def look(
         return
     one = found[0]
     few = f"--detector {FOR_FEW} " if is_small(one.rows) else ""
+    cells, shared = _advice(one)
     print_table(
         f"{one.name}: {one.rows:,} rows of {_channels(one)}{_clock(one)}",
         ["channel", "range", "median", "kind", "what is done with it"],
         [
-            [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {c.advice}" if c.missing else c.advice]
-            for c in one.channels
+            [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {said}" if c.missing else said]
+            for c, said in zip(one.channels, cells, strict=True)
         ],
-        note="\n".join([*(f"note: {note}" for note in one.notes), *_remarks(one)]),
+        note="\n".join([*shared, *(f"note: {note}" for note in one.notes), *_remarks(one)]),
     )  # fmt: skip
     for line in _next(one, f"tisat fit {few}--train FILE --out model.tisat", file, how):
         typer.echo(line)  # in one line: it is copied
+
+
+def _advice(one: Look) -> tuple[list[str], list[str]]:
+    """What is done with each channel, for its cell; what is said of several is said once, in a line below."""
+    keys = [
+        re.sub(r"\d+", "0", re.sub(rf"(--[a-z-]+) {re.escape(c.name)}(?!\S)", r"\1 *", c.advice)) for c in one.channels
+    ]
+    cells, lines = [c.advice for c in one.channels], list[str]()
+    for key in dict.fromkeys(keys):
+        group = [c for c, said in zip(one.channels, keys, strict=True) if said == key]
+        if len(group) < SEVERAL or len(key) < SHORT:
+            continue
+        names, mark = [c.name for c in group], f"({len(lines) + 1})"
+        longest = max(group, key=lambda c: (c.longest_gap, c.longest_run))
+        said = longest.advice
+        for option in ("--drop", "--counter", "--no-counter"):
+            many = f" {option} ".join(map(shlex.quote, names)) if option != "--drop" else shlex.quote(",".join(names))
+            said = said.replace(f"{option} {longest.name}", f"{option} {many}")
+        lines.append(f"{mark} {len(group)} channels: {said}")
+        cells = [mark if other == key else cell for other, cell in zip(keys, cells, strict=True)]
+    return cells, lines
 
 
 def _next(one: Look, command: str, file: str, how: How | None) -> list[str]:

@@ -56,7 +56,7 @@ def print_json(value: object) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, note: str = "") -> None:
-    """A table; columns of figures stand to the right, columns of text to the left. What is undefined is a dash; found, missed and false have their colours."""
+    """A table; columns of figures stand to the right, columns of text to the left. Without rows the title and the note alone. What is undefined is a dash; found, missed and false have their colours."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -64,6 +64,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     from tisat.plotting.page import format_cell
     from tisat.utils.palette import TERMINAL, tone
 
+    if not rows:  # a head over nothing helps nobody
+        for words in filter(None, (title, note)):
+            Console(soft_wrap=False).print(Text(words))
+        return
     table = Table(title=title, title_justify="left", caption=note or None, caption_justify="left")
     for index, column in enumerate(columns):
         text = any(isinstance(row[index], str) for row in rows)

@@ -88,6 +88,7 @@ def look(data: SeriesLike) -> Look:
     period = series.period
     jumps = steps[series.gaps - 1] if len(series.gaps) else np.empty(0)
     lost = int(np.sum(np.round(jumps / period) - 1)) if period and len(jumps) else 0
+    together = _standing_together(values)
     same = np.all((values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1])), axis=1)
     return Look(
         name=series.name,
@@ -100,7 +101,7 @@ def look(data: SeriesLike) -> Look:
         rows_missing=lost,
         duplicated_rows=int(same.sum()),
         events=None if series.labels is None else len(series.events),
-        channels=tuple(_channel(name, values[:, c]) for c, name in enumerate(series.channels)),
+        channels=tuple(_channel(name, values[:, c], together) for c, name in enumerate(series.channels)),
         notes=series.notes,
     )
 
@@ -110,7 +111,21 @@ def _longest(mask: Flags) -> int:
     return int((edges[1::2] - edges[::2]).max(initial=0))
 
 
-def _channel(name: str, values: Array) -> ChannelLook:
+def _standing_together(values: Array) -> Flags:
+    """Whether most of the channels that measure something stand still from a row to the next ``(T - 1,)``: a plant that stands, no dead sensor."""
+    measuring = [c for c in range(values.shape[1]) if len(np.unique(values[:, c])) > FEW]
+    still = values[1:, measuring] == values[:-1, measuring]
+    return np.asarray(2 * still.sum(axis=1) > len(measuring)) & (len(measuring) > 1)
+
+
+def _comes_back(known: Array, run: int) -> bool:
+    """Whether a channel stands at one value more than once, about as long as it ever does: at 0 every weekend."""
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(known) != 0) + 1, [len(known)]])
+    at = known[edges[:-1]][2 * np.diff(edges) > run]
+    return len(at) > len(np.unique(at))
+
+
+def _channel(name: str, values: Array, together: Flags) -> ChannelLook:
     missing = np.isnan(values)
     known = values[~missing]
     if not len(known):
@@ -119,6 +134,12 @@ def _channel(name: str, values: Array) -> ChannelLook:
     distinct = len(np.unique(known))
     run = _longest(np.diff(known) == 0) + 1
     kind, advice = _kind(name, known, distinct, run)
+    if kind == "stuck":
+        alone = _longest((values[1:] == values[:-1]) & ~together) + 1
+        if not _is_long(alone, len(known)):
+            kind, advice = "measurement", f"kept; stands with the others, for up to {run} rows"
+        elif _comes_back(known, run):
+            kind, advice = "measurement", f"kept; stands at one value again and again, for up to {run} rows"
     gap = _longest(missing)
     if gap > MAX_GAP:
         advice += f"; missing for up to {gap} rows: reported silent after {MAX_GAP}"
@@ -126,6 +147,10 @@ def _channel(name: str, values: Array) -> ChannelLook:
         advice += f"; gaps of up to {gap} row{'s' * (gap != 1)} are filled with the last value"
     low, middle, high = (float(q) for q in np.quantile(known, (0.0, 0.5, 1.0)))
     return ChannelLook(name, low, middle, high, float(missing.mean()), gap, run, distinct, kind, advice)
+
+
+def _is_long(run: int, rows: int) -> bool:
+    return run > max(20, STUCK * rows)
 
 
 def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
@@ -140,11 +165,8 @@ def _kind(name: str, known: Array, distinct: int, run: int) -> tuple[str, str]:
         return "counter", f"its growth per row is used; else --no-counter {name}"
     if len(steps) >= 20 and np.mean(steps >= 0) >= COUNTS and known[-1] > known[0]:
         return "counter", f"it only grows: --counter {name} (use its growth) or --drop {name}"
-    if run > max(20, STUCK * len(known)):
-        return (
-            "stuck",
-            f"the same value for {run} rows: if the sensor was dead, fit without them",
-        )
+    if _is_long(run, len(known)):
+        return "stuck", f"the same value for up to {run} rows: if the sensor was dead, fit without them"
     return "measurement", "kept"
 
 

@@ -17,7 +17,7 @@ LOOKS = {
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
-    """A table as HTML.
+    """A table as HTML; without rows its title and note alone.
 
     Examples
     --------
@@ -32,7 +32,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
         for row in rows
     )
     below = f"<div><small>{escape(note)}</small></div>" if note else ""
-    return f"<div><strong>{escape(title)}</strong></div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+    whole = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if body else ""
+    return f"<div><strong>{escape(title)}</strong></div>{whole}{below}"
 
 
 def text(content: object) -> str:
