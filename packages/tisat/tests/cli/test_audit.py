@@ -147,7 +147,33 @@ def test_series_pair_by_name(series, tmp_path, capsys):
     (scores / "b.npy").rename(scores / "c.npy")
     code, _, err = audit(capsys, labels, scores)
     assert code == 1
-    assert "Got 'c' without labels." in err
+    assert "Got 'c' without labels; 'b' without scores." in err
+
+
+def test_every_missing_and_every_short_series_is_named_up_to_five(series, tmp_path, capsys):
+    y, s = series["a"]
+    for folder, values, rows in (("labels", y, 600), ("short", s, 10), ("few", s, 600)):
+        (tmp_path / folder).mkdir()
+        for k in range(1 if folder == "few" else 7):
+            np.save(tmp_path / folder / f"m{k}.npy", values[: rows + k * (folder == "short")])
+    code, _, err = audit(capsys, tmp_path / "labels", tmp_path / "few")
+    assert code == 1
+    assert "Got 'm1', 'm2', 'm3', 'm4', 'm5' and 1 more without scores." in err
+    code, _, err = audit(capsys, tmp_path / "labels", tmp_path / "short")
+    assert code == 1
+    assert "of 7 series must have the same length. Got 'm0' 600 and 10, 'm1' 600 and 11, " in err
+    assert err.endswith("'m4' 600 and 14 and 2 more instead.\n")
+
+
+def test_where_the_work_stands_is_said_and_the_least_number_of_draws(series, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tisat.utils.progress.SECONDS", 0.0)
+    labels = write(tmp_path / "labels", "npy", series, "label")
+    scores = write(tmp_path / "scores", "npy", series, "score")
+    code, _, err = audit(capsys, labels, scores, "--delta-max", 20)
+    assert code == 0
+    assert re.search(r"^intervals scores: \d+ %, about \d+ s left$", err, re.MULTILINE)
+    code, out, _ = audit(capsys, "--help")
+    assert "at least 100" in " ".join(out.replace("│", " ").split())
 
 
 def test_npz_files_are_read(series, tmp_path, capsys):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from tisat.errors import InputError
-from tisat.metrics import comparison, spd_score
+from tisat.metrics import comparison, spd_score, vus_pr
 from tisat.metrics.comparison import compare, stretches
 from tisat.metrics.entity_counts import counts_of_scores
 from tisat.metrics.windows import all_windows
@@ -102,3 +102,19 @@ def test_times_may_be_given(labelled):
     timed = compare(labels, {"g": good}, delta_max="30min", timestamps=stamps, resamples=100)
     plain = compare(labels, {"g": good}, delta_max=30, resamples=100)
     assert timed.intervals["SPD"]["g"].value == pytest.approx(plain.intervals["SPD"]["g"].value, abs=0.02)
+
+
+def test_a_draw_measures_no_series_alone(labelled, monkeypatch):
+    labels, good, _ = labelled
+    whole = compare(labels, {"g": good}, delta_max=30, resamples=100, every=True)
+    measured = []
+
+    def counted(y_true, y_score, **options):
+        found = vus_pr(y_true, y_score, **options)
+        measured.append(len(found.per_series))
+        return found
+
+    monkeypatch.setattr("tisat.metrics.evaluation.vus_pr", counted)
+    again = compare(labels, {"g": good}, delta_max=30, resamples=100, every=True)
+    assert measured == [len(labels)] + [0] * 10, "the value itself, then each draw"
+    assert again.rows() == whole.rows()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli.options import DeltaMax, rows_or_duration
-from tisat.cli.output import JsonFlag, print_json, print_table
+from tisat.cli.output import JsonFlag, print_json, print_table, training_reported
 from tisat.cli.output_files import Overwrite, check_outputs
 from tisat.errors import DataFileError
 
@@ -99,7 +99,9 @@ def audit_verb(
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
     latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs) here.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write every figure in full precision here.")] = None,
-    resamples: Annotated[int, typer.Option(help="Draws of the events for the intervals.", min=100, max=100_000)] = 1000,
+    resamples: Annotated[
+        int, typer.Option(help="Draws of the events for the intervals, at least 100.", min=100, max=100_000)
+    ] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the random trivial baselines and of the draws.")] = 0,
     overwrite: Overwrite = False,
     json: JsonFlag = False,
@@ -111,6 +113,7 @@ def audit_verb(
     from tisat.cli.score_files import read_scored
     from tisat.metrics import audit
     from tisat.metrics.comparison import compare
+    from tisat.utils.progress import progress
 
     outputs = {"--html": html, "--latex": latex, "--csv": csv}
     check_outputs(outputs, inputs=[labels, *scores], overwrite=overwrite)
@@ -123,30 +126,27 @@ def audit_verb(
     by_series = {name: dict(zip(one.names, one.scores, strict=True)) for name, one in found.items()}
     if len(found) > 1 and len(first.names) > 1:  # one order of series for all
         by_series = {name: {key: each[key] for key in first.names} for name, each in by_series.items()}
-    audits = {
-        name: audit(
-            first.labels,
-            list(each.values()),
-            delta_max=delay,
-            threshold=threshold,
-            timestamps=first.timestamps,
-            names=first.names,
-            random_state=seed,
-        )
-        for name, each in by_series.items()
-    }
     several = {name: list(each.values()) for name, each in by_series.items()}
-    comparison = compare(
-        first.labels, several, delta_max=delay, timestamps=first.timestamps, resamples=resamples, random_state=seed,
-        every=True, thresholds={name: one.threshold for name, one in audits.items()},
-    )  # fmt: skip
+    audits: dict[str, Audit] = {}
+    with training_reported():
+        with progress("evaluating", total=len(several), lines=True) as bar:
+            for name, each in several.items():
+                audits[name] = audit(
+                    first.labels, each, delta_max=delay, threshold=threshold, timestamps=first.timestamps,
+                    names=first.names, random_state=seed,
+                )  # fmt: skip
+                bar.advance()
+        comparison = compare(
+            first.labels, several, delta_max=delay, timestamps=first.timestamps, resamples=resamples, random_state=seed,
+            every=True, thresholds={name: one.threshold for name, one in audits.items()},
+        )  # fmt: skip
     command = f"tisat audit {labels.name} {' '.join(path.name for path in scores)} --delta-max {delta_max}"
     _write(audits, comparison, first, several, html=html, latex=latex, csv=csv, command=command)
     if json:
-        each = {name: one.to_dict() for name, one in audits.items()}
+        plain = {name: one.to_dict() for name, one in audits.items()}
         extra = {"intervals": comparison.to_dict()["intervals"]}
         print_json(
-            {**next(iter(each.values())), **extra} if len(each) == 1 else {"audits": each, **comparison.to_dict()}
+            {**next(iter(plain.values())), **extra} if len(plain) == 1 else {"audits": plain, **comparison.to_dict()}
         )
         return
     if len(audits) == 1:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".txt", ".csv.gz", ".txt.gz", ".parquet", ".npy", ".npz")
 SCORE_NAMES = ("score", "scores", "y_score", "anomaly_score", "statistic")
 LABELS = (*LABEL_NAMES, "y_true", "y")
+NAMED = 5  # series that an error names
 NUMBERS = "be a numpy array of numbers"
 
 
@@ -157,6 +158,12 @@ class ScoredSeries:
     timestamps: list[AnyArray] | None  # only where every series has a clock
 
 
+def _some(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
 def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_column: str | None) -> ScoredSeries:
     """Labels and scores paired by the name of the series (the file's stem, or ``unique_id``); a single pair needs no common name."""
     truth = _read(labels, label_column, LABELS, "labels")
@@ -167,14 +174,19 @@ def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_c
         unlabelled = sorted(set(given) - set(truth))
         unscored = sorted(set(truth) - set(given))
         if unlabelled or unscored:
-            missing, where = (unlabelled[0], "labels") if unlabelled else (unscored[0], "scores")
-            raise DataFileError(f"The labels and scores must name the same series. Got {missing!r} without {where}.")
+            gaps = ((unlabelled, "labels"), (unscored, "scores"))
+            missing = "; ".join(f"{_some([*map(repr, names)])} without {what}" for names, what in gaps if names)
+            raise DataFileError(f"The labels and scores must name the same series. Got {missing}.")
         pairs = {name: (truth[name], given[name]) for name in truth}
-    for name, (y, s) in pairs.items():
-        if len(y.values) != len(s.values):
-            raise DataFileError(
-                f"The labels and scores of series {name!r} must have the same length. Got {len(y.values)} and {len(s.values)} instead."
-            )
+    uneven = {
+        name: f"{len(y.values)} and {len(s.values)}" for name, (y, s) in pairs.items() if len(y.values) != len(s.values)
+    }
+    if uneven:
+        lengths = [*uneven.values()] if len(uneven) == 1 else [f"{name!r} {both}" for name, both in uneven.items()]
+        whose = f"series {next(iter(uneven))!r}" if len(uneven) == 1 else f"{len(uneven)} series"
+        raise DataFileError(
+            f"The labels and scores of {whose} must have the same length. Got {_some(lengths)} instead."
+        )
     clocks = [y.timestamps if y.timestamps is not None else s.timestamps for y, s in pairs.values()]
     known = [clock for clock in clocks if clock is not None]
     return ScoredSeries(

@@ -214,6 +214,7 @@ def compare(
                 delta_max=delta_max,
                 max_buffer=buffer,
                 threshold=threshold,
+                whose=name,
             )
             for score, value in told.items():
                 others.setdefault(score, {})[name] = interval_of(value, redrawn[score], level=level)

@@ -13,6 +13,7 @@ import numpy as np
 
 from tisat.errors import TisatError
 from tisat.metrics.evaluation import default_buffer, fixed_metrics, free_metrics, pooled_and_mean
+from tisat.metrics.pooling import pooled_only
 from tisat.metrics.windows import Delay, Windows
 from tisat.utils.progress import progress
 from tisat.utils.types import Array, Stamps
@@ -32,6 +33,7 @@ def draws_of(
     delta_max: Delay,
     max_buffer: int,
     threshold: float | None,
+    whose: str = "",
 ) -> dict[str, Array]:
     """The value of each score in each draw; NaN where a draw has none.
 
@@ -43,11 +45,13 @@ def draws_of(
         How often each stretch is drawn.
     delta_max, max_buffer, threshold
         As in :func:`tisat.metrics.evaluate`.
+    whose : str
+        What the progress calls these scores.
     """
     rows = sum(map(len, labels))
     count = max(1, min(len(weights) // 10, MOST, max(LEAST, WORK // max(rows, 1))))
     found: dict[str, list[float]] = {}
-    with progress("intervals", total=count) as bar:
+    with progress(" ".join(("intervals", whose)).strip(), total=count, lines=True) as bar, pooled_only():
         for weight in weights[:count]:
             chosen = np.repeat(np.arange(len(labels)), weight.astype(np.int64)).tolist()
             here = [np.asarray(labels[i]) for i in chosen]

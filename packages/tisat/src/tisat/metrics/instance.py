@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tisat.metrics.pooling import mean_known
+from tisat.metrics.pooling import alone, mean_known
 from tisat.metrics.windows import all_scores, series_list
 from tisat.utils.types import AnyArray, Array, Flags, Integers, Labels, Scores
 from tisat.utils.validation import check_labels, check_real
@@ -54,7 +54,9 @@ class PrecisionRecall:
     def over(cls, series: Sequence[_T], measure: Callable[[Sequence[_T]], PrecisionRecall]) -> PrecisionRecall:
         """From a measure of any number of series: of all together, and of each alone."""
         pooled = measure(series)
-        return pooled if len(series) == 1 else replace(pooled, per_series=tuple(measure([one]) for one in series))
+        return (
+            pooled if len(series) == 1 else replace(pooled, per_series=tuple(measure([one]) for one in alone(series)))
+        )
 
     @classmethod
     def of_each(cls, counts: Sequence[Sequence[float]], *, threshold: float = float("nan")) -> PrecisionRecall:

@@ -7,7 +7,9 @@ series that have events. It does not know what the score measures.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Self, TypeVar
 
 import numpy as np
@@ -15,6 +17,22 @@ import numpy as np
 from tisat.utils.types import Array
 
 _T = TypeVar("_T")
+_EACH = ContextVar("each series is measured alone, too", default=True)
+
+
+@contextmanager
+def pooled_only() -> Iterator[None]:
+    """Leave out the single series of every score made inside: a draw of a bootstrap needs only what is pooled, and most of the time goes into the rest."""
+    token = _EACH.set(False)
+    try:
+        yield
+    finally:
+        _EACH.reset(token)
+
+
+def alone(series: Sequence[_T]) -> Sequence[_T]:
+    """The series that are measured alone, too: all of them, but none inside :func:`pooled_only`."""
+    return series if _EACH.get() else ()
 
 
 def mean_known(values: Sequence[float] | Array) -> float:
@@ -59,7 +77,7 @@ class Score(float):
     def over(cls, series: Sequence[_T], measure: Callable[[Sequence[_T]], float]) -> Self:
         """A score from a measure of any number of series: of all together, and of each alone."""
         pooled = measure(series)
-        return cls.of(pooled, [pooled] if len(series) == 1 else [measure([one]) for one in series])
+        return cls.of(pooled, [pooled] if len(series) == 1 else [measure([one]) for one in alone(series)])
 
     @property
     def pooled(self) -> float:
