@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tisat
+from tisat.alarms.alarms import say_time
 from tisat.cli import app
 from tisat.detectors import make
 
@@ -42,6 +43,32 @@ def test_alarm_writes_prints_and_draws_the_alarms(folder):
     assert any(300 <= alarm["raised"] < 310 and next(iter(alarm["channels"])) == "disk" for alarm in document["alarms"])
     assert (folder / "a.png").stat().st_size > 1000
     assert "1 in 120 rows" in " ".join(run(*arguments).stdout.split())
+
+
+def test_of_very_many_alarms_the_strongest_are_listed_and_the_page_asks_for_what_it_draws(folder, monkeypatch):
+    drawn = []
+    expected = tisat.Detector.expected
+    monkeypatch.setattr(
+        tisat.Detector, "expected", lambda self, series, at=None: drawn.append(at) or expected(self, series, at=at)
+    )
+    rng = np.random.default_rng(1)
+    values = np.sin(np.arange(21_000)[:, None] / 9.0 + [0.0, 1.0]) + 0.1 * rng.standard_normal((21_000, 2))
+    for number, start in enumerate(range(400, 20_900, 500)):
+        values[start : start + 5, 0] += 5 + number / 4
+    rows = [f"{60 * t},{row[0]!r},{row[1]!r}" for t, row in enumerate(values.tolist())]
+    (folder / "many.csv").write_text("\n".join(["time,cpu,disk", *rows]) + "\n")
+    arguments = ("alarm", "--model", folder / "model.tisat", "--budget", "1/day", folder / "many.csv")
+    every = json.loads(run(*arguments, "--json").stdout)["alarms"]
+    assert len(every) > 30
+    told = run(*arguments, "--html", folder / "many.html", env={"COLUMNS": "200"})
+    assert told.exit_code == 0, told.output
+    assert f"{len(every) - 20} more with --out or --json" in told.stdout
+    strongest = sorted(every, key=lambda one: -one["peak"] / one["threshold"])[:20]
+    cells = [line.split("│")[1].strip() for line in told.stdout.splitlines() if line.startswith("│")]
+    assert [cell for cell in cells if cell] == [
+        say_time(time) for time in sorted(one["raised_time"] for one in strongest)
+    ]
+    assert [len(at) for at in drawn] == [20_000]
 
 
 def test_watch_says_what_alarm_says_and_goes_on_from_its_state(folder):

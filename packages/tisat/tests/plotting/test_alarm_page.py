@@ -163,6 +163,10 @@ def test_expected_is_what_explain_says(name):
         why = detector.explain(rows[t], points[t])
         np.testing.assert_allclose(expected[t], why.expected)
         np.testing.assert_allclose(spread[t], why.spread)
+    at = np.array([5, 150, 299])
+    few = np.array(detector.expected(rows[:300], at=at))
+    np.testing.assert_array_equal(few[:, at], np.array([expected, spread])[:, at])
+    assert np.isnan(np.delete(few, at, axis=1)).all(), "a page of a long series asks only for what it draws"
 
 
 def test_a_channel_that_fell_silent_is_said_on_top():

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tisat.gap_filling import Silence
 
 PICTURES = (".png", ".svg", ".pdf")
+MOST = 20  # alarms in the printed table
 LEAST = 0.005  # a share below it is not worth a word
 
 
@@ -106,11 +107,13 @@ def alarm(
         save_figure(found.plot(series, channels=shown), picture)
     if html is not None:
         from tisat.plotting.alarm_page import alarm_page
+        from tisat.plotting.charts import rows_drawn
         from tisat.watch.protocols import check_series
 
         checked = check_series(watch.detector, series, ignore_extra=taken.ignore_extra)
         command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
-        page = alarm_page(found, checked, expected=watch.detector.expected(checked), command=command)
+        expected = watch.detector.expected(checked, at=rows_drawn(len(checked)))
+        page = alarm_page(found, checked, expected=expected, command=command)
         write_bytes(html, page.encode())
     if json:
         print_json(document_of(found))
@@ -134,15 +137,22 @@ def document_of(found: Alarms) -> JsonDict:
 
 
 def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -> None:
-    """Print the alarms of one series as a table, and the channels that fell silent."""
+    """Print the alarms of one series as a table, of very many the strongest, and the channels that fell silent."""
     from tisat.alarms.recurrence import recurring
+
+    def first(one: Alarm) -> tuple[bool, float]:
+        return one.cleared is None, one.peak / one.threshold if one.threshold else one.peak
+
+    listed = sorted(sorted(found, key=first, reverse=True)[:MOST], key=lambda one: one.raised)
+    left = len(found) - len(listed)
+    more = [f"listed: what is still on and the strongest; {left:,} more with --out or --json"] if left else []
 
     repeated = [f"recurring: {one}" for one in recurring(found) if one.words]
     print_table(
         f"{name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
         ["raised", "since - until", "x h", "why"],
-        [_row(one, shown) for one in found],
-        note="\n".join([*repeated, str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
+        [_row(one, shown) for one in listed],
+        note="\n".join([*more, *repeated, str(found.calibration), *(f"note: {note}" for note in dict.fromkeys(notes))]),
     )
     if found.silences:
         print_table(

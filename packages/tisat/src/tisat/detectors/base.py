@@ -262,13 +262,14 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
         seen = np.asarray(row, dtype=np.float64)
         return replace(self._explain(bounded(self, seen), np.asarray(point, dtype=np.float64)), seen=seen)
 
-    def expected(self, series: SeriesLike) -> tuple[Array, Array]:
+    def expected(self, series: SeriesLike, *, at: Integers | None = None) -> tuple[Array, Array]:
         """Compute what is expected of each channel at each row and the usual spread, ``(T, C)`` each, in the user's units.
 
-        It is what :meth:`explain` says of the rows: a forecast where the detector makes one, else the usual value. NaN where there is no score.
+        It is what :meth:`explain` says of the rows: a forecast where the detector makes one, else the usual value. NaN where there is no score,
+        and beside the rows ``at`` where some are given: a picture of a long series draws few.
         """
-        one_for_all = type(self)._explain is Detector._explain
-        return explaining.expected(self, check_series(self, series), usual=self.usual_ if one_for_all else None)
+        usual = self.usual_ if type(self)._explain is Detector._explain else None
+        return explaining.expected(self, check_series(self, series), usual=usual, at=at)
 
     def _explain(self, row: Array, point: Array) -> Explanation:
         """Explain a row; override where a detector knows better than to look at contributions or to leave channels out."""

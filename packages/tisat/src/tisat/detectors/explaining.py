@@ -12,24 +12,32 @@ import numpy as np
 from tisat.alarms.explanation import Explanation, shares
 from tisat.gap_filling import bounded, take_in
 from tisat.series import Series
-from tisat.utils.types import Array
+from tisat.utils.types import Array, Integers
 
 if TYPE_CHECKING:
     from tisat.detectors.base import Detector
 
 
-def expected(detector: Detector, series: Series, *, usual: Array | None) -> tuple[Array, Array]:
-    """Compute what is expected at each row and the usual spread, ``(T, C)`` each; ``usual``: the same at all rows."""
-    filled = take_in(series, period=detector.trained_on_.get("period_seconds")).filled
-    rows, points = bounded(detector, filled), detector.points(series)
-    found, spread = np.full((2, *rows.shape), np.nan)
-    known = ~np.isnan(detector.aggregate(points))
-    if usual is not None:
-        found[known], spread[known] = usual
-        return found, spread
-    for t in np.flatnonzero(known):
-        why = detector._explain(rows[t], points[t])
-        found[t], spread[t] = why.expected, why.spread
+def expected(
+    detector: Detector, series: Series, *, usual: Array | None, at: Integers | None = None
+) -> tuple[Array, Array]:
+    """Compute what is expected at each row and the usual spread, ``(T, C)`` each; ``usual``: the same at all rows; ``at``: only at these rows."""
+    period = detector.trained_on_.get("period_seconds")
+    filled = take_in(series, period=period).filled
+    seen = take_in(series, period=period, partial=detector.traits.partial)
+    wanted = np.full(len(series), at is None)
+    wanted[slice(0) if at is None else at] = True
+    found, spread = np.full((2, *filled.shape), np.nan)
+    for block, some in detector._point_blocks(series, seen):  # points of a long series are not held together
+        points = np.ascontiguousarray(some[:, : detector.n_points_])
+        chosen = np.flatnonzero(wanted[block] & ~np.isnan(detector.aggregate(points)))
+        rows = block.start + chosen
+        if usual is not None:
+            found[rows], spread[rows] = usual
+            continue
+        for t, row, point in zip(rows, bounded(detector, filled[rows]), points[chosen], strict=True):
+            why = detector._explain(row, point)
+            found[t], spread[t] = why.expected, why.spread
     return found, spread
 
 

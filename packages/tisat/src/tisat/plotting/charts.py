@@ -97,6 +97,12 @@ def thinned(length: int, *, most: int = MOST_POINTS) -> Rows | None:
     return np.stack([edges[:-1], (edges[:-1] + edges[1:]) // 2], axis=1)
 
 
+def rows_drawn(length: int, *, most: int = MOST_POINTS) -> Rows | None:
+    """The rows ``(n,)`` at which what was expected is drawn; None where at every row."""
+    rows = thinned(length, most=most)
+    return None if rows is None else rows.ravel()
+
+
 def places(x: Array, rows: Rows | None) -> list[float | None]:
     """The axis of a group whose curves were thinned alike."""
     return numbers(x if rows is None else x[rows.ravel()], digits=15)

@@ -11,6 +11,7 @@ from tisat.alarms.budget import BudgetLike
 from tisat.alarms.plot import draw
 from tisat.persistence.model_file import write_bytes
 from tisat.plotting.alarm_page import alarm_page
+from tisat.plotting.charts import rows_drawn
 from tisat.series import SeriesLike
 from tisat.watch.protocols import Scorer, check_series
 from tisat.watch.watch import Watch
@@ -81,7 +82,8 @@ def show_anomalies(
     raw = watch.read(series) if isinstance(series, str | Path) else series
     checked = check_series(watch.detector, raw)
     alarms = watch.alarms(checked)
-    expected = watch.detector.expected(checked)
+    at = rows_drawn(len(checked), most=POINTS) if interactive else None
+    expected = watch.detector.expected(checked, at=at)
     if interactive:
         return Page(alarm_page(alarms, checked, expected=expected, channels=channels, most=POINTS))
     return draw(alarms, checked, channels=channels, expected=expected)

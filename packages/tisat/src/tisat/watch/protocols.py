@@ -163,7 +163,7 @@ class Scorer(Protocol):
     def score_points(self, points: Array) -> Scored:
         """Scores of points, and of each view."""
 
-    def expected(self, series: SeriesLike) -> tuple[Array, Array]:
+    def expected(self, series: SeriesLike, *, at: Integers | None = None) -> tuple[Array, Array]:
         """What is expected of each channel at each row, and the usual spread."""
 
     def explain(self, row: Array, point: Array) -> Explanation:
