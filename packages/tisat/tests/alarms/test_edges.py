@@ -240,6 +240,15 @@ def test_the_picture_shows_two_spreads_around_what_was_expected():
     assert {(x, y) for x, y in band} >= {(t, 1.0 + t + side) for t in range(4) for side in (-1.0, 1.0)}
 
 
+def test_the_picture_shows_times_as_they_were_written_and_says_at_which_offset():
+    zoned = [f"2026-06-01T0{hour}:00+02:00" for hour in range(4)]
+    last = draw(no_alarms(4), Series(np.ones((4, 1)), timestamps=zoned)).axes[-1]
+    assert last.get_xlabel() == "time at +02:00"
+    assert str(last.lines[0].get_xdata()[0]).startswith("2026-06-01T00:00")
+    plain = [stamp.removesuffix("+02:00") for stamp in zoned]
+    assert draw(no_alarms(4), Series(np.ones((4, 1)), timestamps=plain)).axes[-1].get_xlabel() == ""
+
+
 def test_the_picture_shows_an_event_to_the_last_row():
     series = Series([[1.0], [2.0], [3.0], [4.0], [5.0]], labels=[0, 1, 0, 1, 1])
     spans = draw(no_alarms(5), series).axes[0].patches

@@ -2,12 +2,13 @@
 
 import io
 import json
+import warnings
 
 import numpy as np
 import pytest
 
 import tisat
-from tisat.errors import ArtefactError, InputError, ParameterError, SeriesError
+from tisat.errors import ArtefactError, InputError, ParameterError, SeriesError, SeriesWarning
 from tisat.io.files import Reading
 from tisat.testing import contracts as checks
 from tisat.watch import Fleet, Watch
@@ -281,3 +282,20 @@ def test_shares_of_a_kept_alarm_are_checked_each_by_itself(shares):
     assert check_alarm(document, watch.channels)["channels"] == document["channels"]
     with pytest.raises(ArtefactError, match="must be the model's, each with a share up to 1"):
         check_alarm({**document, "channels": shares}, watch.channels)
+
+
+def test_rows_without_the_time_zone_of_training_are_said(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(600, 2))
+    minutes = np.datetime64("2026-06-01T00:00") + np.arange(600) * np.timedelta64(1, "m")
+    zoned, naive = ([f"{minute}{zone}" for minute in minutes] for zone in ("+02:00", ""))
+    watch = Watch("last-value", budget="1/50 rows").fit(tisat.Series(rows, timestamps=zoned))
+    watch.save(tmp_path / "model.tisat")
+    for one in (watch, Watch.load(tmp_path / "model.tisat")):
+        with pytest.warns(SeriesWarning, match=r"no time zone, those of training had \+02:00: .* as they are written"):
+            found = one.alarms(tisat.Series(rows[:300], timestamps=naive[:300]))
+        assert found[0].raised_time in {stamp + ":00" for stamp in naive}
+    quiet = Watch("last-value", budget="1/50 rows").fit(tisat.Series(rows, timestamps=naive))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeriesWarning)
+        watch.alarms(tisat.Series(rows[:300], timestamps=zoned[:300]))
+        quiet.alarms(tisat.Series(rows[:300], timestamps=naive[:300]))

@@ -255,12 +255,12 @@ class Alarms(Sequence[Alarm]):
         return arrow_of(self.alarms)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas table, times as dates; shares and reasons as text."""
+        """A pandas table, times as dates, in UTC where they have a zone; shares and reasons as text."""
         found: pd.DataFrame = dated(self.to_arrow(), self.alarms).to_pandas()
         return found
 
     def to_polars(self) -> pl.DataFrame:
-        """A polars table, times as dates; shares and reasons as text."""
+        """A polars table, times as dates, in UTC where they have a zone; shares and reasons as text."""
         found: pl.DataFrame = require("polars", whose="Alarms.to_polars").from_arrow(
             dated(self.to_arrow(), self.alarms)
         )

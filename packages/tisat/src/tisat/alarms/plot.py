@@ -11,6 +11,7 @@ import numpy as np
 
 from tisat.errors import SeriesError
 from tisat.events import events_from_labels
+from tisat.io.timestamps import say_offset
 from tisat.series import Series, SeriesLike, as_series
 from tisat.utils.extras import require
 from tisat.utils.palette import ALARM, EXPECTED, FAULT, INK, ONSET
@@ -62,6 +63,12 @@ def draw(
     heights = [1.0] * len(shown) + [1.6]
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     times = np.arange(len(alarms.statistic)) if series is None or series.timestamps is None else series.timestamps
+    if (
+        series is not None and series.offsets is not None
+    ):  # as they were written: at the offset of the first row, all of them
+        minutes = int(series.offsets[0])
+        times = times + np.timedelta64(minutes, "m")
+        axes[-1].set_xlabel(f"time at {say_offset(minutes).replace('Z', 'UTC')}", fontsize=8)
     for axis, channel in zip(axes, shown, strict=False):
         assert series is not None
         if expected is not None:

@@ -13,6 +13,7 @@ from tisat import __version__
 from tisat.alarms.sentences import moves_every
 from tisat.errors import SeriesError
 from tisat.io.columns import listed
+from tisat.io.timestamps import say_offset
 from tisat.series import ManySeries, Series, as_many
 from tisat.utils.types import Array
 from tisat.watch.protocols import Training
@@ -64,6 +65,9 @@ def training_record(many: Sequence[Series], parts: Sequence[Array]) -> Training:
         "tisat": __version__,
         "python": platform.python_version(),
     }
+    offsets = sorted({int(minutes) for one in many if one.offsets is not None for minutes in np.unique(one.offsets)})
+    if offsets:
+        record["zone"] = " or ".join(say_offset(minutes).replace("Z", "UTC") for minutes in offsets)
     if many[0].differenced:
         record["counters"] = list(many[0].differenced)
     return record

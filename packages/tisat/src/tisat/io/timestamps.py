@@ -162,6 +162,17 @@ def offset_minutes(text: str) -> int:
     return -minutes if text[0] == "-" else minutes
 
 
+def say_offset(minutes: int) -> str:
+    """Minutes east of UTC as a date ends in.
+
+    Examples
+    --------
+    >>> say_offset(120), say_offset(-210), say_offset(0)
+    ('+02:00', '-03:30', 'Z')
+    """
+    return "Z" if minutes == 0 else f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+
+
 def say(value: float | int, offset: int | None, *, dates: bool) -> str | float:
     """A time as alarms carry it: text in the user's clock for dates, seconds for numbers.
 
@@ -176,11 +187,7 @@ def say(value: float | int, offset: int | None, *, dates: bool) -> str | float:
     local = int(value) + (offset or 0) * MINUTE
     unit = next(unit for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if local % size == 0)
     text = str(np.datetime64(local, "ns").astype(f"datetime64[{unit}]"))
-    if offset is None:
-        return text
-    return text + (
-        "Z" if offset == 0 else f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02d}:{abs(offset) % 60:02d}"
-    )
+    return text if offset is None else text + say_offset(offset)
 
 
 def read_times(column: Any, *, name: str = "time") -> Times:

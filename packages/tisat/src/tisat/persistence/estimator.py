@@ -134,7 +134,7 @@ def _check_training(trained: Any, channels: Sequence[str], whose: str) -> None:
     """Refuse what a file says of its training data where it is not as :meth:`fit` writes it."""
     good = (
         isinstance(trained, dict)
-        and all(_is_text(trained.get(name)) for name in ("start", "stop", "fitted_at", "tisat", "python"))
+        and all(_is_text(trained.get(name)) for name in ("start", "stop", "zone", "fitted_at", "tisat", "python"))
         and all(_is_number(trained.get(name)) and trained[name] == int(trained[name]) for name in ("rows", "rows_used", "missing_values"))
         and all(isinstance(names := trained.get(name, ()), tuple) and all(isinstance(one, str) for one in names) for name in ("series", "shared_by", "counters"))
         and set(trained.get("counters", ())) <= set(channels)

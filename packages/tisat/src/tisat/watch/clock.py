@@ -20,6 +20,7 @@ UNDATED = (
     "The rows have no date, and the model knows the time of day and the day of the week: they are scored without these views. "
     "Give each row its time as a date."
 )
+UNZONED = "The rows have no time zone, those of training had {zone}: their times are taken as they are written. Give them a zone (timezone=..., --timezone) if they were written in another."
 MOST_SPANS = 8  # stretches of time that are remembered as seen
 
 

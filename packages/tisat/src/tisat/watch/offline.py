@@ -19,7 +19,7 @@ from tisat.errors import SeriesError, SeriesWarning
 from tisat.gap_filling import silences, take_in
 from tisat.io.local_time import local_seconds
 from tisat.series import Series, SeriesLike
-from tisat.watch.clock import UNDATED, wrong_pace
+from tisat.watch.clock import UNDATED, UNZONED, wrong_pace
 from tisat.watch.in_blocks import run_in_blocks
 from tisat.watch.protocols import Array, Scorer, check_series
 from tisat.watch.watch import Watch
@@ -69,6 +69,9 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
             raise SeriesError(problem)
     if getattr(watch.detector, "knows_calendar", False) and np.isnan(local_seconds(checked)).any():
         warnings.warn(UNDATED, SeriesWarning, stacklevel=3)
+    zone, dates = watch.detector.trained_on_.get("zone"), checked.timestamps
+    if zone and dates is not None and dates.dtype.kind == "M" and checked.offsets is None:
+        warnings.warn(UNZONED.format(zone=zone), SeriesWarning, stacklevel=3)
     seen = take_in(checked, period=watch.period, partial=watch.detector.traits.partial)
     traced, deviations = run_in_blocks(watch, checked, seen)
     silent = tuple(silences(checked, seen.left_out))

@@ -98,6 +98,7 @@ class Training(TypedDict, total=False):
     period_seconds: float | None
     start: str | None
     stop: str | None
+    zone: str  # offsets from UTC its dates were written with, where they were
     fitted_at: str
     tisat: str
     python: str
