@@ -87,6 +87,23 @@ def test_every_caption_says_what_data_it_is_on(smoke):
         assert all(len(row) == len(table.columns) for row in table.rows)
 
 
+def test_the_caption_of_chance_corrected_figures_says_what_is_in_the_baseline(smoke):
+    frozen, evaluation = smoke
+    (fresh,) = [one.caption for one in tables_of(frozen) if one.title.startswith("Chance-corrected")]
+    assert (
+        "the best of random; random, rolling maximum; always on; on/off; time only; and the mean of 5 random draws"
+        in fresh
+    )
+    entities = evaluation.entities["plants"]
+    assert len(evaluation.baseline("plants", entities, "excess", 100)) == 5
+    assert "time only" in evaluation.baselines("plants", entities, 100).named
+    before = read_frozen(ROOT / "experiments" / "frozen" / "table2")
+    (old,) = [one.caption for one in tables_of(before) if one.title.startswith("Chance-corrected")]
+    assert "always on; on/off; and the mean of 5 random draws" in old, (
+        "its figures were made before the clock was a baseline"
+    )
+
+
 def test_the_seed_that_is_not_done_and_the_entity_that_failed_are_said(tmp_path, smoke):
     _, evaluation = smoke
     plan = evaluation.experiment
