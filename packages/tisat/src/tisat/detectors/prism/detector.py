@@ -306,13 +306,11 @@ class Prism(Deviating, Detector):
         fuse(
             parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, np.empty((3, len(views))), points
         )  # fmt: skip
-        for c, _ in self.switches:  # nobody expects a switch beyond its positions
-            expected = points[:, len(views) + channels + c]
-            np.clip(expected, 0.0, 1.0, out=expected)
-        standing = self._standing
-        points[:, len(views) + 2 * channels + 1 :] = signed[standing.name]
+        placed = [len(views) + channels + c for c, _ in self.switches]  # nobody expects a switch beyond its positions
+        points[:, placed] = np.clip(points[:, placed], 0.0, 1.0)
+        points[:, len(views) + 2 * channels + 1 :] = signed[self._standing.name]
         if missing is not None:
-            points[:, len(views) + 2 * channels + 1 :][unknown[:, views.index(standing)]] = np.nan
+            points[:, len(views) + 2 * channels + 1 :][unknown[:, views.index(self._standing)]] = np.nan
         return points
 
     def _context(self) -> int:
