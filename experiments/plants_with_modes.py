@@ -5,7 +5,7 @@ week with ten faults. A fault is found where an alarm is raised between its firs
 channel is right where the first alarm of the fault begins with a channel that the fault names. Four weeks allow 28 alarms.
 
     python experiments/plants_with_modes.py                          plants 9000 to 9009: looked at while constants were changed
-    python experiments/plants_with_modes.py --first 9300 --plants 10  looked at once, at the end (9100 to 9109: once, with an earlier version)
+    python experiments/plants_with_modes.py --first 9500 --plants 10  looked at once (earlier versions: 9100, 9300)
     python experiments/plants_with_modes.py --first 0 --plants 4     others, to develop on
     python experiments/plants_with_modes.py --detector linear-last
 """
