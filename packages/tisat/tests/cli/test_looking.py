@@ -80,13 +80,14 @@ def test_a_look_says_what_a_file_is_like(plant, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["look", "suggest"])
+@pytest.mark.parametrize("asked", [[], ["--channels", "heat,c1"]])
 @pytest.mark.parametrize("length", [1, 30, 40, 41, 130])
-def test_what_is_printed_as_next_runs_and_nothing_else_is(verb, length, tmp_path):
+def test_what_is_printed_as_next_runs_and_nothing_else_is(verb, asked, length, tmp_path):
     """Also with a column without values, and a file whose name has a space."""
     file = tmp_path / "good day.csv"
     lines = rows(length, 0).splitlines()
     file.write_text("\n".join([lines[0] + ",c1,c 2", *(line + ",," for line in lines[1:])]) + "\n")
-    said = tisat(verb, file).out
+    said = tisat(verb, file, *asked).out
     following = [line for line in said.splitlines() if line.startswith("next: ")]
     if length < 41:
         assert following == []

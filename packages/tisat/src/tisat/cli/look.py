@@ -100,8 +100,12 @@ def _next(one: Look, command: str, file: str, how: How | None) -> list[str]:
 
     if too_few(one.rows) or len(one.empty) == len(one.channels):
         return []
-    dropped = {"drop": [*(how or {}).get("drop", []), *one.empty]} if one.empty else {}
-    return [f"next: {command.replace('FILE', shlex.quote(file) + typed({**(how or {}), **dropped}))}"]
+    told = dict(how or {})
+    if "channels" in told:  # --drop is for those that nobody has asked for
+        told["channels"] = [name for name in told["channels"] if name not in one.empty]
+    elif one.empty:
+        told["drop"] = [*told.get("drop", []), *one.empty]
+    return [f"next: {command.replace('FILE', shlex.quote(file) + typed(told))}"]
 
 
 def _channels(one: Look) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 FEW_ROWS = 500  # below it a detector with little to learn is proposed
 FOR_FEW = "ewma"
-LEAST_ROWS = 41  # from which on a threshold can be found for that one: the fifth of them that is held out has 8 scores
+LEAST_ROWS = 41  # from which on that one can be fitted: below, fewer than 8 scores are left to find a threshold from
 SUPPORT = 3.0  # normal rows for each row of the longest period they support; as tisat.alarms.episodes has it
 # What fitting the default takes at its peak: measured 0.60 GB of 1M x 2, 0.61 of 200k x 20, 1.22 of 100k x 100, 2.79 of 5M x 5.
 BYTES, BYTES_PER_VALUE = 0.35e9, 100
