@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tisat_serve.engine import Engine
 
 LONGEST_NAME = 200
+SHOWN = 8  # names of groups in an answer; a folder of models has one for each machine
 
 
 class Admission:
@@ -78,10 +79,15 @@ class Admission:
             return f"The service must not watch more than {self._engine.limits.entities} entities (limits.entities). {name!r} would be one more."
         if row.group:
             if row.group not in self._engine.groups:
-                return f"The group of a row must be one of {', '.join(self._engine.groups)}. Got {row.group[:40]!r} instead."
+                return f"The group of a row must be one of {self._known_groups()}. Got {row.group[:40]!r} instead."
             return self._engine.groups[row.group]
         home = next((group for group in self._engine.groups.values() if group.owns(name)), None)
         return (
             home
-            or f"The entity of a row must fit the pattern of a group. {name!r} fits none of {', '.join(self._engine.groups)}."
+            or f"The entity of a row must fit the pattern of a group. {name!r} fits none of {self._known_groups()}."
         )
+
+    def _known_groups(self) -> str:
+        """The names of the groups, the first of many."""
+        names = list(self._engine.groups)
+        return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -15,6 +15,7 @@ from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.suppression import Suppression, suppressed_by
 from tisat.errors import InputError
+from tisat_serve.admission import Admission
 from tisat_serve.alarm_log import moment_of, suppression_of, within
 from tisat_serve.archive import briefs_of, rows_of
 from tisat_serve.cli.feedback import _author, ask
@@ -301,3 +302,12 @@ def test_a_replay_of_kept_rows_begins_where_it_is_told(engine_in, model, tmp_pat
     assert sum(json.loads(whole.stdout)["rows"].get(word, 0) for word in ("ok", "warming up")) == 50
     part = CliRunner().invoke(serving, [*words, "--start", "600", "--stop", "1200", "--json"])
     assert sum(json.loads(part.stdout)["rows"].get(word, 0) for word in ("ok", "warming up")) == 10
+
+
+def test_of_many_groups_a_refused_row_is_told_the_first():
+    groups = {f"m{n}": SimpleNamespace(owns=lambda name: False) for n in range(10)}
+    limits = SimpleNamespace(entities=1)
+    read = Admission(SimpleNamespace(groups=groups, cells={}, _resting={}, accepts=None, limits=limits))._home
+    said = "m0, m1, m2, m3, m4, m5, m6, m7 and 2 more"
+    assert read(Row("x", {})).endswith(f"'x' fits none of {said}.")
+    assert f"one of {said}. Got 'g'" in read(Row("x", {}, group="g"))
