@@ -260,7 +260,7 @@ class Alarms(Sequence[Alarm]):
         return found
 
     def to_polars(self) -> pl.DataFrame:
-        """A polars table, times as dates, in UTC where they have a zone; shares and reasons as text."""
+        """A polars table, like that of :meth:`to_pandas`."""
         found: pl.DataFrame = require("polars", whose="Alarms.to_polars").from_arrow(
             dated(self.to_arrow(), self.alarms)
         )
