@@ -64,6 +64,12 @@ def from_history_to_an_alarm(source, folder, alerts=None):
     now = int(time.time())
     past = plant_rows(2 * HOUR, seed=1)
     push(source, past, now - 2 * HOUR)
+    until(
+        lambda: (
+            get(source + f"/api/v1/query?query=%7B__name__%3D~%22.%2B%22%7D&time={now - HOUR}")["data"]["result"]
+            or None
+        )
+    )
     more = ("--alertmanager", alerts) if alerts else ()
     options = (
         "--model",
