@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -175,14 +175,76 @@ def gather(evaluation: Results) -> Frozen:
     return Frozen(about(evaluation), **found)
 
 
+def _coverage(frozen: Frozen) -> dict[tuple[str, str], int]:
+    """The number of entities behind the figures of each data set and system."""
+    return {(row.dataset, row.system): row.entities for rows in (frozen.figures, frozen.adjusted) for row in rows}
+
+
+def _systems(frozen: Frozen) -> JsonDict:
+    return {
+        system["name"]: (system["detector"], system["params"], system["pooled"]) for system in frozen.about["systems"]
+    }
+
+
+def with_earlier(frozen: Frozen, earlier: Frozen) -> Frozen:
+    """Add the figures that an earlier freeze has and this one lacks.
+
+    A system on a data set keeps its earlier figures where they cover more entities, provided that the experiment still describes
+    the system as it did then. Hence a run of a part adds to what is frozen, and takes nothing away.
+
+    Parameters
+    ----------
+    frozen : Frozen
+        The figures of this run.
+    earlier : Frozen
+        The figures of the same experiment that are in the folder.
+
+    Returns
+    -------
+    Frozen
+        Figures of both; ``about`` names the versions and machines of both.
+    """
+    have, had = _coverage(frozen), _coverage(earlier)
+    now, then = _systems(frozen), _systems(earlier)
+    kept = {
+        pair
+        for pair, entities in had.items()
+        if entities > have.get(pair, 0) and pair[0] in frozen.about["data"] and now.get(pair[1]) == then[pair[1]]
+    }
+    if not kept:
+        return frozen
+    datasets, systems, rules = list(frozen.about["data"]), list(now), list(frozen.about["rules"])
+    merged: dict[str, list[Any]] = {}
+    for name in ("figures", "differences", "rule_differences", "entities", "adjusted"):
+        rows = [row for row in getattr(frozen, name) if (row.dataset, row.system) not in kept]
+        rows += [row for row in getattr(earlier, name) if (row.dataset, row.system) in kept]
+        if name == "differences":
+            rows.sort(key=lambda row: (datasets.index(row.dataset), rules.index(row.rule), systems.index(row.system)))
+        else:
+            rows.sort(key=lambda row: (datasets.index(row.dataset), systems.index(row.system)))
+        merged[name] = rows
+    about = dict(frozen.about)
+    names = tuple(f"{system} on {dataset}{end}" for dataset, system in kept for end in ": ")
+    for name in ("not_run", "failures"):
+        about[name] = sorted(
+            [line for line in frozen.about[name] if not line.startswith(names)]
+            + [line for line in earlier.about[name] if line.startswith(names)]
+        )
+    for name in ("versions", "machines"):
+        about[name] = [*earlier.about[name], *(one for one in frozen.about[name] if one not in earlier.about[name])]
+    return replace(frozen, about=about, **merged)
+
+
 def frozen_folder(folder: Path, experiment: str) -> Path:
     """The folder that the figures of an experiment go to."""
     return folder / experiment
 
 
 def write_frozen(folder: Path, frozen: Frozen) -> Path:
-    """One folder of csv files and ``about.json``, named after the experiment."""
+    """Write one folder of csv files and ``about.json``, named after the experiment; add to what is frozen there."""
     target = frozen_folder(folder, str(frozen.about["experiment"]))
+    if (target / "about.json").is_file():
+        frozen = with_earlier(frozen, read_frozen(target))
     target.mkdir(parents=True, exist_ok=True)
     for name, kind in FILES.items():
         rows = getattr(frozen, name)

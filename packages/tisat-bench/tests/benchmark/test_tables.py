@@ -43,6 +43,28 @@ def test_figures_are_those_of_the_metric(smoke):
     assert next(f for f in frozen.figures if f.system == "Random Guess").seeds == 2
 
 
+def test_a_run_of_a_part_adds_to_what_is_frozen(smoke, tmp_path):
+    frozen, _ = smoke
+    write_frozen(tmp_path, frozen)
+    lines = {"not_run": ["last value on plants: 3 tasks"], "failures": []}
+    part = dataclasses.replace(
+        frozen,
+        about={**frozen.about, **lines, "versions": ["9.9"]},
+        **{name: [r for r in getattr(frozen, name) if r.system != "last value"] for name in ("figures", "differences", "entities")},
+    )  # fmt: skip
+    both = read_frozen(write_frozen(tmp_path, part))
+    whole, added = write_frozen(tmp_path / "whole", frozen), tmp_path / frozen.about["experiment"]
+    for name in ("figures.csv", "differences.csv", "entities.csv"):
+        assert (added / name).read_bytes() == (whole / name).read_bytes()
+    assert both.about["not_run"] == frozen.about["not_run"] == []
+    assert both.about["versions"] == [*frozen.about["versions"], "9.9"]
+    changed = [{**s, "params": {"horizon": 9}} if s["name"] == "last value" else s for s in frozen.about["systems"]]
+    other = dataclasses.replace(part, about={**part.about, "systems": changed})
+    after = read_frozen(write_frozen(tmp_path, other))
+    assert not [row for row in after.figures if row.system == "last value"]
+    assert after.about["not_run"] == lines["not_run"]
+
+
 def test_what_is_kept_beside_the_store_is_what_would_be_computed(smoke):
     _, evaluation = smoke
     labels = [evaluation.labels("plants", entity) for entity in evaluation.entities["plants"]]

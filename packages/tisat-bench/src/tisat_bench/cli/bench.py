@@ -106,7 +106,10 @@ def bench(
         Path | None, typer.Option(help="Write report and tables (HTML, Markdown, LaTeX, csv) into this folder.")
     ] = None,
     freeze: Annotated[
-        Path | None, typer.Option(help="Write the small csv and JSON files that tables are made from into this folder.")
+        Path | None,
+        typer.Option(
+            help="Write the small csv and JSON files that tables are made from into this folder; with --overwrite, add to what is frozen there."
+        ),
     ] = None,
     task: Annotated[
         str | None, typer.Option(help="Run this one task (JSON, as a failed row prints it) and show its whole error.")
@@ -140,6 +143,11 @@ def bench(
     if experiment is None:
         raise ParameterError(
             "The argument of tisat bench must be an experiment file, such as experiments/table2.toml. Got none."
+        )
+    if freeze is not None and only:
+        raise ParameterError(
+            "The '--freeze' option of tisat bench must come without '--only': it describes the whole experiment. "
+            "Run with '--only' first, then freeze with '--no-run'."
         )
     plan = read_experiment(experiment, data=data)
     reads = [experiment, store, data]
