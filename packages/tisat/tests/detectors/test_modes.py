@@ -103,6 +103,16 @@ def test_a_row_in_which_a_valve_switches_at_random_is_as_normal_as_others(valve)
     assert (expected <= 1.0).all()
 
 
+@pytest.mark.parametrize("first", [200, 1700])
+def test_a_valve_that_switches_in_one_stretch_alone_can_be_trained_on(first):
+    plant = make_plant(n_train=2000, n_test=4000, n_faults=0, random_state=3)
+    moves = np.zeros((2000, 1))
+    moves[first : first + 240, 0] = np.repeat(np.arange(24) % 2, 10)  # the other folds have none
+    detector = Prism(**QUICK).fit(np.hstack([plant.train.values, moves]))
+    assert [c for c, _ in detector.switches] == [8]
+    assert np.isfinite(detector.normal_[:, : len(detector._views)]).any()
+
+
 def test_transitions_are_the_same_row_by_row_and_from_a_file_and_forged_ones_are_refused(valve, tmp_path):
     watch, test = valve
     watch.save(tmp_path / "model.tisat")

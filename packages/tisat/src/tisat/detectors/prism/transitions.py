@@ -56,11 +56,14 @@ class Transitions:
         for scene in scenes:
             near = np.flatnonzero(self.cells(scene) < len(EDGES))
             near = near[:: max(1, len(near) // ENOUGH)]
-            after.append(Scene(scene.rows, scene.at[near], scene.errors[near], scene.clock))
-        after_cells = np.concatenate([self.cells(scene) for scene in after])
-        calm = cells == len(EDGES)
+            if len(near):
+                after.append(Scene(scene.rows, scene.at[near], scene.errors[near], scene.clock))
         self.units = np.ones((len(EDGES) + 1, len(VIEWS), own[0].shape[1]))
         out = list(own)
+        if not after:  # a fold without a switch
+            return out
+        after_cells = np.concatenate([self.cells(scene) for scene in after])
+        calm = cells == len(EDGES)
         for v, view in enumerate(views):
             loud = view.own(after)
             if len(own[v]) == len(cells) and len(loud) == len(after_cells):
