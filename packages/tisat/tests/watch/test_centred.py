@@ -59,10 +59,21 @@ def test_a_watch_gives_its_statistic_and_a_file_its_centred_score():
     np.testing.assert_allclose(centred, ahead(statistic))
     assert centred[280] > centred[200]  # it sees what comes
     both = watch.score(rows, centred=True, train=train)
-    np.testing.assert_allclose(both, joined(window_scores(train, rows), centred))
-    assert 0.0 < both.min() <= both.max() <= 1.0
+    np.testing.assert_allclose(both, joined(window_scores(train, rows), centred, period=own_period(rows)))
+    assert both[290:310].min() > np.median(both)
     with pytest.raises(ParameterError, match="train must come with centred=True"):
         watch.score(rows, train=train)
+
+
+def test_joined_scores_are_their_definition():
+    rng = np.random.default_rng(3)
+    first, second, period = rng.random(40), np.zeros(40), 7
+    standard = (first - first.mean()) / first.std()
+    for row in (0, 3, 20, 39):
+        around = standard[max(row - 3, 0) : row + 4]
+        assert joined(first, second, period=period)[row] == pytest.approx(around.mean())
+    np.testing.assert_allclose(joined(first, 5.0 + 2.0 * first, period=1), 2.0 * standard)  # units do not count
+    assert len(joined(first[:5], second[:5], period=125)) == 5
 
 
 def test_what_cannot_be_compared_is_refused():

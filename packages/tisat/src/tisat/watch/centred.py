@@ -1,7 +1,7 @@
 """Scores of a whole file: each row by what lies round it, before and after. For files; a stream knows the past alone.
 
 The score of a row is the mean distance of all windows that contain it to their nearest window of training, the window as long as the
-data's own period, each without its mean. Where a detector's statistic is given too, the two are joined by their ranks: they
+data's own period, each without its mean. Where a detector's statistic is given too, the two are joined as standard scores: they
 are strong on different data. Nothing here raises alarms, and no threshold is calibrated for it.
 """
 
@@ -12,7 +12,6 @@ import numpy as np
 from tisat.errors import InputError
 from tisat.utils.neighbors import nearest
 from tisat.utils.period import own_period
-from tisat.utils.ranks import average_ranks
 from tisat.utils.types import Array
 from tisat.utils.validation import check_integer
 
@@ -77,6 +76,22 @@ def ahead(statistic: Array, after: int = AFTER) -> Array:
     return np.asarray((total[after:] - total[:-after]) / after)
 
 
-def joined(first: Array, second: Array) -> Array:
-    """The mean of the ranks of two scores ``(T,)``, between 0 and 1."""
-    return np.asarray((average_ranks(first) + average_ranks(second)) / (2.0 * len(first)))
+def _standard(scores: Array) -> Array:
+    """Scores less their mean, in standard deviations; 0 where they are all equal."""
+    spread = float(np.std(scores))
+    return (scores - scores.mean()) / spread if spread > 0.0 else np.zeros(len(scores))
+
+
+def joined(first: Array, second: Array, *, period: int) -> Array:
+    """Join two scores ``(T,)``: the sum of their standard scores, averaged over the ``period`` rows round each row.
+
+    Examples
+    --------
+    >>> joined(np.array([0.0, 0.0, 3.0, 0.0]), np.array([0.0, 0.0, 0.0, 5.0]), period=1).round(3).tolist()
+    [-1.155, -1.155, 1.155, 1.155]
+    """
+    total = _standard(first) + _standard(second)
+    width = min(period, len(total))
+    return np.asarray(
+        np.convolve(total, np.ones(width), "same") / np.convolve(np.ones(len(total)), np.ones(width), "same")
+    )

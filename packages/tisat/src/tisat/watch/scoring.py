@@ -9,6 +9,7 @@ import numpy as np
 from tisat.alarms.calibration import NEVER
 from tisat.errors import ParameterError
 from tisat.series import SeriesLike
+from tisat.utils.period import own_period
 from tisat.utils.types import AnyFloats
 from tisat.watch.centred import ahead, joined, window_scores
 from tisat.watch.protocols import Array, check_series
@@ -27,8 +28,8 @@ def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, tra
         False: the statistic that alarms are raised on. True: its mean over the 60 rows from each row on, for rankings of a whole
         file; no alarm is raised on it, because a stream does not have it.
     train : array of shape (N, C), optional
-        Normal rows in the order of the channels. With ``centred``: the score is the mean of two ranks, that of the statistic and that
-        of the windows round each row (:func:`tisat.watch.centred.window_scores`).
+        Normal rows in the order of the channels. With ``centred``: the score joins the statistic with that of the windows round
+        each row (:func:`tisat.watch.centred.window_scores`) as standard scores, averaged over the period of the series.
     """
     if train is not None and not centred:
         raise ParameterError("The parameter train must come with centred=True. Got it without.")
@@ -46,7 +47,9 @@ def score_series(watch: Watch, series: SeriesLike, *, centred: bool = False, tra
     normal = check_series(
         watch.detector, np.asarray(train, dtype=np.float64)
     )  # counters by their growth, as in the series
-    return joined(window_scores(_whole(normal.values), _whole(checked.values)), later)
+    known, rows = _whole(normal.values), _whole(checked.values)
+    period = own_period(rows)
+    return joined(window_scores(known, rows, period=period), later, period=period)
 
 
 def _whole(values: AnyFloats) -> Array:
