@@ -48,6 +48,7 @@ class Figure:
     megabytes: float  # most memory of any task's process
     steps: int  # gradient steps of one model, median over entities; 0 where there is no network
     failed: int  # tasks
+    epochs: int = 0  # of one model, of all stages, median over entities; 0 where not recorded
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,7 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
                         megabytes=max(row["peak_bytes"] for one in tasks for row in one) / 1e6,
                         steps=int(np.median([row.get("steps") or 0 for one in tasks for row in one])),
                         failed=sum(len(run.failed) for run in evaluation.runs[system.name, dataset]),
+                        epochs=int(np.median([row.get("epochs") or 0 for one in tasks for row in one])),
                     )
                 )
     return found

@@ -47,7 +47,10 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
     try:
-        return [kind(**{name: convert[types[name]](row[name]) for name in types}) for row in found]
+        known = [
+            name for name in types if name in (found[0] if found else types)
+        ]  # a field with a default may be younger
+        return [kind(**{name: convert[types[name]](row[name]) for name in known}) for row in found]
     except (KeyError, ValueError, TypeError) as error:
         raise InputError(f"The file {str(path)!r} must hold rows of {kind.__name__}. It does not: {error}.") from None
 

@@ -196,7 +196,8 @@ def cost_table(frozen: Frozen) -> Layout:
         f = cells.get((system, dataset))
         if f is None:
             return [DASH] * 3
-        return [f"{f.steps:,}" if f.steps else DASH, f"{f.seconds:.0f}{fewer(f)}", f"{f.megabytes:.0f}"]
+        epochs = f" ({f.epochs})" if f.epochs else ""
+        return [f"{f.steps:,}{epochs}" if f.steps else DASH, f"{f.seconds:.0f}{fewer(f)}", f"{f.megabytes:.0f}"]
 
     def set_to(system: str) -> str:
         settings = ", ".join(f"{name} {value}" for name, value in given[system]["params"].items())
@@ -206,7 +207,7 @@ def cost_table(frozen: Frozen) -> Layout:
     below = caption(
         frozen,
         shown,
-        "Gradient steps of one model (median over entities), seconds to fit and score all entities of a data set with one thread, and the most memory a process held.",
+        "Gradient steps of one model (median over entities; in brackets its epochs, where they were recorded), seconds to fit and score all entities of a data set with one thread, and the most memory a process held.",
         frozen.about.get("said", {}).get("cost", ""),
     )
     return grid.layout("How each was run, and what it cost", rows, below, left=2)

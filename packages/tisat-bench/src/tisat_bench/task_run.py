@@ -154,6 +154,7 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
         "status": "done",
         "fit_seconds": fitted - started + together / max(1, len(task.pooled)),
         "steps": getattr(detector, "steps_", None),
+        "epochs": len(getattr(detector, "history_", ())) + len(getattr(detector, "pretraining_", ())),
         "score_seconds": scored - fitted,
         "evidence_seconds": done - scored,
         "points": int(points.shape[1]),

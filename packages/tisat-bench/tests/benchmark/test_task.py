@@ -110,6 +110,7 @@ def test_a_pooled_task_trains_one_model_on_all_entities_and_scores_each(monkeypa
     assert fits == [2]
     assert [outcome.row["status"] for outcome in outcomes] == ["done", "done"]
     assert outcomes[0].row["steps"] > 0
+    assert outcomes[0].row["epochs"] == 1
     assert "trained on 2 entities together" in str(outcomes[0].task)
     alone = make_task(dataset="plants", entity="plant-0", detector="lstm", params=params, fingerprint="0" * 16)
     assert "pooled" not in alone.to_json()
