@@ -41,6 +41,12 @@ def test_the_period_is_found(period):
     assert own_period(values[:, :1]) == 125
 
 
+def test_a_period_does_not_depend_on_the_unit():
+    values = np.sin(np.arange(2000) * 2 * np.pi / 40)[:, None]
+    with np.errstate(over="raise"):
+        assert [own_period(values * unit) for unit in (1e-300, 1.0, 1e300)] == [40] * 3
+
+
 def test_a_change_of_level_alone_is_no_shape():
     train = wave(2000, seed=0)[:, :1]
     rows = wave(600, seed=1)[:, :1] + 0.3

@@ -21,7 +21,9 @@ def own_period(values: Array) -> int:
     moving = [c for c in range(values.shape[1]) if np.ptp(values[:LOOKED_AT, c]) > 0]
     if not moving:
         return OTHERWISE
-    channel = values[:LOOKED_AT, moving[0]] - values[:LOOKED_AT, moving[0]].mean()
+    looked_at = np.asarray(values[:LOOKED_AT, moving[0]], dtype=np.float64)
+    looked_at = np.ldexp(looked_at, -int(np.frexp(np.abs(looked_at).max())[1]))  # squares of 1e300 would overflow; exact
+    channel = looked_at - looked_at.mean()
     spectrum = np.fft.rfft(channel, 2 * len(channel))
     echo = np.fft.irfft(spectrum * np.conj(spectrum))[: LONGEST + 2]
     inner = echo[1:-1]
