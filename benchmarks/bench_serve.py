@@ -163,8 +163,8 @@ def promql_answer(entities, at):
 def promql_cycle(entities, folder, model):
     """One live cycle of 38 queries x all entities, fetched over HTTP, judged and written."""
     from tisat.watch import Watch
-    from tisat_serve.engine import Engine
-    from tisat_serve.group import Group
+    from tisat_serve.engine.engine import Engine
+    from tisat_serve.engine.group import Group
     from tisat_serve.service import Service
     from tisat_serve.sources.promql import PromQL
     from tisat_serve.store import Store

@@ -54,8 +54,8 @@ def over_http(watch, count):
     from starlette.testclient import TestClient
 
     from tisat_serve.api.app import make_app
-    from tisat_serve.engine import Engine
-    from tisat_serve.group import Group
+    from tisat_serve.engine.engine import Engine
+    from tisat_serve.engine.group import Group
     from tisat_serve.security import Tokens
     from tisat_serve.service import Service
     from tisat_serve.store import Store

@@ -86,6 +86,6 @@ def test_save_refuses_what_load_would_refuse(tmp_path):
 
 
 def test_the_modules_do_without_what_not_every_system_has():
-    code = "import sys; sys.modules['resource'] = None; import tisat_bench.task_run, tisat_serve.metrics"
+    code = "import sys; sys.modules['resource'] = None; import tisat_bench.task_run, tisat_serve.views.prometheus"
     environment = {**os.environ, "PYTHONPATH": str(Path(tisat.__file__).parents[1])}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tisat.errors import TisatError
 from tisat_serve.config import Config, groups_of, parts_of, read_config, settings_of
-from tisat_serve.group import Group
+from tisat_serve.engine.group import Group
 from tisat_serve.service import Service
 
 LIVE = ("match", "lateness", "silent_after", "retention", "ignore_extra", "refit")  # of a group, changed as they are

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 from tisat.errors import InputError
 from tisat_serve import console
-from tisat_serve.engine import Engine
-from tisat_serve.group import Group
-from tisat_serve.persistence import Limits
+from tisat_serve.cluster.shards import Shard
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.engine.persistence import Limits
 from tisat_serve.security import MAKE_ONE, Tokens, is_loopback
 from tisat_serve.service import Part, Service, Settings
-from tisat_serve.shards import Shard
 from tisat_serve.sources import push
 from tisat_serve.store import Store
 
@@ -98,7 +98,7 @@ def listen(
     """Answer requests until the process is told to end; ``ready`` gets the address, ``service`` a way to renew the certificate."""
     import uvicorn
 
-    from tisat_serve.connections import TimedProtocol
+    from tisat_serve.api.connections import TimedProtocol
 
     config = uvicorn.Config(
         app,

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tisat.errors import TisatError
-from tisat_serve.engine import Engine
-from tisat_serve.feedback import People
-from tisat_serve.forgetting import forget_old
-from tisat_serve.peers import Peers
-from tisat_serve.refits import Schedule
+from tisat_serve.cluster.peers import Peers
+from tisat_serve.engine.engine import Engine
+from tisat_serve.feedback.operator import People
+from tisat_serve.feedback.refits import Schedule
+from tisat_serve.folder.forgetting import forget_old
 from tisat_serve.store import Mark, StoreFullError
 from tisat_serve.structs import LedgerLine, Outcome, Row
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 TEND = 1.0  # seconds between two looks at silent entities, held rows and the log's end
 LEDGER_AGE = 30.0

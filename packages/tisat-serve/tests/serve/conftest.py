@@ -12,11 +12,11 @@ pytest.importorskip("starlette", reason="pip install 'tisat[serve]'")
 
 from tisat.utils.types import Array
 from tisat.watch import Watch
-from tisat_serve.archive import rows_of
-from tisat_serve.engine import Engine
-from tisat_serve.group import Group
-from tisat_serve.persistence import Limits
-from tisat_serve.row_encoding import ACCEPTED, STATUSES
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.engine.persistence import Limits
+from tisat_serve.engine.row_encoding import ACCEPTED, STATUSES
+from tisat_serve.folder.archive import rows_of
 from tisat_serve.service import Service
 from tisat_serve.store import Store
 from tisat_serve.structs import Row

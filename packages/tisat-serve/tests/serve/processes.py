@@ -90,7 +90,7 @@ class Forked(Process):
     def _serve(model: Path, folder: Path, pipe: int) -> None:
         from tisat.watch import Watch
         from tisat_serve.api.app import make_app
-        from tisat_serve.group import Group
+        from tisat_serve.engine.group import Group
         from tisat_serve.runner import listen, running
         from tisat_serve.security import Tokens
 

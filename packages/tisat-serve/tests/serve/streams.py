@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from serve.conftest import START, plant_rows
 from tisat.watch import Watch
-from tisat_serve.engine import Engine
-from tisat_serve.group import Group
-from tisat_serve.row_encoding import ACCEPTED, STATUSES, unpack_body, unpack_brief
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.engine.row_encoding import ACCEPTED, STATUSES, unpack_body, unpack_brief
 from tisat_serve.store import FILE, Store
 from tisat_serve.structs import Row
 

@@ -143,6 +143,6 @@ def test_the_last_row_and_its_band_are_series_that_a_dashboard_draws(client, fil
     assert found['tisat_entity_threshold{entity="e1",group="main"}'] == info.threshold
     assert 'tisat_score{entity="e0",group="main"}' in found
     assert not any('entity="e2"' in series for series in found)
-    monkeypatch.setattr("tisat_serve.band.MOST", 3)
+    monkeypatch.setattr("tisat_serve.views.band.MOST", 3)
     refused = client.get("/metrics/band")
     assert (refused.status_code, refused.json()["parameter"]) == (400, "match")

@@ -17,7 +17,7 @@ from serve.receivers import Receiver
 from serve.test_sinks_sources import until
 from tisat_serve.api.app import make_app
 from tisat_serve.cli.serve import app
-from tisat_serve.replay import replay, stored
+from tisat_serve.folder.replay import replay, stored
 from tisat_serve.security import Tokens
 from tisat_serve.service import Service
 from tisat_serve.sinks.outbox import Apprise, Outbox, Webhook

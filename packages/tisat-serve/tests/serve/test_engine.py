@@ -8,11 +8,11 @@ import pytest
 
 from serve.conftest import START, limit, plant_rows, requests_of, result_lines
 from tisat_serve.api.bodies import rows_of
-from tisat_serve.engine import Engine
-from tisat_serve.group import Group
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
 from tisat_serve.store import Store, StoreFullError
 from tisat_serve.structs import Row
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 
 def run(engine, requests):

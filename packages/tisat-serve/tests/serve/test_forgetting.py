@@ -8,11 +8,11 @@ from tisat.errors import NotFoundError
 from tisat_serve.api.app import make_app
 from tisat_serve.api.bodies import rows_of
 from tisat_serve.cli.serve import app
-from tisat_serve.feedback import People
-from tisat_serve.forgetting import forget, forget_in, forget_old
+from tisat_serve.feedback.operator import People
+from tisat_serve.folder.forgetting import forget, forget_in, forget_old
 from tisat_serve.security import Tokens
 from tisat_serve.structs import Row
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 TABLES = ("alarms", "calibrations", "proposals", "owners")
 

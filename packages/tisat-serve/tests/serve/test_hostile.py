@@ -11,9 +11,8 @@ import tracemalloc
 import pytest
 
 from serve.conftest import START, local_client
-from tisat_serve import connections
 from tisat_serve.api import app as front
-from tisat_serve.api import bodies
+from tisat_serve.api import bodies, connections
 from tisat_serve.api.app import make_app
 from tisat_serve.api.bodies import BodyError, rows_of
 from tisat_serve.runner import listen

@@ -12,19 +12,19 @@ from serve.receivers import Receiver
 from serve.test_ongoing_alarm import plant
 from serve.test_ongoing_alarm import watch as steps_watch  # noqa: F401 - a fixture
 from tisat.errors import ConflictError, NotFoundError
-from tisat_serve.alarm_log import severity_of
+from tisat_serve.alarms.alarm_log import severity_of
 from tisat_serve.api.app import make_app
 from tisat_serve.console import routes
-from tisat_serve.engine import Engine
-from tisat_serve.feedback import People
-from tisat_serve.group import Group
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.feedback.operator import People
 from tisat_serve.security import Tokens
 from tisat_serve.service import Service
 from tisat_serve.sinks.alertmanager import Alertmanager
 from tisat_serve.sinks.message import message_of
 from tisat_serve.store import Store
 from tisat_serve.structs import Row
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 FAULTS = {"a": 300, "b": 304, "c": 600}  # the first two begin together, four minutes apart
 
@@ -349,7 +349,7 @@ def test_a_threshold_that_avoids_nothing_is_not_proposed_by_itself(filled, monke
     useless = replace(made, avoided=0)
     lower = replace(made, avoided=1, after=replace(made.after, threshold=0.9 * made.before.threshold))
     good = replace(made, avoided=1, after=replace(made.after, threshold=1.1 * made.before.threshold))
-    monkeypatch.setattr("tisat_serve.feedback.ENOUGH_FALSE", 1)
+    monkeypatch.setattr("tisat_serve.feedback.operator.ENOUGH_FALSE", 1)
     alarm = view.alarms(entity="a", sort="statistic")[0]
     for proposal, offered in ((useless, 0), (lower, 0), (good, 1)):
         monkeypatch.setattr(people, "_made", lambda *_, proposal=proposal: (proposal, group, number))

@@ -7,12 +7,12 @@ import pytest
 
 from serve.conftest import START
 from tisat.watch import Watch
-from tisat_serve.engine import Engine
-from tisat_serve.group import Group
-from tisat_serve.persistence import Limits
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.engine.persistence import Limits
 from tisat_serve.store import Store
 from tisat_serve.structs import Row
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 BEGIN, UNDONE, COUNT = 300, 1000, 1700
 

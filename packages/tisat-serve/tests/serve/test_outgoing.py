@@ -14,9 +14,9 @@ from serve.test_configured import told
 from serve.test_sinks_sources import until
 from tisat.errors import InputError, TisatError
 from tisat_serve.api.table import about
+from tisat_serve.cluster.peers import Peers
 from tisat_serve.config import parts_of
 from tisat_serve.http_client import ask
-from tisat_serve.peers import Peers
 from tisat_serve.reload import apply
 from tisat_serve.service import Service, Settings
 from tisat_serve.sinks.alertmanager import Alertmanager

@@ -8,10 +8,10 @@ import pytest
 from serve.conftest import START, local_client, requests_of
 from tisat.errors import InputError
 from tisat_serve.api.app import make_app
+from tisat_serve.cluster.shards import Shard
 from tisat_serve.console import routes
 from tisat_serve.security import Tokens
 from tisat_serve.service import Service, Settings
-from tisat_serve.shards import Shard
 
 uvicorn = pytest.importorskip("uvicorn", reason="pip install '.[serve]'")
 NOW = float(START + 60 * 200)

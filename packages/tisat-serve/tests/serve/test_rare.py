@@ -15,28 +15,28 @@ from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.suppression import Suppression, suppressed_by
 from tisat.errors import InputError
-from tisat_serve.admission import Admission
-from tisat_serve.alarm_log import moment_of, suppression_of, within
-from tisat_serve.archive import briefs_of, rows_of
+from tisat_serve.alarms.alarm_log import moment_of, suppression_of, within
 from tisat_serve.cli.feedback import _author, ask
 from tisat_serve.cli.serve import app as serving
+from tisat_serve.cluster.shards import Shard, move
 from tisat_serve.config import Config
-from tisat_serve.engine import Engine
-from tisat_serve.feedback import People
-from tisat_serve.forgetting import forget_old
-from tisat_serve.group import Group
+from tisat_serve.engine.admission import Admission
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.engine.row_encoding import unpack_body, unpack_brief
+from tisat_serve.feedback.operator import People
+from tisat_serve.folder.archive import briefs_of, rows_of
+from tisat_serve.folder.forgetting import forget_old
+from tisat_serve.folder.replay import stored
 from tisat_serve.reload import apply
-from tisat_serve.replay import stored
-from tisat_serve.row_encoding import unpack_body, unpack_brief
 from tisat_serve.service import BusyError, Service
-from tisat_serve.shards import Shard, move
 from tisat_serve.sinks.alertmanager import Alertmanager
 from tisat_serve.sinks.outbox import Webhook
 from tisat_serve.sources.kafka import KafkaSink, KafkaSource
 from tisat_serve.sources.promql import PromQL
 from tisat_serve.store import FILE, Store
 from tisat_serve.structs import Row
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 
 @pytest.mark.filterwarnings("ignore::tisat.errors.CalibrationWarning")

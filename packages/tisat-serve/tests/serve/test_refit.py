@@ -5,10 +5,10 @@ import pytest
 
 from serve.conftest import START, plant_rows, requests_of, result_lines
 from tisat.errors import InputError
-from tisat_serve.feedback import People
+from tisat_serve.feedback.operator import People
 from tisat_serve.service import Service
 from tisat_serve.structs import Row
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 
 def people_of(engine):

@@ -15,7 +15,7 @@ pytest.importorskip("httpx2", reason="pip install 'tisat[dev]'")
 
 from tisat.errors import InputError  # noqa: E402
 from tisat_serve.api.app import make_app  # noqa: E402
-from tisat_serve.archive import rows_of  # noqa: E402
+from tisat_serve.folder.archive import rows_of  # noqa: E402
 from tisat_serve.runner import more_routes  # noqa: E402
 from tisat_serve.security import Tokens  # noqa: E402
 from tisat_serve.service import Service  # noqa: E402

@@ -12,8 +12,8 @@ from serve.conftest import START, requests_of, result_lines
 from serve.processes import Process
 from serve.receivers import Receiver, like_prometheus
 from tisat.errors import InputError
-from tisat_serve import maintenance as upkeep
 from tisat_serve.config import groups_of, parts_of, read_config, settings_of
+from tisat_serve.folder import backup as upkeep
 from tisat_serve.service import Service
 from tisat_serve.sinks.alertmanager import Alertmanager
 from tisat_serve.sinks.outbox import Outbox, Webhook, signature

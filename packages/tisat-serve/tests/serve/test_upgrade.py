@@ -13,13 +13,13 @@ import pytest
 from serve.conftest import START, plant_rows
 from tisat.errors import ArtefactError, ConflictError, InputError
 from tisat.watch import Watch
-from tisat_serve.engine import Engine
-from tisat_serve.feedback import People
-from tisat_serve.group import Group
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.feedback.operator import People
+from tisat_serve.folder.upgrade import upgrade
 from tisat_serve.store import VERSION, Store
 from tisat_serve.structs import Row
-from tisat_serve.upgrade import upgrade
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 DATA = Path(__file__).parent / "data"
 FOLDER = DATA / "folder-de5a2b0.tar.xz"

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from serve.conftest import START, requests_of, result_lines
 from tisat.cli import app
 from tisat_serve import demo
-from tisat_serve import maintenance as upkeep
 from tisat_serve import runner as running
+from tisat_serve.folder import backup as upkeep
 from tisat_serve.store import Store
 
 

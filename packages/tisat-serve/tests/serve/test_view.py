@@ -5,10 +5,10 @@ import pytest
 
 from serve.conftest import START, requests_of
 from tisat.errors import InputError
-from tisat_serve.archive import briefs_of
-from tisat_serve.feedback import People
-from tisat_serve.row_encoding import pack_brief, unpack_brief
-from tisat_serve.views import View
+from tisat_serve.engine.row_encoding import pack_brief, unpack_brief
+from tisat_serve.feedback.operator import People
+from tisat_serve.folder.archive import briefs_of
+from tisat_serve.views.fleet_view import View
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_entities_and_history_show_what_was_judged(desk):
     history = view.history("e1", start=START, stop=START + 200 * 60, points=200)
     assert len(history.times) == 200
     assert history.channels[0].name == "temp"
-    from tisat_serve.archive import rows_of
+    from tisat_serve.folder.archive import rows_of
 
     brief, body = rows_of(engine, "e1")
     assert history.channels[0].values == body.values[:, 0].tolist()

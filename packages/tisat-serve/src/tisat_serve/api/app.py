@@ -25,12 +25,12 @@ from tisat_serve.api.guard import Guard
 from tisat_serve.api.openapi import description
 from tisat_serve.api.table import ENDPOINTS, Endpoint
 from tisat_serve.api.tables_as_csv import as_csv, rows_in
-from tisat_serve.band import band
-from tisat_serve.metrics import Metrics
 from tisat_serve.security import COOKIE, Tokens
 from tisat_serve.service import BusyError, Service
 from tisat_serve.store import StoreFullError
 from tisat_serve.structs import Outcome, Outcomes
+from tisat_serve.views.band import band
+from tisat_serve.views.prometheus import Metrics
 
 BODY_SECONDS = 60.0  # in which a body must be here
 ARRIVING = 128 << 20  # bytes of all bodies that are not here whole yet

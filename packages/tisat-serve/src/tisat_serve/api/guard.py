@@ -17,8 +17,8 @@ from tisat_serve.security import FORWARDED, LOOPBACK, MAKE_ONE, FailedLogins, To
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from tisat_serve.metrics import Metrics
     from tisat_serve.service import Service
+    from tisat_serve.views.prometheus import Metrics
 
 HEALTH = ("/healthz", "/readyz")  # of everybody: they say nothing but yes or no
 OPEN = (*HEALTH, "/login", "/static/", "/api/v1/session")  # no token needed

@@ -124,7 +124,7 @@ def forget(
     `tisat serve forget pump-7 --reason 'scrapped'`
     """
     if data is not None:
-        from tisat_serve.forgetting import forget_in
+        from tisat_serve.folder.forgetting import forget_in
 
         rows = forget_in(data, entity, now=time.time(), author=_author(), reason=reason)
     else:

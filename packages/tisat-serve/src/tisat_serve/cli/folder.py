@@ -47,7 +47,7 @@ def token(
 @app.command("backup")
 def backup(data: Folder, out: Annotated[Path, typer.Option(help="The file to write.")]) -> None:
     """Everything in one file, while the service runs."""
-    from tisat_serve import maintenance as upkeep
+    from tisat_serve.folder import backup as upkeep
 
     typer.echo(f"{upkeep.backup(data, out)} bytes written to {out}")
 
@@ -55,7 +55,7 @@ def backup(data: Folder, out: Annotated[Path, typer.Option(help="The file to wri
 @app.command("restore")
 def restore(data: Folder, source: Annotated[Path, typer.Argument(help="A backup.", metavar="BACKUP")]) -> None:
     """Put a backup into an empty folder."""
-    from tisat_serve import maintenance as upkeep
+    from tisat_serve.folder import backup as upkeep
 
     upkeep.restore(source, data)
     typer.echo(f"{source} is in {data}")
@@ -74,7 +74,7 @@ def export(
     overwrite: Overwrite = False,
 ) -> None:
     """History as Parquet, one file an entity, for tisat fit; rows of alarms have label 1."""
-    from tisat_serve import maintenance as upkeep
+    from tisat_serve.folder import backup as upkeep
 
     check_folder("--out", out, inputs=[data], overwrite=overwrite)
     for name, rows in upkeep.export(data, out, normal=normal):
@@ -92,7 +92,7 @@ def upgrade(
     `tisat serve upgrade watch/ --model plant.tisat`
     """
     _needs()
-    from tisat_serve.upgrade import upgrade
+    from tisat_serve.folder.upgrade import upgrade
 
     for sentence in upgrade(data, model, group=group):
         typer.echo(sentence)
@@ -109,7 +109,7 @@ def move(
     `tisat serve move pump-7 --from watch-1/ --to watch-2/`
     """
     _needs()
-    from tisat_serve.shards import move
+    from tisat_serve.cluster.shards import move
 
     for name, rows in move(entities, source, target):
         typer.echo(f"{name}\t{rows} rows of history moved")
@@ -137,7 +137,7 @@ def replay(
     from tisat.batch import find_machines
     from tisat.errors import InputError
     from tisat.watch import Watch
-    from tisat_serve.replay import of_series, replay, stored
+    from tisat_serve.folder.replay import of_series, replay, stored
 
     if model is None or (not files) == (data is None):
         raise InputError(

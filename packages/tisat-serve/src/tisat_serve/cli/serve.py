@@ -170,11 +170,11 @@ def _sinks(given: JsonMap) -> list[JsonDict]:
 
 def _run(config: Config, path: Path | None) -> None:
     from tisat_serve.api.app import make_app
+    from tisat_serve.cluster.shards import Shard
     from tisat_serve.config import groups_of, parts_of, settings_of
     from tisat_serve.reload import on_hangup
     from tisat_serve.runner import check_listening, listen, more_routes, running
     from tisat_serve.security import Tokens
-    from tisat_serve.shards import Shard
 
     settings, limits = settings_of(config)
     parts, routes = parts_of(config)
@@ -216,7 +216,7 @@ def _demo(data: Path | None, host: str, port: int) -> None:
 
     from tisat_serve.api.app import make_app
     from tisat_serve.demo import DemoSource, demo_watch
-    from tisat_serve.group import Group
+    from tisat_serve.engine.group import Group
     from tisat_serve.runner import check_listening, listen, more_routes, running
     from tisat_serve.security import Tokens
     from tisat_serve.service import Settings
@@ -236,7 +236,7 @@ def _demo(data: Path | None, host: str, port: int) -> None:
 
 def _dry_run(config: Config, entities: int) -> None:
     from tisat_serve.config import groups_of, parts_of, settings_of
-    from tisat_serve.maintenance import estimate
+    from tisat_serve.folder.backup import estimate
 
     settings_of(config)
     parts_of(config)

@@ -7,7 +7,7 @@ import msgspec
 from tisat.utils.types import JsonDict
 from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmPage
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 
 class Message(msgspec.Struct):

@@ -3,7 +3,7 @@
 The key of a message is the entity, so that its rows stay in one partition and in order; the value is a row as JSON. Kafka's consumer
 group says which service reads which partition. How far it was read is kept here, in the transaction that keeps the rows: exactly
 once without a transaction of Kafka's. When a partition goes to another service, the states of its entities lie on a shelf
-(:mod:`tisat_serve.entity_transfer`) and the next owner reads on from there, to the bit. Offsets are told to the broker as well, for those who
+(:mod:`tisat_serve.cluster.entity_transfer`) and the next owner reads on from there, to the bit. Offsets are told to the broker as well, for those who
 look at the lag there; nothing here reads them.
 """
 
@@ -17,7 +17,7 @@ import msgspec
 
 from tisat.errors import InputError, TisatError
 from tisat.utils.extras import require
-from tisat_serve.entity_transfer import Shelf, pack, release, unpack
+from tisat_serve.cluster.entity_transfer import Shelf, pack, release, unpack
 from tisat_serve.sinks.message import Message
 from tisat_serve.store import Mark
 from tisat_serve.structs import Row

@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from tisat.errors import ParameterError
-from tisat_serve.archive import rows_of
-from tisat_serve.metrics import gauge
+from tisat_serve.folder.archive import rows_of
 from tisat_serve.service import Service
+from tisat_serve.views.prometheus import gauge
 
 MOST = 200  # entities of one answer: each is explained anew
 LABELS = ("entity", "group", "channel")

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 import msgspec
 
 from tisat.errors import InputError
-from tisat_serve.admission import LONGEST_NAME, Admission
-from tisat_serve.alarm_log import about_silence
-from tisat_serve.entity_state import Cell
-from tisat_serve.judging import Judge
-from tisat_serve.log_entries import ADOPT, RELEASE
-from tisat_serve.persistence import Keeper
+from tisat_serve.alarms.alarm_log import about_silence
+from tisat_serve.engine.admission import LONGEST_NAME, Admission
+from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.log_entries import ADOPT, RELEASE
+from tisat_serve.engine.persistence import Keeper
+from tisat_serve.engine.row_scoring import Judge
 from tisat_serve.store import Entry, Mark, Record
 from tisat_serve.structs import Outcome, Row
 

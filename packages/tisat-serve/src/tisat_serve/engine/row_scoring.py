@@ -14,16 +14,16 @@ import numpy as np
 from tisat.errors import InputError
 from tisat.watch.monitor import Monitor
 from tisat.watch.row_result import RowResult
-from tisat_serve.alarm_log import Event, about_channel, statistical
-from tisat_serve.entity_state import Cell
-from tisat_serve.group import Group, Model
-from tisat_serve.log_entries import ACCEPT, LABEL, RELEASE, ROW
-from tisat_serve.model_switch import succeed
+from tisat_serve.alarms.alarm_log import Event, about_channel, statistical
+from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.group import Group, Model
+from tisat_serve.engine.log_entries import ACCEPT, LABEL, RELEASE, ROW
+from tisat_serve.engine.model_switch import succeed
 from tisat_serve.store import Entry
 from tisat_serve.structs import Outcome
 
 if TYPE_CHECKING:
-    from tisat_serve.engine import Engine
+    from tisat_serve.engine.engine import Engine
 
 TOGETHER = 256  # rows judged at once: windows of more do not fit into a processor's cache
 Waiting: TypeAlias = tuple[Cell, int, int, int | None, bytes, bool]  # a cell, and a row as it holds it

@@ -29,13 +29,13 @@ from tisat.series import Series
 from tisat.utils.types import JsonDict
 from tisat.watch import Watch
 from tisat.watch.monitor import Monitor
-from tisat_serve.alarm_log import Policy, statistical, within, write_event
-from tisat_serve.archive import FOREVER, taken_rows
-from tisat_serve.group import FIRST, Group
-from tisat_serve.log_entries import RELEASE, ROW
-from tisat_serve.model_switch import WARM
-from tisat_serve.persistence import TOGETHER, add_calibration
-from tisat_serve.row_encoding import squeeze
+from tisat_serve.alarms.alarm_log import Policy, statistical, within, write_event
+from tisat_serve.engine.group import FIRST, Group
+from tisat_serve.engine.log_entries import RELEASE, ROW
+from tisat_serve.engine.model_switch import WARM
+from tisat_serve.engine.persistence import TOGETHER, add_calibration
+from tisat_serve.engine.row_encoding import squeeze
+from tisat_serve.folder.archive import FOREVER, taken_rows
 from tisat_serve.store import Store, file_in
 
 SHORTEST = 50  # rows without a break that are learned from

@@ -12,7 +12,7 @@ import numpy as np
 from tisat.io.timestamps import Moment
 from tisat.utils.types import Integers
 from tisat.watch.row_result import RowResult
-from tisat_serve.row_encoding import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief
+from tisat_serve.engine.row_encoding import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief
 
 if TYPE_CHECKING:
     from tisat_serve.store import Record

@@ -19,14 +19,14 @@ from tisat.alarms.calibration import Calibration
 from tisat.errors import ParameterError
 from tisat.events import events_from_labels
 from tisat.utils.types import Flags, Integers
-from tisat_serve.archive import briefs_of, nanoseconds, rows_of
-from tisat_serve.row_encoding import ACCEPTED, STATUSES
+from tisat_serve.engine.row_encoding import ACCEPTED, STATUSES
+from tisat_serve.folder.archive import briefs_of, nanoseconds, rows_of
 from tisat_serve.structs import AlarmInfo, WhatIf, WhatIfAlarm
 
 if TYPE_CHECKING:
     from tisat.alarms.control import Control
-    from tisat_serve.group import Group
-    from tisat_serve.views import View
+    from tisat_serve.engine.group import Group
+    from tisat_serve.views.fleet_view import View
 
 MOST_ALARMS = 2000  # told one by one
 FOLLOWED = "The threshold follows the alarms; labels, maintenance windows and rows that are not kept any more are left out here."

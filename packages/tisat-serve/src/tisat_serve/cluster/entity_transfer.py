@@ -21,10 +21,10 @@ import msgspec
 from tisat.alarms.calibration import Calibration
 from tisat.errors import InputError
 from tisat.utils.locking import locked
-from tisat_serve.engine import Engine
-from tisat_serve.entity_state import Cell
-from tisat_serve.group import Group
-from tisat_serve.row_encoding import squeeze, unsqueeze
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.group import Group
+from tisat_serve.engine.row_encoding import squeeze, unsqueeze
 
 VERSION = 1
 

@@ -16,10 +16,10 @@ from tisat.alarms.calibration import Calibration
 from tisat.errors import InputError, NotFoundError
 from tisat.utils.types import JsonDict
 from tisat.watch.monitor import Monitor
-from tisat_serve.alarm_log import Event, Policy, write_event
-from tisat_serve.entity_state import Cell
-from tisat_serve.group import FIRST, Group
-from tisat_serve.row_encoding import squeeze, unpack_brief, unsqueeze
+from tisat_serve.alarms.alarm_log import Event, Policy, write_event
+from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.group import FIRST, Group
+from tisat_serve.engine.row_encoding import squeeze, unpack_brief, unsqueeze
 from tisat_serve.store import Entry, Mark, Record, Store, StoreFullError
 
 TOGETHER = 10  # sampling periods between the beginnings of alarms that are one incident
@@ -54,7 +54,7 @@ def add_calibration(
 
 
 class Keeper:
-    """The part of an engine that writes and reads its store; :class:`tisat_serve.engine.Engine` says what the parameters are."""
+    """The part of an engine that writes and reads its store; :class:`tisat_serve.engine.engine.Engine` says what the parameters are."""
 
     def __init__(
         self,

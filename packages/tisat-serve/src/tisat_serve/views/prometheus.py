@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from tisat import __version__
-from tisat_serve import row_encoding as packing
+from tisat_serve.engine import row_encoding as packing
 from tisat_serve.service import Service
 
 Figures = Iterable[tuple[tuple[str, ...], float]]  # values of the labels, and the figure

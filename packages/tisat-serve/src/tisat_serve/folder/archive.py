@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tisat.utils.types import Array, Integers
-from tisat_serve.row_encoding import ACCEPTED, Body, Brief, joined, unpack_body, unpack_brief
+from tisat_serve.engine.row_encoding import ACCEPTED, Body, Brief, joined, unpack_body, unpack_brief
 from tisat_serve.store import Record
 
 if TYPE_CHECKING:
-    from tisat_serve.engine import Engine
-    from tisat_serve.entity_state import Cell
+    from tisat_serve.engine.engine import Engine
+    from tisat_serve.engine.entity_state import Cell
 
 FOREVER = 2**63 - 1
 

@@ -20,16 +20,16 @@ from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.suppression import Suppression
 from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
 from tisat.utils.types import JsonDict
-from tisat_serve.alarm_log import within
-from tisat_serve.archive import briefs_of
-from tisat_serve.engine import Engine
-from tisat_serve.forgetting import forget
-from tisat_serve.known_patterns import KIND, KnownPatterns
-from tisat_serve.log_entries import ACCEPT, ADOPT, LABEL
-from tisat_serve.refits import Refits
-from tisat_serve.row_encoding import ACCEPTED
+from tisat_serve.alarms.alarm_log import within
+from tisat_serve.alarms.known_patterns import KIND, KnownPatterns
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.log_entries import ACCEPT, ADOPT, LABEL
+from tisat_serve.engine.row_encoding import ACCEPTED
+from tisat_serve.feedback.refits import Refits
+from tisat_serve.folder.archive import briefs_of
+from tisat_serve.folder.forgetting import forget
 from tisat_serve.structs import Acknowledgement, AlarmInfo, Label, Pause, ProposalInfo, RuleInfo
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 WORDS = ("true", "false", "expected", "new normal", "unmarked")
 LONGEST_TEXT = 2000

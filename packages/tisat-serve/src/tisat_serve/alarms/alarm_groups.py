@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from tisat.alarms import Alarm, recurring
 from tisat.errors import NotFoundError
 from tisat.utils.types import JsonDict
-from tisat_serve.alarm_log import SEVERITIES
+from tisat_serve.alarms.alarm_log import SEVERITIES
 from tisat_serve.sinks.moments import say_moment
 from tisat_serve.structs import AlarmInfo, IncidentInfo, RecurrenceInfo
 
 if TYPE_CHECKING:
-    from tisat_serve.views import View
+    from tisat_serve.views.fleet_view import View
 
 MOST_LOOKED_AT = 2000  # alarms that recurrences are sought in
 NAMED = 4  # entities in words

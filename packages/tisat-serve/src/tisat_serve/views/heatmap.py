@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tisat.utils.types import Array, Integers
-from tisat_serve.row_encoding import ACCEPTED, CODES, Brief, joined, unpack_brief
+from tisat_serve.engine.row_encoding import ACCEPTED, CODES, Brief, joined, unpack_brief
 from tisat_serve.structs import HeatMap
 
 if TYPE_CHECKING:
-    from tisat_serve.views import View
+    from tisat_serve.views.fleet_view import View
 
 DAY = 86400.0
 EARLIEST, LATEST = -4e9, 4.2e9  # seconds: in nanoseconds less than 2**63 apart

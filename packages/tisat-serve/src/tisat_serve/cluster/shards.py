@@ -15,7 +15,7 @@ import msgspec
 
 from tisat.errors import InputError, NotFoundError
 from tisat.utils.types import JsonDict
-from tisat_serve.engine import Engine
+from tisat_serve.engine.engine import Engine
 from tisat_serve.store import Store, file_in
 
 

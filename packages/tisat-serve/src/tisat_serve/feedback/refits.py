@@ -24,18 +24,18 @@ from tisat.errors import ConflictError, InputError, NotFoundError, TisatError
 from tisat.series import Series
 from tisat.utils.types import Array, Flags, Integers, JsonDict
 from tisat.watch.watch import Watch
-from tisat_serve.alarm_log import within
-from tisat_serve.archive import FOREVER, rows_of
-from tisat_serve.group import Group, bytes_of, watch_from
-from tisat_serve.row_encoding import ACCEPTED
+from tisat_serve.alarms.alarm_log import within
+from tisat_serve.engine.group import Group, bytes_of, watch_from
+from tisat_serve.engine.row_encoding import ACCEPTED
+from tisat_serve.feedback.whatif import Found, book_of, compared, sentences_of
+from tisat_serve.folder.archive import FOREVER, rows_of
 from tisat_serve.structs import Shadow
-from tisat_serve.whatif import Found, book_of, compared, sentences_of
 from tisat_serve.worker import ThreadedPart
 
 if TYPE_CHECKING:
-    from tisat_serve.engine import Engine
+    from tisat_serve.engine.engine import Engine
     from tisat_serve.service import Service
-    from tisat_serve.views import View
+    from tisat_serve.views.fleet_view import View
 
 MOST_FITTED = 200_000  # rows a refit learns from, the latest of every entity
 MOST_JUDGED = 500_000  # rows its consequences are shown on, the latest of every entity

@@ -14,7 +14,7 @@ from tisat.alarms.patterns import PROPOSING, Pattern, PatternProposal, known_by,
 from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
-    from tisat_serve.feedback import People
+    from tisat_serve.feedback.operator import People
     from tisat_serve.structs import ProposalInfo
 
 KIND = "pattern"

@@ -8,13 +8,13 @@ import numpy as np
 
 from tisat.errors import InputError
 from tisat.io.timestamps import Moment, read_time
-from tisat_serve.group import Group
-from tisat_serve.log_entries import ROW
+from tisat_serve.engine.group import Group
+from tisat_serve.engine.log_entries import ROW
 from tisat_serve.store import Entry, Record
 from tisat_serve.structs import Row
 
 if TYPE_CHECKING:
-    from tisat_serve.engine import Engine
+    from tisat_serve.engine.engine import Engine
 
 LONGEST_NAME = 200
 SHOWN = 8  # names of groups in an answer; a folder of models has one for each machine

@@ -15,13 +15,13 @@ import numpy as np
 
 from tisat.series import Series
 from tisat.watch.watch import Watch
-from tisat_serve.archive import nanoseconds, taken_rows
-from tisat_serve.engine import Engine
-from tisat_serve.group import Group
-from tisat_serve.persistence import Limits
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.engine.persistence import Limits
+from tisat_serve.folder.archive import nanoseconds, taken_rows
 from tisat_serve.store import Store, file_in, opened
 from tisat_serve.structs import AlarmInfo, Row
-from tisat_serve.views import View
+from tisat_serve.views.fleet_view import View
 
 TOGETHER = 2000  # rows judged in one transaction
 

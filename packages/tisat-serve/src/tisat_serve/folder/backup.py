@@ -17,13 +17,13 @@ from tisat.errors import InputError
 from tisat.persistence.model_file import write_bytes
 from tisat.utils.locking import locked
 from tisat.watch import Watch
-from tisat_serve.alarm_log import within
-from tisat_serve.archive import nanoseconds, taken_rows
-from tisat_serve.engine import Engine
-from tisat_serve.group import Group
-from tisat_serve.metrics import resident_bytes
+from tisat_serve.alarms.alarm_log import within
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.group import Group
+from tisat_serve.folder.archive import nanoseconds, taken_rows
 from tisat_serve.store import FILE, VERSION, Store, file_in, opened
 from tisat_serve.structs import Row
+from tisat_serve.views.prometheus import resident_bytes
 
 
 def backup(folder: Path, target: Path) -> int:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tisat_serve.archive import nanoseconds
-from tisat_serve.row_encoding import unpack_brief
+from tisat_serve.engine.row_encoding import unpack_brief
+from tisat_serve.folder.archive import nanoseconds
 from tisat_serve.structs import GroupBudget, Ledger, LedgerLine
 
 if TYPE_CHECKING:
-    from tisat_serve.engine import Engine
-    from tisat_serve.views import View
+    from tisat_serve.engine.engine import Engine
+    from tisat_serve.views.fleet_view import View
 
 CONFIDENCE = 0.95
 LABELS = ("true", "false", "expected", "new normal", "unmarked")

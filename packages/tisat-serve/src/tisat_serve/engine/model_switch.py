@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tisat.watch.monitor import Monitor
-from tisat_serve.alarm_log import Event, statistical
-from tisat_serve.archive import rows_of
-from tisat_serve.row_encoding import ACCEPTED
+from tisat_serve.alarms.alarm_log import Event, statistical
+from tisat_serve.engine.row_encoding import ACCEPTED
+from tisat_serve.folder.archive import rows_of
 
 if TYPE_CHECKING:
-    from tisat_serve.engine import Engine
-    from tisat_serve.entity_state import Cell
-    from tisat_serve.group import Group
+    from tisat_serve.engine.engine import Engine
+    from tisat_serve.engine.entity_state import Cell
+    from tisat_serve.engine.group import Group
 
 WARM = 300  # rows at least that a new monitor is shown
 
@@ -25,7 +25,7 @@ WARM = 300  # rows at least that a new monitor is shown
 def succeed(engine: Engine, cell: Cell, group: Group, calibration: int) -> list[Event]:
     """Put a monitor of another model in an entity's place; what is to be written into the book.
 
-    Its rows must be in the history already (:meth:`tisat_serve.persistence.Keeper._save`).
+    Its rows must be in the history already (:meth:`tisat_serve.engine.persistence.Keeper._save`).
     """
     before = group.fleet_of(cell.calibration)
     old = before.monitors.pop(cell.name)

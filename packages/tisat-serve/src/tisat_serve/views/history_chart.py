@@ -11,14 +11,14 @@ import numpy.typing as npt
 from tisat.gap_filling import take_in
 from tisat.series import Series
 from tisat.utils.types import Array, Integers
-from tisat_serve.archive import rows_of
-from tisat_serve.heatmap import span_of
-from tisat_serve.row_encoding import ACCEPTED, CODES
+from tisat_serve.engine.row_encoding import ACCEPTED, CODES
+from tisat_serve.folder.archive import rows_of
 from tisat_serve.structs import ChannelHistory, History
+from tisat_serve.views.heatmap import span_of
 
 if TYPE_CHECKING:
-    from tisat_serve.group import Group
-    from tisat_serve.views import View
+    from tisat_serve.engine.group import Group
+    from tisat_serve.views.fleet_view import View
 
 MOST_POINTS = 2000
 EXPLAINED = 400  # steps at most for which the expectation is asked of the detector

@@ -14,13 +14,15 @@ import msgspec
 from tisat.alarms.alarms import say_time
 from tisat.errors import NotFoundError
 from tisat.utils.types import JsonDict
-from tisat_serve import alarm_groups, ledger, structs, whatif
-from tisat_serve import heatmap as heat
-from tisat_serve import history_chart as stretch
-from tisat_serve.alarm_log import moment_of, severity_of, suppression_of
-from tisat_serve.archive import nanoseconds
-from tisat_serve.engine import Engine
-from tisat_serve.entity_state import Cell
+from tisat_serve import structs
+from tisat_serve.alarms import alarm_groups, ledger
+from tisat_serve.alarms.alarm_log import moment_of, severity_of, suppression_of
+from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.entity_state import Cell
+from tisat_serve.feedback import whatif
+from tisat_serve.folder.archive import nanoseconds
+from tisat_serve.views import heatmap as heat
+from tisat_serve.views import history_chart as stretch
 
 _ALARMS = (
     "SELECT alarms.*, coalesce((SELECT word FROM labels WHERE labels.alarm = alarms.id ORDER BY labels.id DESC LIMIT 1), 'unmarked') "

@@ -11,7 +11,7 @@ from tisat.errors import NotFoundError
 from tisat_serve.store import Store, file_in
 
 if TYPE_CHECKING:
-    from tisat_serve.engine import Engine
+    from tisat_serve.engine.engine import Engine
 
 
 def _erase(write: sqlite3.Connection, name: str, now: float, author: str, reason: str) -> int:

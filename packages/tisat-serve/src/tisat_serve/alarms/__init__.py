@@ -1,0 +1,1 @@
+"""Alarms in the store: events, incidents, known patterns, the budget report."""

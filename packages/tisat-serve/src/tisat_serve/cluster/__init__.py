@@ -1,0 +1,1 @@
+"""Several services: shards, peers, moving an entity."""

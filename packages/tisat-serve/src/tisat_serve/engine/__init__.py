@@ -1,0 +1,1 @@
+"""The engine: rows in, outcomes out, everything on the disk before it is answered."""

@@ -1,0 +1,1 @@
+"""Operator feedback: labels, thresholds, maintenance windows, refits."""

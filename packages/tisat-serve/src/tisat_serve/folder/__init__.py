@@ -1,0 +1,1 @@
+"""The folder of a service: backup, history, forgetting, upgrade, replay."""

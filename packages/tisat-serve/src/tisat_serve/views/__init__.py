@@ -1,0 +1,1 @@
+"""Read-only answers: entities, alarms, charts, figures for Prometheus."""
