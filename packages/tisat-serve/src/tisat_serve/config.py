@@ -20,8 +20,8 @@ from tisat.errors import InputError
 from tisat.io.durations import seconds_of
 from tisat.utils.types import JsonDict
 from tisat.watch import Watch
+from tisat_serve.engine.engine import Limits
 from tisat_serve.engine.group import Group
-from tisat_serve.engine.persistence import Limits
 from tisat_serve.http_client import basic, check_address
 from tisat_serve.service import Part, Settings
 from tisat_serve.sinks.alertmanager import Alertmanager

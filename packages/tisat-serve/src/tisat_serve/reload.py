@@ -38,7 +38,7 @@ def apply(service: Service, config: Config, started: Config | None = None) -> li
     parts, routes = parts_of(config)
     engine = service.engine
     new = [group for group in groups if group.name not in engine.groups]
-    engine.add_groups(new)  # one may be refused: nothing has changed yet
+    engine.entities.add_groups(new)  # one may be refused: nothing has changed yet
     said = [f"group {group.name} is new" for group in new]
     said += _renewed(service, config)
     for part in service.parts:
@@ -50,7 +50,7 @@ def apply(service: Service, config: Config, started: Config | None = None) -> li
                 if getattr(known, name) != getattr(group, name):
                     setattr(known, name, getattr(group, name))
                     said.append(f"group {group.name}: {name} is {getattr(group, name)} now")
-        engine.routes, engine.limits = routes, limits
+        engine.configure(limits, routes)
     settings.host, settings.url = service.settings.host, settings.url or service.settings.url
     service.settings, service.parts = settings, list(parts)
     for part in service.parts:

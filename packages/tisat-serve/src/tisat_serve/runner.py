@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 from tisat.errors import InputError
 from tisat_serve import console
 from tisat_serve.cluster.shards import Shard
-from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.engine import Engine, Limits
 from tisat_serve.engine.group import Group
-from tisat_serve.engine.persistence import Limits
 from tisat_serve.security import MAKE_ONE, Tokens, is_loopback
 from tisat_serve.service import Part, Service, Settings
 from tisat_serve.sources import push

@@ -6,13 +6,14 @@ stays flat under any load.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time as clocks
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from tisat.errors import TisatError
 from tisat_serve.cluster.peers import Peers
@@ -107,7 +108,9 @@ class Service:
     @property
     def ready(self) -> bool:
         """Whether rows are taken now."""
-        return self._thread is not None and self._thread.is_alive() and not self._stopping and not self.engine.full
+        return (
+            self._thread is not None and self._thread.is_alive() and not self._stopping and not self.engine.store.full
+        )
 
     def start(self) -> Service:
         """Begin to take rows."""
@@ -133,7 +136,7 @@ class Service:
     def problems(self) -> list[str]:
         """What somebody should know, one sentence each."""
         found = [f"{part.name}: {part.error}" for part in self.parts if part.error]
-        if self.engine.full:
+        if self.engine.store.full:
             found.append("The disk is full: rows are refused until there is room.")
         return found + ([self.broken] if self.broken else [])
 
@@ -191,13 +194,14 @@ class Service:
                     self._judge(work)
                 else:
                     self.engine.save_while_idle()
-                self._quietly(self.engine.move_on)
-                if clocks.monotonic() - tended > TEND:
-                    self._quietly(self.engine.tend)
-                    tended = clocks.monotonic()
-                if clocks.monotonic() - forgotten > FORGET:
-                    self._quietly(lambda: forget_old(self.engine))
-                    forgotten = clocks.monotonic()
+                with contextlib.suppress(StoreFullError):  # rows are refused until there is room
+                    self.engine.move_on()
+                    if clocks.monotonic() - tended > TEND:
+                        tended = clocks.monotonic()
+                        self.engine.tend()
+                    if clocks.monotonic() - forgotten > FORGET:
+                        forgotten = clocks.monotonic()
+                        forget_old(self.engine)
                 if self._stopping and self._queue.empty():
                     return
         except BaseException as error:
@@ -207,12 +211,6 @@ class Service:
             raise
         finally:
             self._drain()
-
-    def _quietly(self, call: Callable[[], Any]) -> None:
-        try:
-            call()
-        except StoreFullError:
-            self.engine.full = True
 
     def _drain(self) -> None:
         while not self._queue.empty():

@@ -25,6 +25,7 @@ from tisat.utils.types import JsonDict
 
 FILE = "tisat-serve.db"
 VERSION = 5  # of the tables
+ROOM = 1 << 18  # characters that must find room before a full disk is believed to be one no more
 READERS = 8  # connections that read, at most; each has up to three descriptors
 STEPS = {  # from a version to the next one
     1: """
@@ -121,6 +122,7 @@ class Store:
             self._held.enter_context(locked(self.folder / "lock", refusal))
         self.path = self.folder / FILE
         self.lock = threading.RLock()  # of the writing connection
+        self.full = False  # the disk is full
         self._lent = threading.BoundedSemaphore(READERS)
         self._idle: list[sqlite3.Connection] = []  # readers that nobody uses now
         self._open: list[sqlite3.Connection] = []  # every reader
@@ -183,10 +185,20 @@ class Store:
                     if self._writer.in_transaction:
                         self._writer.execute("ROLLBACK")
                 if is_full(error):
+                    self.full = True
                     raise StoreFullError(
                         f"The disk of {str(self.folder)!r} must have room. It is full: rows are refused until there is."
                     ) from None
                 raise
+
+    def try_room(self) -> None:
+        """See whether there is room on the disk again."""
+        with contextlib.suppress(StoreFullError):
+            with self.writing() as write:
+                write.execute("INSERT OR REPLACE INTO meta VALUES ('room', ?)", ("x" * ROOM,))
+            with self.writing() as write:
+                write.execute("DELETE FROM meta WHERE key = 'room'")
+            self.full = False
 
     # ------------------------------------------------------------------ reading
 

@@ -12,9 +12,8 @@ pytest.importorskip("starlette", reason="pip install 'tisat[serve]'")
 
 from tisat.utils.types import Array
 from tisat.watch import Watch
-from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.engine import Engine, Limits
 from tisat_serve.engine.group import Group
-from tisat_serve.engine.persistence import Limits
 from tisat_serve.engine.row_encoding import ACCEPTED, STATUSES
 from tisat_serve.folder.archive import rows_of
 from tisat_serve.service import Service
@@ -54,7 +53,7 @@ def result_lines(engine: Engine) -> list[bytes]:
     """
     lines = []
     for name in sorted(engine.cells):
-        brief, body = rows_of(engine, name)
+        brief, body = rows_of(engine.entities, name)
         for k in np.flatnonzero(brief.status < ACCEPTED):
             numbers = (body.score[k], body.evidence[k], brief.statistic[k])
             said = " ".join(float(number).hex() for number in numbers)

@@ -88,9 +88,9 @@ def test_doors_say_what_is_wrong_with_how_they_are_asked(service):
     assert client.get("/healthz").status_code == 500
     service._stopping = True
     assert (client.get("/readyz").status_code, client.get("/readyz").text) == (503, "The judge is gone.")
-    service.engine.full = True
+    service.engine.store.full = True
     assert client.get("/readyz").text == "the disk is full\n"
-    service.engine.full = service._stopping = False
+    service.engine.store.full = service._stopping = False
 
 
 @pytest.mark.parametrize("sentence", ["The service must know the entity.", "It must be open.", "It must be there."])

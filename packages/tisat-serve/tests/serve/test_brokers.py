@@ -180,7 +180,7 @@ def test_a_stream_is_read_once_from_where_it_was_left(engine_in, tmp_path, monke
     deep = b'{"x": ' + b"[" * 100_000
     mine = [("e1", values[0]), ("other", values[0]), ("e1", deep), ("e1", values[1]), ("e1", values[2])]
     engine = engine_in(tmp_path)
-    engine.accepts = lambda name: "not here" if name == "other" else ""
+    engine.admission.accepts = lambda name: "not here" if name == "other" else ""
     service = Service(engine)
     said = []
     service.say = said.append
@@ -215,7 +215,9 @@ def test_a_busy_service_is_asked_again_and_nothing_is_marked_until_it_takes_the_
         if len(tries) < 3:
             raise BusyError("busy", 1)
 
-    source._service = SimpleNamespace(engine=SimpleNamespace(cells={}, accepts=None), ingest=ingest, say=lambda _: None)
+    source._service = SimpleNamespace(
+        engine=SimpleNamespace(cells={}, admission=SimpleNamespace(accepts=None)), ingest=ingest, say=lambda _: None
+    )
     source._end.wait = lambda _: False
     source._take(messages([("e1", b'{"values": [1.0]}')]))
     assert [count for count, _ in tries] == [1, 1, 1]

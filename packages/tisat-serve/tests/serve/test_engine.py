@@ -54,7 +54,7 @@ def test_closing_saves_everything_and_the_log_is_cut(engine_in, tmp_path):
     engine = engine_in(tmp_path)
     run(engine, requests_of())
     engine.close()
-    engine._cut()
+    engine.cut_log()
     assert engine.store.read("SELECT count(*) FROM log")[0][0] == 1  # the last one says where to go on
     lines = result_lines(engine)
     engine.store.close()
@@ -132,18 +132,18 @@ def test_a_full_disk_refuses_rows_with_a_sentence_and_goes_on(engine_in, tmp_pat
     (pages,) = engine.store.read("PRAGMA page_count")[0]
     limit(engine.store, pages + 3)  # so that rows, and not the state beside them, meet the limit first
     done = 5
-    while not engine.full:
+    while not engine.store.full:
         try:
             engine.ingest(requests[done])
             done += 1
         except StoreFullError as error:
             assert "must have room" in str(error)  # noqa: PT017
-    assert engine.full
+    assert engine.store.full
     with pytest.raises(StoreFullError):
         engine.ingest(requests[done])
     limit(engine.store, 2**32 - 2)
     run(engine, requests[done:])
-    assert not engine.full
+    assert not engine.store.full
     assert result_lines(engine) == result_lines(whole)
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from serve.conftest import START
 from tisat.watch import Watch
-from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.engine import Engine, Limits
 from tisat_serve.engine.group import Group
-from tisat_serve.engine.persistence import Limits
 from tisat_serve.store import Store
 from tisat_serve.structs import Row
 from tisat_serve.views.fleet_view import View

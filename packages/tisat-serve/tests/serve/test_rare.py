@@ -15,7 +15,7 @@ from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
 from tisat.alarms.suppression import Suppression, suppressed_by
 from tisat.errors import InputError
-from tisat_serve.alarms.alarm_log import moment_of, suppression_of, within
+from tisat_serve.alarms.alarm_log import Policy, moment_of, suppression_of, within
 from tisat_serve.cli.feedback import _author, ask
 from tisat_serve.cli.serve import app as serving
 from tisat_serve.cluster.shards import Shard, move
@@ -63,16 +63,16 @@ def test_history_older_than_it_is_kept_is_forgotten_and_no_other(engine_in, tmp_
     for rows in requests_of():
         engine.ingest(rows)
     for cell in engine.cells.values():
-        engine._save([cell])
-    before = briefs_of(engine, "e1").times
+        engine.saver.save([cell])
+    before = briefs_of(engine.entities, "e1").times
     assert forget_old(engine) == 0
     engine.groups["main"].retention = 3600.0
     assert forget_old(engine) > 0
-    after = briefs_of(engine, "e1").times
+    after = briefs_of(engine.entities, "e1").times
     assert set(before[before >= before[-1] - 3600 * 10**9]) <= set(after) < set(before)
     for ask_of in (briefs_of, rows_of):
         with pytest.raises(InputError, match=r"must know the entity. Got 'nobody'"):
-            ask_of(engine, "nobody")
+            ask_of(engine.entities, "nobody")
 
 
 def test_another_group_with_another_model_is_refused_and_sources_go_on(engine_in, tmp_path, model):
@@ -306,8 +306,7 @@ def test_a_replay_of_kept_rows_begins_where_it_is_told(engine_in, model, tmp_pat
 
 def test_of_many_groups_a_refused_row_is_told_the_first():
     groups = {f"m{n}": SimpleNamespace(owns=lambda name: False) for n in range(10)}
-    limits = SimpleNamespace(entities=1)
-    read = Admission(SimpleNamespace(groups=groups, cells={}, _resting={}, accepts=None, limits=limits))._home
+    read = Admission(SimpleNamespace(groups=groups, cells={}, resting={}), Policy(), 1)._home
     said = "m0, m1, m2, m3, m4, m5, m6, m7 and 2 more"
     assert read(Row("x", {})).endswith(f"'x' fits none of {said}.")
     assert f"one of {said}. Got 'g'" in read(Row("x", {}, group="g"))

@@ -228,7 +228,7 @@ def test_rows_that_wait_for_their_turn_keep_whether_to_learn(engine_in, tmp_path
     engine = engine_in(tmp_path / "watch", lateness=600.0)
     people_of(engine).pause("*", START, START + 86400, author="eva", silent=False)
     engine.ingest(more_rows(0, 5))
-    engine._save(list(engine.cells.values()))
+    engine.saver.save(list(engine.cells.values()))
     engine.store.close()
     again = engine_in(tmp_path / "watch", lateness=600.0)
     assert [row[4] for row in again.cells["e1"].held] == [False] * 5

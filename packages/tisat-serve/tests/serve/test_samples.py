@@ -272,7 +272,7 @@ def test_one_sample_from_the_future_closes_nothing(engine_in, tmp_path, whole, f
     for k, row in enumerate(values[200:], 200):
         for sample in row_samples("i1", k, row):
             made.take([sample])
-    _, body = rows_of(again.engine, "i1")
+    _, body = rows_of(again.engine.entities, "i1")
     assert np.isfinite(body.values[-100:]).all(), "every channel speaks"
     assert not again.view.alarms(sort="channel")
     again.stop()

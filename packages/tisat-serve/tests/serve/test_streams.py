@@ -18,9 +18,8 @@ from serve.streams import Broker, book, judged, stream_rows
 from tisat.errors import InputError
 from tisat_serve.cluster.entity_transfer import Shelf, pack, release, unpack
 from tisat_serve.cluster.shards import Shard, move, shard_of
-from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.engine import Engine, Limits, Mark
 from tisat_serve.engine.group import Group
-from tisat_serve.engine.persistence import Limits, Mark
 from tisat_serve.service import Service
 from tisat_serve.store import Store
 

@@ -29,7 +29,7 @@ def test_entities_and_history_show_what_was_judged(desk):
     assert history.channels[0].name == "temp"
     from tisat_serve.folder.archive import rows_of
 
-    brief, body = rows_of(engine, "e1")
+    brief, body = rows_of(engine.entities, "e1")
     assert history.channels[0].values == body.values[:, 0].tolist()
     known = ~np.isnan(brief.statistic)
     assert [s for s in history.statistic if s is not None] == brief.statistic[known].tolist()
@@ -187,7 +187,7 @@ def test_what_is_not_to_be_learned_enters_no_proposal(desk):
 
 def test_thresholds_that_follow_the_alarms_are_kept_row_by_row_and_over_a_restart(desk, engine_in, tmp_path):
     engine, view, _ = desk
-    brief = briefs_of(engine, "e1")
+    brief = briefs_of(engine.entities, "e1")
     used = brief.threshold[brief.status == 0]
     assert len(used) == 190
     history = view.history("e1", start=START, stop=START + 200 * 60, points=200)
@@ -200,7 +200,7 @@ def test_thresholds_that_follow_the_alarms_are_kept_row_by_row_and_over_a_restar
     engine.store.close()
     again = View(engine_in(tmp_path))
     assert {one.name: (one.threshold, one.ratio) for one in again.entities()} == before
-    assert briefs_of(again.engine, "e1").threshold.tolist() == brief.threshold.tolist()
+    assert briefs_of(again.engine.entities, "e1").threshold.tolist() == brief.threshold.tolist()
     old = pack_brief(brief)[: 18 * len(brief.times)]
     assert unpack_brief(old, len(brief.times), 2.5).threshold.tolist() == [2.5] * len(brief.times), (
         "of earlier versions"

@@ -131,7 +131,7 @@ def budgets_of(view: View) -> list[GroupBudget]:
                 supported=calibration.supported,
                 extrapolated=calibration.extrapolated,
                 period=group.watch.period,
-                entities=len(view.engine.names_of(group.name)),
+                entities=len(view.engine.entities.names_in(group.name)),
                 rule=group.watch.rule.name,
                 sentences=list(calibration.words),
             )

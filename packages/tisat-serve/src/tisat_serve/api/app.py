@@ -239,7 +239,7 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
     async def readyz(_: Request) -> Response:
         if service.ready:
             return PlainTextResponse("ready\n")
-        why = "the disk is full\n" if service.engine.full else service.broken or "not ready\n"
+        why = "the disk is full\n" if service.engine.store.full else service.broken or "not ready\n"
         return PlainTextResponse(why, 503)
 
     async def figures(_: Request) -> Response:

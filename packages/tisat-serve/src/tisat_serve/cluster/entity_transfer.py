@@ -23,7 +23,7 @@ from tisat.errors import InputError
 from tisat.utils.locking import locked
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.entity_state import Cell
-from tisat_serve.engine.group import Group
+from tisat_serve.engine.group import Group, add_calibration
 from tisat_serve.engine.row_encoding import squeeze, unsqueeze
 
 VERSION = 1
@@ -95,12 +95,12 @@ def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
                 release(engine, [one.name])
             number = _calibration(engine, group, one)
             with engine.store.writing() as write:
-                place = engine._away.get(one.name, engine._next)
+                place = engine.entities.away.get(one.name, engine.entities.next_id)
                 write.execute(
                     "INSERT INTO entities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT (name) DO UPDATE SET grp = excluded.grp, "
                     "dates = excluded.dates, received = excluded.received, saved = excluded.saved, calibration = excluded.calibration, "
                     "state = excluded.state, held = excluded.held, retired = NULL",
-                    (place, one.name, one.group, one.dates, one.enrolled, one.received, engine._seq - 1, number, one.state, one.held),
+                    (place, one.name, one.group, one.dates, one.enrolled, one.received, engine.log.next - 1, number, one.state, one.held),
                 )  # fmt: skip
                 # The alarms that were on here are as the parcel has them from now on.
                 write.execute("DELETE FROM alarms WHERE entity = ? AND cleared IS NULL", (one.name,))
@@ -108,16 +108,14 @@ def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
                     "INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     [[*row, row[0]][:13] for row in one.alarms],  # a parcel of before knows no incident
                 )
-            cell = engine._enrol(
+            cell = engine.entities.add(
                 Cell(place, one.name, one.group, one.dates, number, engine.clock(), engine.steady()), one.state
             )
-            cell.enrolled, cell.saved, cell.seq = one.enrolled, engine._seq - 1, engine._seq - 1
+            cell.enrolled, cell.saved, cell.seq = one.enrolled, engine.log.next - 1, engine.log.next - 1
             cell.quiet = next((row[0] for row in one.alarms if row[3] == "silence"), None)
             if one.held:
                 cell.held = [(*row[:4], bool(row[4])) for row in msgspec.msgpack.decode(one.held)]
                 cell.newest = max([cell.newest, *(row[0] for row in cell.held)])
-            engine._away.pop(one.name, None)
-            engine._next = max(engine._next, place + 1)
             done.append(one.name)
     return done
 
@@ -136,7 +134,9 @@ def _calibration(engine: Engine, group: Group, one: Packed) -> int:
             return number
     calibration = Calibration.from_json(told)
     with engine.store.writing() as write:
-        number = engine.add_calibration(write, group.name, one.name, calibration, "tisat", "handed over", model)
+        number = add_calibration(
+            write, group.name, one.name, calibration, "tisat", "handed over", model, engine.clock()
+        )
     group.watch_at(number, calibration, model)
     return number
 
@@ -147,16 +147,15 @@ def release(engine: Engine, names: Iterable[str]) -> None:
         cells = [engine.cells[name] for name in names if name in engine.cells]
         engine.settle(most=0)
         for start in range(0, len(cells), 64):
-            engine._save(cells[start : start + 64])
+            engine.saver.save(cells[start : start + 64])
         gone = {cell.name for cell in cells}
         with engine.store.writing() as write:
             for cell in cells:
                 write.execute("UPDATE entities SET retired = ? WHERE id = ?", (engine.clock(), cell.id))
-        engine._due = type(engine._due)(cell for cell in engine._due if cell.name not in gone)
+        engine.saver.drop(gone)
         for cell in cells:
-            del engine.cells[cell.name], engine._by_id[cell.id]
-            engine.groups[cell.group].fleet_of(cell.calibration).monitors.pop(cell.name, None)
-            engine._away[cell.name] = cell.id
+            engine.entities.remove(cell)
+            engine.entities.away[cell.name] = cell.id
 
 
 class Shelf:

@@ -59,7 +59,7 @@ class Shard:
             )
         with engine.store.writing() as write:
             write.execute("INSERT OR REPLACE INTO meta VALUES ('shard', ?)", (str(self),))
-        engine.accepts = lambda entity: self.refusal(engine.store, entity)
+        engine.admission.accepts = lambda entity: self.refusal(engine.store, entity)
 
     def refusal(self, store: Store, entity: str) -> str:
         """Why an entity that is not here is not taken; empty where it is."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import fnmatch
+import json
+import sqlite3
 from dataclasses import dataclass
 
 from tisat.alarms.calibration import Calibration
+from tisat.errors import InputError
 from tisat.persistence.model_file import pack_artefact, unpack_artefact
 from tisat.watch.fleet import Fleet
 from tisat.watch.row_intake import RowReader
 from tisat.watch.watch import Watch
+from tisat_serve.store import Store
 
 FIRST = 0  # number of the model that the configuration names
 
@@ -64,9 +68,10 @@ class Group:
         """The fingerprint of the model of a calibration."""
         return self.models[self.model_of[calibration]].print
 
-    def add_model(self, number: int, content: bytes) -> None:
-        """Keep one more model, from its bytes."""
+    def load_model(self, store: Store, number: int) -> None:
+        """Have a model of the store ready."""
         if number not in self.models:
+            content = store.read("SELECT body FROM models WHERE id = ?", (number,))[0][0]
             self.models[number] = Model(number, watch_from(content))
 
     def watch_at(self, number: int, calibration: Calibration, model: int = FIRST) -> Watch:
@@ -90,3 +95,40 @@ def bytes_of(watch: Watch) -> bytes:
 def watch_from(content: bytes) -> Watch:
     """Back from :func:`bytes_of`."""
     return Watch.of_document(*unpack_artefact(content), path="a model in the store")
+
+
+def add_calibration(
+    write: sqlite3.Connection,
+    group: str,
+    entity: str | None,
+    calibration: Calibration,
+    author: str,
+    reason: str,
+    model: int,
+    at: float,
+) -> int:
+    """Keep a threshold with its budget; its number."""
+    values = (group, entity, json.dumps(calibration.to_json()), at, author, reason, model)
+    return write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0
+
+
+def load_thresholds(store: Store, group: Group, now: float) -> None:
+    """Read the thresholds of a group, in force or kept; the model's own is the first."""
+    own = group.models[FIRST].print
+    known = store.meta(f"model:{group.name}")
+    if known and known != own:
+        raise InputError(
+            f"The folder {str(store.folder)!r} must be used with the model it began with. Group {group.name!r} has another model now; "
+            "give the old one, or move on to the new one with tisat serve upgrade."
+        )
+    if not store.read("SELECT 1 FROM calibrations WHERE grp = ? AND entity IS NULL", (group.name,)):
+        with store.writing() as write:
+            rows = [(f"model:{group.name}", own), (f"channels:{group.name}", json.dumps(group.watch.channels))]
+            write.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+            add_calibration(write, group.name, None, group.watch.calibration, "tisat", "the model's own", FIRST, now)
+    query = "SELECT id, entity, document, model FROM calibrations WHERE grp = ? AND model >= 0 ORDER BY id"
+    for number, entity, document, model in store.read(query, (group.name,)):
+        group.load_model(store, model)
+        group.watch_at(number, Calibration.from_json(json.loads(document)), model)
+        if entity is None:
+            group.force(int(number))

@@ -15,30 +15,32 @@ from tisat_serve.engine.row_encoding import ACCEPTED
 from tisat_serve.folder.archive import rows_of
 
 if TYPE_CHECKING:
-    from tisat_serve.engine.engine import Engine
+    from tisat_serve.engine.entities import Entities
     from tisat_serve.engine.entity_state import Cell
     from tisat_serve.engine.group import Group
 
 WARM = 300  # rows at least that a new monitor is shown
 
 
-def succeed(engine: Engine, cell: Cell, group: Group, calibration: int) -> list[Event]:
+def succeed(entities: Entities, cell: Cell, group: Group, calibration: int) -> list[Event]:
     """Put a monitor of another model in an entity's place; what is to be written into the book.
 
-    Its rows must be in the history already (:meth:`tisat_serve.engine.persistence.Keeper._save`).
+    Its rows must be in the history already (:meth:`tisat_serve.engine.saver.Saver.save`).
     """
     before = group.fleet_of(cell.calibration)
     old = before.monitors.pop(cell.name)
     watch = group.watches[calibration]
     wanted = max(WARM, 3 * int(getattr(watch.detector, "window", 0) or 0))
-    found = engine.store.read("SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200", (cell.id,))
+    found = entities.store.read(
+        "SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200", (cell.id,)
+    )
     rows = 0
     start = cell.newest
     for count, first in found:
         rows, start = rows + count, min(first, start)
         if rows >= wanted:
             break
-    brief, body = rows_of(engine, cell.name, start)
+    brief, body = rows_of(entities, cell.name, start)
     taken = brief.status < ACCEPTED
     times = brief.times[taken].tolist()
     new = Monitor(watch, name=cell.name)

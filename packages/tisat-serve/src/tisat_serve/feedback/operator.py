@@ -23,7 +23,8 @@ from tisat.utils.types import JsonDict
 from tisat_serve.alarms.alarm_log import within
 from tisat_serve.alarms.known_patterns import KIND, KnownPatterns
 from tisat_serve.engine.engine import Engine
-from tisat_serve.engine.log_entries import ACCEPT, ADOPT, LABEL
+from tisat_serve.engine.group import add_calibration
+from tisat_serve.engine.log import ACCEPT, ADOPT, LABEL
 from tisat_serve.engine.row_encoding import ACCEPTED
 from tisat_serve.feedback.refits import Refits
 from tisat_serve.folder.archive import briefs_of
@@ -90,7 +91,7 @@ class People:
             if sort == "statistic" and entity in self.engine.cells:
                 said = "unlabelled" if word == "unmarked" else word
                 alarm_of = json.loads(document)
-                self.engine.command(entity, LABEL, int(alarm_of["raised"]), said, alarm_of.get("model", ""))
+                self.engine.commands([(entity, LABEL, int(alarm_of["raised"]), said, alarm_of.get("model", ""))])
         self.engine.tell({"what": "label", "alarm": alarm, "entity": entity, "label": word})
         self._offer(entity)
         if sort == "statistic":
@@ -128,7 +129,7 @@ class People:
         with self.engine.lock:
             with self.store.writing() as write:
                 self._note(write, author, f"accept {alarm}", reason)
-            self.engine.command(entity, ACCEPT, int(told["raised"]), told.get("model", ""))
+            self.engine.commands([(entity, ACCEPT, int(told["raised"]), told.get("model", ""))])
         self.engine.tell({"what": "accepted", "alarm": alarm, "entity": entity})
         return self.view.alarm(alarm).alarm
 
@@ -179,8 +180,8 @@ class People:
         """Another threshold, the group it is for and the number of the calibration before."""
         engine = self.engine
         with engine.lock:
-            home = engine.group_of(engine.cell_of(entity).group if entity else group)
-            names = [entity] if entity else engine.names_of(home.name)
+            home = engine.entities.group(engine.entities.get(entity).group if entity else group)
+            names = [entity] if entity else engine.entities.names_in(home.name)
             number = engine.cells[entity].calibration if entity else home.calibration
             records = [self._record(name, home.watches[number].calibration) for name in names]
             record: Any = records[0] if len(records) == 1 else Pooled.of(records)
@@ -189,7 +190,7 @@ class People:
     def refit(self, *, group: str = "", budget: str | None = None, author: str, reason: str = "") -> ProposalInfo:
         """Another model for a group, fitted on what was kept and labelled, with its consequences. Nothing changes by it."""
         author, reason = _text(author, "author"), _text(reason, "reason", empty=True)
-        home = self.engine.group_of(group)
+        home = self.engine.entities.group(group)
         document = self.refits.make(home, budget=budget, author=author, reason=reason)
         return self.lay(home.name, "", document, home.calibration, author, reason)
 
@@ -212,7 +213,7 @@ class People:
         home = engine.groups[cell.group]
         if not pauses:
             return home.fleet_of(cell.calibration)[name].record
-        brief = briefs_of(engine, name)
+        brief = briefs_of(engine.entities, name)
         brief = brief.where(brief.status < ACCEPTED)
         record = EpisodeRecord.beside(calibration)
         for at, value in zip(brief.times.tolist(), brief.statistic.tolist(), strict=True):
@@ -304,10 +305,10 @@ class People:
         engine = self.engine
         home = engine.groups[proposal.group]
         with engine.lock:
-            engine._model(home, model)
+            home.load_model(self.store, model)
             with self.store.writing() as write:
-                kept = engine.add_calibration(
-                    write, proposal.group, proposal.entity, calibration, author, reason, model
+                kept = add_calibration(
+                    write, proposal.group, proposal.entity, calibration, author, reason, model, engine.clock()
                 )
             home.watch_at(kept, calibration, model)
             if proposal.entity is not None:
@@ -316,7 +317,7 @@ class People:
                 home.force(kept)
                 names = [
                     name
-                    for name in engine.names_of(home.name)
+                    for name in engine.entities.names_in(home.name)
                     if home.model_of[engine.cells[name].calibration] == model
                 ]
             engine.commands([(name, ADOPT, kept) for name in names])

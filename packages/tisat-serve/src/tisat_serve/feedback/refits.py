@@ -66,7 +66,7 @@ class Refits:
         if not self._busy.acquire(blocking=False):
             raise ConflictError("A refit must be made one at a time. Another one is being made; ask again later.")
         try:
-            names = self.engine.names_of(home.name)
+            names = self.engine.entities.names_in(home.name)
             parts, said = self.normal(home, names)
             calibration = home.watches[home.calibration].calibration
             watch = refitted(home.watch, parts, budget or calibration.budget)
@@ -135,7 +135,7 @@ class Refits:
         return parts, said
 
     def _rows(self, name: str, start: int = -FOREVER, stop: int = FOREVER) -> Rows:
-        brief, body = rows_of(self.engine, name, start, stop)
+        brief, body = rows_of(self.engine.entities, name, start, stop)
         taken = brief.status < ACCEPTED
         return brief.times[taken], body.values[taken]
 
@@ -203,7 +203,7 @@ class Refits:
             raise InputError(f"A shadow must be that of a refit. Proposal {number} is about a threshold; see /whatif.")
         home = self.engine.groups[group]
         watch = self.model(int(document["model"]))
-        names = self.engine.names_of(group)
+        names = self.engine.entities.names_in(group)
         seen = self.judged(home, watch, names, int(document["since"]), FOREVER)
         return Shadow(
             proposal=number,
@@ -255,7 +255,7 @@ class Schedule(ThreadedPart):
         made = []
         engine = service.engine
         for group in list(engine.groups.values()):
-            if group.refit is None or not engine.names_of(group.name):
+            if group.refit is None or not engine.entities.names_in(group.name):
                 continue
             query = "SELECT coalesce(max(at), 0), coalesce(sum(state = 'open'), 0) FROM proposals WHERE grp = ? AND document LIKE '%\"kind\": \"refit\"%'"
             last, waiting = engine.store.read(query, (group.name,))[0]

@@ -109,17 +109,17 @@ def active_at(
 ) -> tuple[Integers, Flags, int]:
     """Times of the accepted rows of an entity, whether the alarm would have been on, and how many of them were judged."""
     if control is not None:
-        brief = briefs_of(view.engine, entity, same_model=True)
+        brief = briefs_of(view.engine.entities, entity, same_model=True)
         brief = brief.where(brief.status < ACCEPTED)
         active = control.replay(brief.statistic, threshold)  # from the first row on: it depends on the alarms before
         inside = (brief.times >= start) & (brief.times < stop)
         return brief.times[inside], active[inside], int((brief.status[inside] == 0).sum())
     if not group.watch.rule.feeds_back:
-        brief = briefs_of(view.engine, entity, start, stop, same_model=True)
+        brief = briefs_of(view.engine.entities, entity, start, stop, same_model=True)
         taken = brief.status < ACCEPTED
         with np.errstate(invalid="ignore"):
             return brief.times[taken], brief.statistic[taken] >= threshold, int((brief.status == 0).sum())
-    brief, body = rows_of(view.engine, entity, start, stop, same_model=True)
+    brief, body = rows_of(view.engine.entities, entity, start, stop, same_model=True)
     taken = brief.status < ACCEPTED
     trace = group.watch.rule.accumulate(body.evidence[taken], threshold=threshold)
     return brief.times[taken], np.asarray(trace.active, dtype=np.bool_), int((brief.status == 0).sum())
@@ -137,8 +137,8 @@ def what_if(
 ) -> WhatIf:
     """What another threshold, or another budget, would have done on the stored history of one entity or of a group."""
     engine = view.engine
-    home = engine.group_of(engine.cell_of(entity).group if entity else group)
-    names = [entity] if entity else engine.names_of(home.name)
+    home = engine.entities.group(engine.entities.get(entity).group if entity else group)
+    names = [entity] if entity else engine.entities.names_in(home.name)
     number = engine.cells[entity].calibration if entity else home.calibration
     calibration, said = _calibrated(home.watches[number].calibration, home, threshold, budget)
     wanted = calibration.threshold if threshold is None else float(threshold)
@@ -173,7 +173,7 @@ def what_if(
 def _replayable(view: View, entity: str) -> bool:
     """Check whether the alarms of an entity follow from its kept statistic alone."""
     engine = view.engine
-    cell = engine.cell_of(entity)
+    cell = engine.entities.get(entity)
     if any(one["unlearned"] and fnmatch.fnmatchcase(entity, one["pattern"]) for one in engine.policy.pauses):
         return False
     if engine.store.read(
@@ -181,7 +181,7 @@ def _replayable(view: View, entity: str) -> bool:
     ):  # fmt: skip
         return False
     counts = engine.groups[cell.group].fleet_of(cell.calibration)[entity].counts
-    brief = briefs_of(engine, entity, same_model=True)
+    brief = briefs_of(engine.entities, entity, same_model=True)
     return int((brief.status < ACCEPTED).sum()) == sum(counts[STATUSES[code]] for code in range(ACCEPTED))
 
 

@@ -14,7 +14,7 @@ from tisat_serve.engine.row_encoding import ACCEPTED, Body, Brief, joined, unpac
 from tisat_serve.store import Record
 
 if TYPE_CHECKING:
-    from tisat_serve.engine.engine import Engine
+    from tisat_serve.engine.entities import Entities
     from tisat_serve.engine.entity_state import Cell
 
 FOREVER = 2**63 - 1
@@ -25,36 +25,36 @@ def nanoseconds(start: float | None, stop: float | None) -> tuple[int, int]:
     return -FOREVER if start is None else int(start * 1e9), FOREVER if stop is None else int(stop * 1e9)
 
 
-def _stored(engine: Engine, cell: Cell, columns: str, start: int, stop: int, *, same_model: bool) -> list[Record]:
+def _stored(entities: Entities, cell: Cell, columns: str, start: int, stop: int, *, same_model: bool) -> list[Record]:
     """The pieces of an entity's history that touch ``[start, stop)``."""
-    model = engine.groups[cell.group].model_of[cell.calibration]
+    model = entities.groups[cell.group].model_of[cell.calibration]
     query = f"SELECT {columns} FROM history WHERE entity = ? AND last >= ? AND first < ? AND model >= ? AND model <= ? ORDER BY id"
-    return engine.store.read(query, (cell.id, start, stop, *((model, model) if same_model else (0, FOREVER))))
+    return entities.store.read(query, (cell.id, start, stop, *((model, model) if same_model else (0, FOREVER))))
 
 
 def briefs_of(
-    engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
+    entities: Entities, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
 ) -> Brief:
     """Read times, statistic, status and thresholds of the rows of an entity in ``[start, stop)``, as they were scored.
 
     ``same_model``: only those that the model it has now has judged.
     """
-    cell = engine.cell_of(entity)
-    with engine.lock:  # so that no row moves from here to there in between
-        found = _stored(engine, cell, "rows, threshold, brief", start, stop, same_model=same_model)
+    cell = entities.get(entity)
+    with entities.lock:  # so that no row moves from here to there in between
+        found = _stored(entities, cell, "rows, threshold, brief", start, stop, same_model=same_model)
         rest = cell.brief()
     brief: Brief = joined([*(unpack_brief(content, rows, threshold) for rows, threshold, content in found), rest])
     return brief.where((brief.times >= start) & (brief.times < stop))
 
 
 def rows_of(
-    engine: Engine, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
+    entities: Entities, entity: str, start: int = -FOREVER, stop: int = FOREVER, *, same_model: bool = False
 ) -> tuple[Brief, Body]:
     """Everything about the rows of an entity in ``[start, stop)``."""
-    cell = engine.cell_of(entity)
-    with engine.lock:
-        found = _stored(engine, cell, "rows, threshold, brief, body", start, stop, same_model=same_model)
-        rest = cell.brief(), cell.body(len(engine.groups[cell.group].watch.channels))
+    cell = entities.get(entity)
+    with entities.lock:
+        found = _stored(entities, cell, "rows, threshold, brief, body", start, stop, same_model=same_model)
+        rest = cell.brief(), cell.body(len(entities.groups[cell.group].watch.channels))
     brief: Brief = joined([*(unpack_brief(content, rows, level) for rows, level, content, _ in found), rest[0]])
     body: Body = joined([*(unpack_body(content, rows) for rows, _, _, content in found), rest[1]])
     inside = (brief.times >= start) & (brief.times < stop)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,16 +37,15 @@ def forget(engine: Engine, name: str, *, author: str, reason: str = "") -> int:
     with engine.lock:
         engine.settle(most=0)
         cell = engine.cells.get(name)
-        engine._events = [event for event in engine._events if event.entity != name]
+        engine.saver.events[:] = [event for event in engine.saver.events if event.entity != name]
         with engine.store.writing() as write:
             rows = _erase(write, name, engine.clock(), author, reason)
         if cell is not None:
             rows += len(cell.times)
-            engine.groups[cell.group].fleet_of(cell.calibration).monitors.pop(name, None)
-            engine._due = deque(one for one in engine._due if one is not cell)
-            del engine.cells[name], engine._by_id[cell.id]
-        engine._away.pop(name, None)
-        engine._resting.pop(name, None)
+            engine.saver.drop({name})
+            engine.entities.remove(cell)
+        engine.entities.away.pop(name, None)
+        engine.entities.resting.pop(name, None)
     engine.tell({"what": "forgotten", "entity": name})
     return rows
 

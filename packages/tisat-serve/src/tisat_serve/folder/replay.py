@@ -15,9 +15,8 @@ import numpy as np
 
 from tisat.series import Series
 from tisat.watch.watch import Watch
-from tisat_serve.engine.engine import Engine
+from tisat_serve.engine.engine import Engine, Limits
 from tisat_serve.engine.group import Group
-from tisat_serve.engine.persistence import Limits
 from tisat_serve.folder.archive import nanoseconds, taken_rows
 from tisat_serve.store import Store, file_in, opened
 from tisat_serve.structs import AlarmInfo, Row

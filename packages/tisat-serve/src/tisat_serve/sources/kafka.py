@@ -215,8 +215,8 @@ class KafkaSource(ThreadedPart):
     def _come_back(self, partition: int) -> None:
         """Entities that were let go and that nobody has taken further since: from their own state in the store."""
         engine = self._service.engine
-        names = [name for name in engine._away if self._owner.get(name) == partition]
-        engine.wake(names)
+        names = [name for name in engine.entities.away if self._owner.get(name) == partition]
+        engine.entities.wake(names, engine.log.next - 1)
 
     def _revoked(self, _consumer: Any, partitions: list[Any]) -> None:
         for one in partitions:

@@ -96,7 +96,7 @@ class NatsSource(ThreadedPart):
                 continue  # read already
             number = place + 1
             entity = message.subject.removeprefix(f"{self.stream}.")
-            if entity not in engine.cells and engine.accepts is not None and engine.accepts(entity):
+            if entity not in engine.cells and engine.admission.accepts is not None and engine.admission.accepts(entity):
                 self.others += 1
                 continue
             try:

@@ -42,7 +42,7 @@ class _Band(Collector):
         figures: dict[str, list[tuple[tuple[str, ...], float]]] = {name: [] for name in FIGURES}
         view, engine = self.service.view, self.service.engine
         for name in self.names:
-            cell = engine.cell_of(name)
+            cell = engine.entities.get(name)
             if cell.at is None:
                 continue
             info = view.entity(name)
@@ -54,7 +54,7 @@ class _Band(Collector):
                 for series, value in zip(SERIES, (one.values[-1], expected, low, high), strict=True):
                     if value is not None:
                         channels[series].append((who, value))
-            _, body = rows_of(engine, name, cell.at, cell.at + 1)
+            _, body = rows_of(engine.entities, name, cell.at, cell.at + 1)
             score = float(body.score[-1]) if len(body.score) else math.nan
             for series, figure in zip(FIGURES, (score, info.statistic, info.threshold), strict=True):
                 if figure is not None and math.isfinite(figure):

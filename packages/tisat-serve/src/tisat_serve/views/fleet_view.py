@@ -62,7 +62,7 @@ class View:
 
     def entity(self, name: str) -> structs.EntityInfo:
         """One entity."""
-        cell = self.engine.cell_of(name)
+        cell = self.engine.entities.get(name)
         found = self.store.read(
             "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'", (name,)
         )
@@ -95,7 +95,7 @@ class View:
 
     def calibrated(self, name: str) -> float:
         """The threshold of an entity as calibrated; the one in force may have followed its alarms."""
-        cell = self.engine.cell_of(name)
+        cell = self.engine.entities.get(name)
         return float(self.engine.groups[cell.group].watches[cell.calibration].calibration.threshold)
 
     def oldest(self) -> float | None:

@@ -36,7 +36,7 @@ def stretch(
 ) -> History:
     """A stretch of one entity in at most ``points`` steps; the last day unless told; the ``channels`` most contributing ones."""
     engine = view.engine
-    cell = engine.cell_of(name)
+    cell = engine.entities.get(name)
     group = engine.groups[cell.group]
     if stop is None and cell.newest > -(2**62):
         stop = cell.newest * 1e-9 + 1e-3
@@ -46,7 +46,7 @@ def stretch(
     width = max(int((end - begin) * 1e9 / points), round((group.watch.period or 0.0) * 1e9), 1)
     steps = max(1, -(-int((end - begin) * 1e9) // width))
     reach = round(CONTEXT * (group.watch.period or 0.0) * 1e9)
-    brief, body = rows_of(engine, name, first - reach, first + width * steps)
+    brief, body = rows_of(engine.entities, name, first - reach, first + width * steps)
     taken = brief.status < ACCEPTED
     brief, values = brief.where(taken), body.values[taken]
     times = brief.times

@@ -103,7 +103,7 @@ class Metrics(Collector):
             ("tisat_rows_per_second", "Rows scored a second, lately.", service.rate),
             ("tisat_ready", "1 while rows are taken.", service.ready),
             ("tisat_problems", "Sources and sinks that do not work now, and other troubles.", len(service.problems)),
-            ("tisat_disk_full", "1 while rows are refused for want of room.", engine.full),
+            ("tisat_disk_full", "1 while rows are refused for want of room.", engine.store.full),
             ("tisat_store_bytes", "Size of the store.", engine.store.bytes),
             ("tisat_log_rows", "Rows in the log that a restart may have to look at.", log),
             ("tisat_outbox_waiting", "Messages that are not sent yet.", outbox),
