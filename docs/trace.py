@@ -18,6 +18,7 @@ from tisat import Watch
 PACKAGES = ("tisat", "tisat_serve")
 HISTORY = 4000  # rows of training
 PAST = 300  # rows before the one that is counted
+SETTLED = 0.5  # seconds in which the service saves what a request has left to save
 
 
 class Count:
@@ -50,18 +51,19 @@ def rows(count, seed):
 
 
 def over_http(watch, count):
-    """One row that is posted to a service in this process, from the request to its answer."""
+    """One row that is posted to a service in this process: the request, its answer, and what is written after it."""
     from starlette.testclient import TestClient
 
+    from tisat_serve import service as serving
     from tisat_serve.api.app import make_app
     from tisat_serve.engine.engine import Engine
     from tisat_serve.engine.group import Group
     from tisat_serve.security import Tokens
-    from tisat_serve.service import Service
     from tisat_serve.store import Store
 
+    serving.TEND = 3600.0  # the rounds of the service, which come by the clock and not with a row, are left out
     with tempfile.TemporaryDirectory() as folder:
-        service = Service(Engine(Store(Path(folder)), [Group("main", watch)])).start()
+        service = serving.Service(Engine(Store(Path(folder)), [Group("main", watch)])).start()
         start = time.time() - 60.0 * (PAST + 1)
 
         def post(first, many):
@@ -75,7 +77,8 @@ def over_http(watch, count):
         with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 50000)) as client:
             whole = rows(PAST + 1, 2)
             post(0, whole[:PAST])
-            found = count.of(lambda: post(PAST, whole[PAST:]))
+            time.sleep(SETTLED)
+            found = count.of(lambda: (post(PAST, whole[PAST:]), time.sleep(SETTLED)))
         service.stop()
         return found
 
