@@ -27,7 +27,7 @@ from tisat_serve.store import Store
 def check_listening(host: str, tokens: Tokens, *, url: str = "") -> None:
     """Refuse to listen to others, directly or by a proxy at ``url``, where nobody needs a token."""
     reached = urlsplit(url).hostname or host
-    if not (is_loopback(host) and is_loopback(reached)) and not tokens:
+    if not (is_loopback(host) and is_loopback(reached)) and not tokens.in_force():
         raise InputError(
             f"Without a token the service must listen on this machine alone. Got {host if not is_loopback(host) else url}; make one first: {MAKE_ONE}."
         )

@@ -99,7 +99,7 @@ class Service:
         self.say: Callable[[str], None] = lambda sentence: None  # the command line puts itself here
         self.observe: Callable[[str, float], None] = lambda name, value: None  # /metrics puts itself here
         self._queue: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._ledger: tuple[float, LedgerLine] | None = None
@@ -161,7 +161,7 @@ class Service:
         if self._stopping or (self._thread is not None and not self._thread.is_alive()):
             raise self._gone()
         with self._lock:
-            self._room(len(rows))
+            self.check_room(len(rows))
             self.waiting += len(rows)
         future: Future[list[Outcome]] = Future()
         self._queue.put((rows, future, mark))
@@ -170,16 +170,13 @@ class Service:
     def check_room(self, rows: int) -> None:
         """Refuse so many rows where too many wait already."""
         with self._lock:
-            self._room(rows)
-
-    def _room(self, rows: int) -> None:
-        if self.waiting and self.waiting + rows > self.settings.rows_waiting:
-            self.turned_away += rows
-            after = max(1, min(60, round(self.waiting / max(self.rate, 1.0))))
-            raise BusyError(
-                f"No more than {self.settings.rows_waiting} rows may wait. {self.waiting} do; send again in {after} seconds.",
-                after,
-            )
+            if self.waiting and self.waiting + rows > self.settings.rows_waiting:
+                self.turned_away += rows
+                after = max(1, min(60, round(self.waiting / max(self.rate, 1.0))))
+                raise BusyError(
+                    f"No more than {self.settings.rows_waiting} rows may wait. {self.waiting} do; send again in {after} seconds.",
+                    after,
+                )
 
     def ingest(self, rows: Sequence[Row], mark: Mark | None = None) -> list[Outcome]:
         """Like :meth:`submit`, and wait."""

@@ -16,9 +16,8 @@ from tisat.errors import ConflictError, InputError, NotFoundError, ParameterErro
 from tisat_serve.api import app as front
 from tisat_serve.api.app import Events, make_app, refusal
 from tisat_serve.api.bodies import BodyError, rows_of, unpacked
-from tisat_serve.api.guard import Guard, scope_of
 from tisat_serve.api.table import ENDPOINTS
-from tisat_serve.security import COOKIE, Tokens, make_token
+from tisat_serve.security import COOKIE, Guard, Tokens, make_token, scope_of
 from tisat_serve.structs import Row
 
 

@@ -207,7 +207,7 @@ def test_a_hangup_reads_the_file_again(service, tmp_path, model, monkeypatch):
         for thread in set(threading.enumerate()) - before:
             thread.join(10)
 
-    assert not tokens
+    assert not tokens.in_force()
     token = make_token(service.engine.store, "anna", ["read"], float(START))
     hang_up(None)
     assert said == ["reload: nothing has changed. The service was started without --config."]

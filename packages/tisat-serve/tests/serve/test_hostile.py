@@ -11,7 +11,6 @@ import tracemalloc
 import pytest
 
 from serve.conftest import START, local_client
-from tisat_serve.api import app as front
 from tisat_serve.api import bodies, connections
 from tisat_serve.api.app import make_app
 from tisat_serve.api.bodies import BodyError, rows_of
@@ -63,13 +62,13 @@ def test_unpacked_is_no_larger_than_a_plain_body_may_be(service):
 
 
 def test_a_body_that_does_not_come_is_ended(service, monkeypatch):
-    monkeypatch.setattr(front, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.2)
     with Listening(service) as port, socket.create_connection(("127.0.0.1", port)) as slow:
         slow.sendall(
             b"POST /api/v1/rows HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n["
         )
         assert slow.recv(1000).startswith(b"HTTP/1.1 408 ")
-    assert front._arriving == 0
+    assert bodies._arriving == 0
 
 
 def test_half_headers_are_closed_and_keep_nobody_out(service, monkeypatch):
@@ -94,9 +93,9 @@ def test_half_headers_are_closed_and_keep_nobody_out(service, monkeypatch):
 
 
 def test_health_is_answered_however_many_requests_run(service, monkeypatch):
-    from tisat_serve.api import guard
+    from tisat_serve import security
 
-    monkeypatch.setattr(guard, "REQUESTS", 0)
+    monkeypatch.setattr(security, "REQUESTS", 0)
     client = local_client(make_app(service, Tokens(service.engine.store)))
     assert client.get("/healthz").status_code == 200
     assert client.get("/readyz").status_code == 200
@@ -113,7 +112,7 @@ def test_health_is_answered_while_a_body_is_decoded(service, monkeypatch):
         assert go_on.wait(10)
         return decode(*given, **options)
 
-    monkeypatch.setattr(front, "rows_of", slow)
+    monkeypatch.setattr(bodies, "rows_of", slow)
     with Listening(service) as port, socket.create_connection(("127.0.0.1", port)) as rows:
         rows.sendall(
             b"POST /api/v1/rows HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]"

@@ -12,8 +12,8 @@ from tisat.errors import ArtefactError, InputError, ParameterError, SeriesError,
 from tisat.io.files import Reading
 from tisat.testing import contracts as checks
 from tisat.watch import Fleet, Watch
-from tisat.watch.batch import judge_all
 from tisat.watch.clock import MANY_LATE
+from tisat.watch.fleet import judge_all
 from tisat.watch.fleet_stream import FleetLines
 from tisat.watch.model_files import check_calibration
 from tisat.watch.state_files import check_alarm

@@ -18,10 +18,9 @@ from tisat.alarms.episode_log import EpisodeRecord
 from tisat.alarms.explanation import Reason
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
-from tisat.alarms.recent_switch import RecentRows
 from tisat.alarms.rules import RULES, Scored, make_rule
 from tisat.alarms.rules.base import Aggregation
-from tisat.alarms.sentences import Stillness
+from tisat.alarms.sentences import RecentRows, Stillness
 from tisat.alarms.suppression import Suppression, Suppressor
 from tisat.detectors import make
 from tisat.gap_filling import CarryForward, carry_forward

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import time as clocks
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
-from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -18,79 +16,20 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from tisat.errors import ConflictError, NotFoundError, TisatError
+from tisat.errors import TisatError
 from tisat.utils.types import JsonDict
-from tisat_serve.api.bodies import BodyError, rows_guessed, rows_of, unpacked
-from tisat_serve.api.guard import Guard
+from tisat_serve.api.bodies import BodyError, answer, body_of, refusal, rows_endpoint
 from tisat_serve.api.openapi import description
 from tisat_serve.api.table import ENDPOINTS, Endpoint
 from tisat_serve.api.tables_as_csv import as_csv, rows_in
-from tisat_serve.security import COOKIE, Tokens
-from tisat_serve.service import BusyError, Service
-from tisat_serve.store import StoreFullError
-from tisat_serve.structs import Outcome, Outcomes
+from tisat_serve.security import COOKIE, Guard, Tokens
+from tisat_serve.service import Service
 from tisat_serve.views.band import band
 from tisat_serve.views.prometheus import Metrics
 
-BODY_SECONDS = 60.0  # in which a body must be here
-ARRIVING = 128 << 20  # bytes of all bodies that are not here whole yet
-DECODED = 4  # bodies decoded at once: each takes up to 100 MB while it is
 HEARTBEAT = 15.0  # seconds between two signs of life on an event stream
 LISTENERS = 200  # event streams at once
 WAITING_EVENTS = 256  # events one listener may be behind
-_encode = msgspec.json.Encoder().encode
-_arriving = 0
-
-
-def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A JSON answer."""
-    return Response(_encode(value), status, headers, "application/json")
-
-
-def refusal(error: Exception) -> Response:
-    """The answer to what cannot be: one sentence and the code that fits."""
-    said = {"error": str(error)}
-    if isinstance(error, BusyError):
-        return answer(said, 429, {"Retry-After": str(error.after)})
-    if isinstance(error, StoreFullError):
-        return answer(said, 507, {"Retry-After": "30"})
-    if isinstance(error, BodyError):
-        return answer(said, error.status)
-    if isinstance(error, msgspec.ValidationError):
-        return answer({"error": f"A parameter or a field must be as /openapi.json says. It is not: {error}."}, 422)
-    if isinstance(error, msgspec.DecodeError):
-        return answer({"error": f"The body must be JSON. It is not: {error}."}, 400)
-    code = 404 if isinstance(error, NotFoundError) else 409 if isinstance(error, ConflictError) else 400
-    parameter = getattr(error, "parameter", None)
-    return answer(said if parameter is None else {**said, "parameter": parameter}, code)
-
-
-async def body_of(request: Request, most: int) -> bytes:
-    """The body, unpacked; refused where it is larger than ``most`` bytes."""
-    whole = await packed_body_of(request, most)
-    encoding = request.headers.get("content-encoding", "")
-    return await run_in_threadpool(unpacked, whole, encoding, most) if encoding else whole
-
-
-async def packed_body_of(request: Request, most: int) -> bytes:
-    """Read the body as it came; refuse one that is larger than ``most`` bytes or does not come in time."""
-    global _arriving
-    parts, size = [], 0
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                size += len(part)
-                _arriving += len(part)
-                if size > most:
-                    raise BodyError(f"The body must not be larger than {most} bytes. It is; send it in parts.", 413)
-                if _arriving > ARRIVING:
-                    raise BusyError(f"No more than {ARRIVING} bytes of bodies may arrive at once. Send it again.", 1)
-                parts.append(part)
-    except TimeoutError:
-        raise BodyError(f"The body must come within {BODY_SECONDS:g} seconds. Got {size} bytes by then.", 408) from None
-    finally:
-        _arriving -= size
-    return b"".join(parts)
 
 
 def check_names(request: Request, one: Endpoint) -> None:
@@ -144,32 +83,6 @@ def _table(service: Service) -> list[BaseRoute]:
     return [route(path, handlers) for path, handlers in paths.items()]
 
 
-def _rows(service: Service) -> Callable[[Request], Awaitable[Response]]:
-    decoding = CapacityLimiter(DECODED)
-
-    async def rows(request: Request) -> Response:
-        settings = service.settings
-        try:
-            body = await body_of(request, settings.body_bytes)
-            kind = request.headers.get("content-type", "")
-            # Turned away before it is decoded: overload costs next to nothing.
-            service.check_room(rows_guessed(body, kind))
-            entity = request.query_params.get("entity", "")
-            decode = functools.partial(rows_of, body, kind, entity=entity, most=settings.rows_in_request)
-            found, bad = await to_thread.run_sync(decode, limiter=decoding)
-            outcomes: list[Outcome] = []
-            if found:
-                outcomes = await asyncio.wrap_future(service.submit(found))
-        except TisatError as error:
-            return refusal(error)
-        good = iter(outcomes)
-        whole = [bad[k] if k in bad else next(good) for k in range(len(bad) + len(outcomes))] if bad else outcomes
-        refused = sum(one.status == "refused" for one in whole)
-        return answer(Outcomes(whole, len(whole) - refused, refused))
-
-    return rows
-
-
 class Events:
     """Server-sent events: what happens, as it happens; a listener that falls behind is told so and goes on."""
 
@@ -215,7 +128,7 @@ class Events:
                         beat = clocks.monotonic()
                         yield b": beat\n\n"
                     continue
-                yield b"event: " + str(event["what"]).encode() + b"\ndata: " + _encode(event) + b"\n\n"
+                yield b"event: " + str(event["what"]).encode() + b"\ndata: " + msgspec.json.encode(event) + b"\n\n"
         finally:
             self.queues.discard(mine)
 
@@ -231,7 +144,7 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
         The console's, and what sources bring.
     """
     metrics = Metrics(service)
-    document = _encode(description())
+    document = msgspec.json.encode(description())
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse(service.broken or "ok\n", 500 if service.broken else 200)
@@ -280,7 +193,7 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
 
     routes: list[BaseRoute] = _table(service)
     routes += [
-        Route("/api/v1/rows", _rows(service), methods=["POST"]),
+        Route("/api/v1/rows", rows_endpoint(service), methods=["POST"]),
         Route("/api/v1/events", Events(service).listen),
         Route("/api/v1/session", session, methods=["POST", "DELETE"]),
         Route("/healthz", healthz),

@@ -1,25 +1,38 @@
-"""Rows as clients send them: JSON, NDJSON or CSV, packed or not. A row that cannot be read is refused alone."""
+"""Bodies of requests and answers; the endpoint of rows, as JSON, NDJSON or CSV, packed or not. A row that cannot be read is refused alone."""
 
 from __future__ import annotations
 
+import asyncio
 import csv
+import functools
 import io
 import math
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
 
-from tisat.errors import InputError
+from tisat.errors import ConflictError, InputError, NotFoundError, TisatError
 from tisat.io.missing_values import read_number
-from tisat_serve.structs import Outcome, Row
+from tisat_serve.service import BusyError, Service
+from tisat_serve.store import StoreFullError
+from tisat_serve.structs import Outcome, Outcomes, Row
 
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 KINDS = {JSON: JSON, NDJSON: NDJSON, "application/ndjson": NDJSON, "application/jsonl": NDJSON, CSV: CSV}
 _rows = msgspec.json.Decoder(list[Row]).decode
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _row = msgspec.json.Decoder(Row).decode
+BODY_SECONDS = 60.0  # in which a body must be here
+ARRIVING = 128 << 20  # bytes of all bodies that are not here whole yet
+DECODED = 4  # bodies decoded at once: each takes up to 100 MB while it is
+_encode = msgspec.json.Encoder().encode
+_arriving = 0
 MOST_VALUES = 500_000  # commas in a body: what a value takes while it is decoded is 30 to 100 bytes
 
 
@@ -163,13 +176,74 @@ def _cell(text: str) -> float | str | None:
     return None if math.isnan(value) else value
 
 
-def rows_guessed(body: bytes, kind: str) -> int:
-    """About how many rows a body has, without decoding it.
+def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A JSON answer."""
+    return Response(_encode(value), status, headers, "application/json")
 
-    Examples
-    --------
-    >>> rows_guessed(b'[{"entity": "a", "values": [1]}, {"entity": "b", "values": [1]}]', "application/json")
-    2
-    """
-    sign = b"\n" if "csv" in kind else b'"entity"'
-    return max(1, body.count(sign))
+
+def refusal(error: Exception) -> Response:
+    """The answer to what cannot be: one sentence and the code that fits."""
+    said = {"error": str(error)}
+    if isinstance(error, BusyError):
+        return answer(said, 429, {"Retry-After": str(error.after)})
+    if isinstance(error, StoreFullError):
+        return answer(said, 507, {"Retry-After": "30"})
+    if isinstance(error, BodyError):
+        return answer(said, error.status)
+    if isinstance(error, msgspec.ValidationError):
+        return answer({"error": f"A parameter or a field must be as /openapi.json says. It is not: {error}."}, 422)
+    if isinstance(error, msgspec.DecodeError):
+        return answer({"error": f"The body must be JSON. It is not: {error}."}, 400)
+    code = 404 if isinstance(error, NotFoundError) else 409 if isinstance(error, ConflictError) else 400
+    parameter = getattr(error, "parameter", None)
+    return answer(said if parameter is None else {**said, "parameter": parameter}, code)
+
+
+async def body_of(request: Request, most: int, *, unpack: bool = True) -> bytes:
+    """Read the body, unpacked unless told; refuse one that is larger than ``most`` bytes or does not come in time."""
+    global _arriving
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                _arriving += len(part)
+                if size > most:
+                    raise BodyError(f"The body must not be larger than {most} bytes. It is; send it in parts.", 413)
+                if _arriving > ARRIVING:
+                    raise BusyError(f"No more than {ARRIVING} bytes of bodies may arrive at once. Send it again.", 1)
+                parts.append(part)
+    except TimeoutError:
+        raise BodyError(f"The body must come within {BODY_SECONDS:g} seconds. Got {size} bytes by then.", 408) from None
+    finally:
+        _arriving -= size
+    whole = b"".join(parts)
+    encoding = request.headers.get("content-encoding", "") if unpack else ""
+    return await run_in_threadpool(unpacked, whole, encoding, most) if encoding else whole
+
+
+def rows_endpoint(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint that takes rows and answers with their outcomes."""
+    decoding = CapacityLimiter(DECODED)
+
+    async def rows(request: Request) -> Response:
+        settings = service.settings
+        try:
+            body = await body_of(request, settings.body_bytes)
+            kind = request.headers.get("content-type", "")
+            # Turned away before it is decoded: overload costs next to nothing.
+            service.check_room(max(1, body.count(b"\n" if "csv" in kind else b'"entity"')))  # about as many rows
+            entity = request.query_params.get("entity", "")
+            decode = functools.partial(rows_of, body, kind, entity=entity, most=settings.rows_in_request)
+            found, bad = await to_thread.run_sync(decode, limiter=decoding)
+            outcomes: list[Outcome] = []
+            if found:
+                outcomes = await asyncio.wrap_future(service.submit(found))
+        except TisatError as error:
+            return refusal(error)
+        good = iter(outcomes)
+        whole = [bad[k] if k in bad else next(good) for k in range(len(bad) + len(outcomes))] if bad else outcomes
+        refused = sum(one.status == "refused" for one in whole)
+        return answer(Outcomes(whole, len(whole) - refused, refused))
+
+    return rows

@@ -2,7 +2,7 @@
 
 Pages are rendered whole, so that they can be read without a script; scripts draw charts, send what a person decides and keep
 what is on the page fresh. Nothing is loaded from another host, and no script or style is inline: the policy of
-:mod:`tisat_serve.api.guard` forbids both.
+:mod:`tisat_serve.security` forbids both.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from tisat.io.timestamps import Moment, read_time
 from tisat_serve.alarms.alarm_log import Policy
 from tisat_serve.engine.entities import Entities
 from tisat_serve.engine.group import Group
-from tisat_serve.engine.log import ROW
-from tisat_serve.store import Entry, Record
+from tisat_serve.store import ROW, Entry, Record
 from tisat_serve.structs import Row
 
 LONGEST_NAME = 200
@@ -68,7 +67,8 @@ class Admission:
             return f"The time of a row must lie between the years 1824 and 2261. Got {str(row.time)[:40]!r} instead."
         entry = [ROW, number, at, moment.offset, np.ascontiguousarray(read).tobytes()]
         # As the windows stand now: what a row taught is not changed by what somebody says later, nor by a restart.
-        return entry if self._policy.learns(row.entity, at) else [*entry, 0]
+        learned = not self._policy.pauses or self._policy.learns(row.entity, at)
+        return entry if learned else [*entry, 0]
 
     def _home(self, row: Row) -> Group | str:
         """The group of a new entity, or why it has none."""

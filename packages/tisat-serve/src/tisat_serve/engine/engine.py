@@ -27,10 +27,9 @@ from tisat_serve.engine.admission import LONGEST_NAME, Admission
 from tisat_serve.engine.entities import Entities
 from tisat_serve.engine.entity_state import Cell
 from tisat_serve.engine.group import Group
-from tisat_serve.engine.log import ADOPT, RELEASE, Log
 from tisat_serve.engine.row_scoring import RowScoring
 from tisat_serve.engine.saver import Saver
-from tisat_serve.store import Entry, Mark, Record, Store, StoreFullError
+from tisat_serve.store import ADOPT, RELEASE, Entry, Log, Mark, Record, Store, StoreFullError
 from tisat_serve.structs import Outcome, Row
 
 REPLAYED = 4096  # entries scored at once after a restart
@@ -180,6 +179,8 @@ class Engine:
         """Write what follows from the results, save the states that are due, tell those who listen."""
         with self.lock:
             events = list(self.saver.events)
+            if not (events or self.saver.due):
+                return
             try:
                 self.saver.write_due(most)
             except StoreFullError:

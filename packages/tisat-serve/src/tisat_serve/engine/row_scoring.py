@@ -19,10 +19,9 @@ from tisat_serve.alarms.alarm_log import Event, about_channel, statistical
 from tisat_serve.engine.entities import Entities
 from tisat_serve.engine.entity_state import Cell
 from tisat_serve.engine.group import Group, Model
-from tisat_serve.engine.log import ACCEPT, LABEL, RELEASE, ROW
 from tisat_serve.engine.model_switch import succeed
 from tisat_serve.engine.saver import Saver
-from tisat_serve.store import Entry
+from tisat_serve.store import ACCEPT, LABEL, RELEASE, ROW, Entry
 from tisat_serve.structs import Outcome
 
 TOGETHER = 256  # rows judged at once: windows of more do not fit into a processor's cache
@@ -135,27 +134,25 @@ class RowScoring:
             stop = start
             while stop < min(len(rows), start + TOGETHER) and group.model_of[rows[stop][0].calibration] == number:
                 stop += 1
-            self._score_together(group.models[number], rows[start:stop], outcomes)
+            model, part = group.models[number], rows[start:stop]
+            items = [
+                (
+                    cell.name,
+                    np.frombuffer(values),
+                    cell.moment(at, offset),
+                    learn,
+                )
+                for cell, at, _, offset, values, learn in part
+            ]
+            for (cell, at, seq, _, values, _), verdict in zip(part, model.fleet.judge(items), strict=True):
+                cell.add(verdict, at, values, seq)
+                self._counts[verdict.status] += 1
+                outcomes[seq] = self._outcome(model, cell, verdict, seq, at)
+                if len(cell.times) >= self.save_rows:
+                    self._saver.mark(cell)
+                if cell.quiet is not None:
+                    self._speak(cell, seq)
             start = stop
-
-    def _score_together(self, model: Model, rows: list[Waiting], outcomes: dict[int, Outcome]) -> None:
-        items = [
-            (
-                cell.name,
-                np.frombuffer(values),
-                cell.moment(at, offset),
-                learn,
-            )
-            for cell, at, _, offset, values, learn in rows
-        ]
-        for (cell, at, seq, _, values, _), verdict in zip(rows, model.fleet.judge(items), strict=True):
-            cell.add(verdict, at, values, seq)
-            self._counts[verdict.status] += 1
-            outcomes[seq] = self._outcome(model, cell, verdict, seq, at)
-            if len(cell.times) >= self.save_rows:
-                self._saver.mark(cell)
-            if cell.quiet is not None:
-                self._speak(cell, seq)
 
     def _outcome(self, model: Model, cell: Cell, verdict: RowResult, seq: int, at: int) -> Outcome:
         score, statistic, threshold = verdict.score, verdict.statistic, verdict.threshold

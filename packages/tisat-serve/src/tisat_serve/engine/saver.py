@@ -42,7 +42,7 @@ class Saver:
         self._entities, self._store, self._policy = entities, entities.store, policy
         self._counts, self._clock, self.routes = counts, clock, routes
         self.events: list[Event] = []  # not yet in the store
-        self._due: deque[Cell] = deque()
+        self.due: deque[Cell] = deque()
 
     def write_events(self, write: sqlite3.Connection, now: float) -> None:
         """Write the events that wait; they are to be cleared when the transaction has ended."""
@@ -56,7 +56,7 @@ class Saver:
             with self._store.writing() as write:
                 self.write_events(write, self._clock())
             self.events.clear()
-        due = [self._due.popleft() for _ in range(min(len(self._due), max(most, len(self._due) // 32)))]
+        due = [self.due.popleft() for _ in range(min(len(self.due), max(most, len(self.due) // 32)))]
         if due:
             self.save(due)
 
@@ -64,11 +64,11 @@ class Saver:
         """Have the state of an entity saved soon."""
         if not cell.due:
             cell.due = True
-            self._due.append(cell)
+            self.due.append(cell)
 
     def drop(self, names: set[str]) -> None:
         """Do not save these entities any more."""
-        self._due = deque(cell for cell in self._due if cell.name not in names)
+        self.due = deque(cell for cell in self.due if cell.name not in names)
 
     def save(self, cells: Sequence[Cell]) -> None:
         """Save the states of entities and their new pieces of history, in one transaction."""
@@ -106,4 +106,4 @@ class Saver:
         unsaved = [cell for cell in self._entities.cells.values() if cell.unsaved]
         for start in range(0, len(unsaved), 64):
             self.save(unsaved[start : start + 64])
-        self._due.clear()
+        self.due.clear()

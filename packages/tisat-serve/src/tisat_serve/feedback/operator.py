@@ -24,11 +24,11 @@ from tisat_serve.alarms.alarm_log import within
 from tisat_serve.alarms.known_patterns import KIND, KnownPatterns
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import add_calibration
-from tisat_serve.engine.log import ACCEPT, ADOPT, LABEL
 from tisat_serve.engine.row_encoding import ACCEPTED
 from tisat_serve.feedback.refits import Refits
 from tisat_serve.folder.archive import briefs_of
 from tisat_serve.folder.forgetting import forget
+from tisat_serve.store import ACCEPT, ADOPT, LABEL
 from tisat_serve.structs import Acknowledgement, AlarmInfo, Label, Pause, ProposalInfo, RuleInfo
 from tisat_serve.views.fleet_view import View
 

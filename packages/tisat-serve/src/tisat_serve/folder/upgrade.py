@@ -31,12 +31,11 @@ from tisat.watch import Watch
 from tisat.watch.monitor import Monitor
 from tisat_serve.alarms.alarm_log import Policy, statistical, within, write_event
 from tisat_serve.engine.group import FIRST, Group, add_calibration
-from tisat_serve.engine.log import RELEASE, ROW
 from tisat_serve.engine.model_switch import WARM
 from tisat_serve.engine.row_encoding import squeeze
 from tisat_serve.engine.saver import TOGETHER
 from tisat_serve.folder.archive import FOREVER, taken_rows
-from tisat_serve.store import Store, file_in
+from tisat_serve.store import RELEASE, ROW, Store, file_in
 
 SHORTEST = 50  # rows without a break that are learned from
 LEFT = -1  # the number of the model of thresholds that are kept for the record only

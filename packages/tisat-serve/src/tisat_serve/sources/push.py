@@ -11,8 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tisat.errors import InputError, TisatError
-from tisat_serve.api.app import answer, body_of, packed_body_of, refusal
-from tisat_serve.api.bodies import BodyError
+from tisat_serve.api.bodies import BodyError, answer, body_of, refusal
 from tisat_serve.service import Service
 from tisat_serve.sources import influx, otlp, remote_write
 from tisat_serve.sources.samples import Sample, Samples
@@ -30,8 +29,7 @@ def _guarded(service: Service, work: Callable[[Request, bytes, Sequence[Samples]
                     "The configuration must have a source of kind 'samples' to take these: [[source]] kind = 'samples'. It has none."
                 )
             snappy = request.headers.get("content-encoding", "").lower() == "snappy"
-            read = packed_body_of if snappy else body_of
-            return await work(request, await read(request, service.settings.body_bytes), found)
+            return await work(request, await body_of(request, service.settings.body_bytes, unpack=not snappy), found)
         except TisatError as error:
             return refusal(error)
 

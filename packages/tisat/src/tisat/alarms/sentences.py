@@ -1,4 +1,4 @@
-"""Reasons in words, by the kind of alarm: stuck, unusually noisy, another rhythm, a broken correlation, a new pattern.
+"""Reasons in words, by the kind of alarm: stuck, unusually noisy, another rhythm, a broken correlation, a new pattern; the operating mode.
 
 This module knows no detector; it is given what was seen, what was expected and how long a channel has not moved.
 """
@@ -12,11 +12,13 @@ import numpy as np
 
 from tisat.alarms.explanation import Explanation, Reason, number
 from tisat.io.durations import spelt
-from tisat.utils.stage import Folded, State
+from tisat.utils.stage import Folded, State, Stateful
 from tisat.utils.types import Array, Flags, Integers, JsonMap
 
 LONG = 3.0  # times as long as usual without a move: stuck
 FEWEST = 10  # rows without a move before a channel is called stuck
+ROWS = 60  # before the raise in which a switch names the operating mode
+Switch = tuple[int, float]  # a channel that switches, and the step that is a switch, in its units
 OUTSIDE = 3.0  # spreads away from what the others say, from which that is worth a sentence
 
 
@@ -186,3 +188,56 @@ def still_at(rows: Array, known: Flags, t: int) -> Integers:
         out += same
         first -= 1
     return out
+
+
+def mode_of(rows: Array, switches: Sequence[Switch], channels: Sequence[str]) -> str:
+    """The last switch in rows ``(n, K)`` of the switching channels, the first of ``switches`` that has one before the others.
+
+    Examples
+    --------
+    >>> mode_of(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]), [(3, 0.5), (0, 0.5)], ["door", "a", "b", "pump"])
+    'pump down'
+    """
+    for place, (channel, least) in enumerate(switches):
+        moves = np.diff(rows[:, place])
+        found = moves[np.abs(np.nan_to_num(moves)) >= least]
+        if len(found):
+            return f"{channels[channel]} {'up' if found[-1] > 0 else 'down'}"
+    return ""
+
+
+def switches_note(names: Sequence[str], *, modes: bool) -> str:
+    """The sentence about channels that switch; ``modes``: they tell what to expect of the others.
+
+    Examples
+    --------
+    >>> print(switches_note(["pump_on"], modes=True))
+    pump_on switches: every channel is compared with what is usual in the same operating mode.
+    >>> print(switches_note(["door", "valve"], modes=False))
+    door, valve switch: rows after a switch are compared with those after earlier ones.
+    """
+    compared = "every channel is compared with what is usual in the same operating mode"
+    after = "rows after a switch are compared with those after earlier ones"
+    return f"{', '.join(names)} switch{'es' * (len(names) == 1)}: {compared if modes else after}."
+
+
+class RecentRows(Stateful, Folded[Array | None, None]):
+    """The last rows of the switching channels."""
+
+    _kept = ("rows",)
+
+    def __init__(self, switches: Sequence[Switch]) -> None:
+        self.switches = tuple(switches)
+        self._columns = [channel for channel, _ in switches]
+        self._rows = np.full((ROWS + 1, len(switches)), np.nan)
+
+    @property
+    def rows(self) -> Array:
+        """The rows ``(n, K)``, newest last."""
+        return self._rows
+
+    def step(self, row: Array | None, /) -> None:
+        """Take in the values ``(C,)`` of a row; None: nothing is known of it."""
+        if self._columns:
+            self._rows[:-1] = self._rows[1:]
+            self._rows[-1] = np.nan if row is None else row[self._columns]

@@ -107,8 +107,8 @@ def fit(
 ) -> None:
     """Learn what is normal, find the threshold for a budget, and keep both in one file."""
     from tisat import registry
-    from tisat.alarms.recent_switch import switches_note
     from tisat.alarms.rules import make_rule
+    from tisat.alarms.sentences import switches_note
     from tisat.batch.likeness import likeness
     from tisat.datasets.sizes import LEAST_ROWS, is_small, size_notes, too_few
     from tisat.errors import CalibrationWarning, InputError, ParameterError

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from tisat.io.timestamps import Moment
 from tisat.series import Series
 from tisat.utils.types import Array
 
@@ -23,10 +20,3 @@ def local_seconds(series: Series) -> Array:
         return np.full(len(series), np.nan)
     seconds = series.timestamps.astype(np.int64).astype(np.float64) / 1e9
     return seconds if series.offsets is None else seconds + series.offsets.astype(np.float64) * 60.0
-
-
-def local_second(moment: Moment) -> float:
-    """The same of one row."""
-    if not moment.dates:
-        return math.nan
-    return float(moment.value) / 1e9 + (moment.offset or 0) * 60.0

@@ -9,6 +9,7 @@ nanoseconds. What was guessed is said in a note. This module does not know what 
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -188,6 +189,13 @@ def say(value: float | int, offset: int | None, *, dates: bool) -> str | float:
     unit = next(unit for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if local % size == 0)
     text = str(np.datetime64(local, "ns").astype(f"datetime64[{unit}]"))
     return text if offset is None else text + say_offset(offset)
+
+
+def local_second(moment: Moment) -> float:
+    """The local time of one row, by the offset its date was written with; NaN where it is no date."""
+    if not moment.dates:
+        return math.nan
+    return float(moment.value) / 1e9 + (moment.offset or 0) * 60.0
 
 
 def read_times(column: Any, *, name: str = "time") -> Times:

@@ -16,9 +16,8 @@ from tisat.alarms.alarms import Alarm
 from tisat.alarms.joined_channels import Climb
 from tisat.alarms.ongoing import Ongoing
 from tisat.alarms.patterns import demoted
-from tisat.alarms.recent_switch import RecentRows, mode_of
 from tisat.alarms.rules import RuleRun
-from tisat.alarms.sentences import Habits, Stillness
+from tisat.alarms.sentences import Habits, RecentRows, Stillness, mode_of
 from tisat.alarms.shares import explained, known_or_zero, named_shares, shares_of
 from tisat.gap_filling import Silence, Stamp
 from tisat.utils.stage import Folded, State

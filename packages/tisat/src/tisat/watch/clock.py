@@ -92,7 +92,11 @@ class RowClock(Folded[Moment, str]):
         gap = usual is not None and step > MAX_GAP * usual
         self._accept(value, new=gap)
         self.confirmed = True
-        self._count(step)
+        if self.period is not None or len(self.steps) < PACE_ROWS:
+            self.steps.append(step)
+            if self.period is not None and len(self.steps) == PACE_ROWS:
+                self.pace = float(np.median(self.steps))
+                self.steps.clear()
         return "gap" if gap else "ok"
 
     def _seconds(self, earlier: float | int, later: float | int) -> float:
@@ -115,14 +119,6 @@ class RowClock(Folded[Moment, str]):
                 self.spans[:2] = [[min(a, c), max(b, d)]]
         else:
             self.spans[-1][1] = value
-
-    def _count(self, step: float) -> None:
-        if self.period is None and len(self.steps) == PACE_ROWS:
-            return
-        self.steps.append(step)
-        if self.period is not None and len(self.steps) == PACE_ROWS:
-            self.pace = float(np.median(self.steps))
-            self.steps.clear()
 
     def _confirms(self, value: float | int, usual: float) -> bool:
         """Whether a row far ahead follows closely on another one that waits."""

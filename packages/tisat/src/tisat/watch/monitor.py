@@ -200,7 +200,7 @@ class Monitor:
         items = list(rows)
         stamps = [None] * len(items) if times is None else list(times)
         check_same_length(items, stamps, ("rows", "times"), "Monitor.extend")
-        from tisat.watch.batch import judge_all
+        from tisat.watch.fleet import judge_all
 
         return judge_all([(self, row, time) for row, time in zip(items, stamps, strict=True)])
 

@@ -13,8 +13,7 @@ import numpy as np
 from tisat.alarms.alarms import Alarm, Alarms, Tally, alarms_of_trace
 from tisat.alarms.ongoing import with_states
 from tisat.alarms.patterns import demoted
-from tisat.alarms.recent_switch import ROWS, mode_of
-from tisat.alarms.sentences import Habits
+from tisat.alarms.sentences import ROWS, Habits, mode_of
 from tisat.errors import SeriesError, SeriesWarning
 from tisat.gap_filling import silences, take_in
 from tisat.io.local_time import local_seconds

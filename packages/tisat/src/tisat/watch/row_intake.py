@@ -15,9 +15,8 @@ from tisat.errors import InputError, SeriesError
 from tisat.gap_filling import MOST_WAITING, CarryForward, Stamp
 from tisat.io.columns import listed
 from tisat.io.counters import Growth, periods
-from tisat.io.local_time import local_second
 from tisat.io.missing_values import is_word
-from tisat.io.timestamps import Moment, say
+from tisat.io.timestamps import Moment, local_second, say
 from tisat.io.validate import plain_array
 from tisat.utils.near_names import meant
 from tisat.utils.stage import Folded, State
