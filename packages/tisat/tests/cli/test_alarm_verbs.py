@@ -1,6 +1,10 @@
 """The verbs alarm, watch and far: thin, but they must say what the library says."""
 
+import gzip
 import json
+import sys
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,3 +163,26 @@ def test_a_model_is_loaded_once(tmp_path, monkeypatch):
         monkeypatch.undo()
         assert not stopped.value.code
     assert len(loads) == 1
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".zip"])
+def test_alarm_opens_its_file_and_its_model_once(folder, suffix):
+    file = folder / f"once{suffix}"
+    text = (folder / "new.csv").read_bytes()
+    if suffix == ".zip":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("once.csv", text)
+    else:
+        file.write_bytes(gzip.compress(text) if suffix == ".csv.gz" else text)
+    opened = []
+    following = True
+
+    def note(event, values):
+        if following and event == "open" and isinstance(values[0], str):
+            opened.append(Path(values[0]).name)
+
+    sys.addaudithook(note)  # it cannot be removed
+    told = run("alarm", "--model", folder / "model.tisat", "--budget", "12/day", file)
+    following = False
+    assert told.exit_code == 0, told.output
+    assert (opened.count(file.name), opened.count("model.tisat")) == (1, 1)

@@ -157,9 +157,9 @@ def _partitions(path: Path, parts: Sequence[Path], entity: str) -> Iterator[Mach
 
 def _header(file: Path) -> str:
     """The beginning of a text file, packed or not, to look for a name in."""
-    import gzip
+    from tisat.io.compression import open_bytes
 
-    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
+    with open_bytes(file) as opened:
         return opened.read(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace")
 
 

@@ -164,7 +164,10 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
         how = reading(**{name: given.pop(name) for name in READING if name not in own})
         for name, kind in bundles.items():
             given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
-        verb(**given, how=how)
+        from tisat.io.compression import opened_once
+
+        with opened_once():
+            verb(**given, how=how)
 
     run.__name__, run.__doc__ = verb.__name__, verb.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect looks here

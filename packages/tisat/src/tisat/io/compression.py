@@ -10,10 +10,12 @@ import csv
 import datetime
 import gzip
 import io
+import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
@@ -97,18 +99,72 @@ def named_once(path: str | Path, files: Iterable[Path], read: Callable[[Path], M
     return found
 
 
+class _Held:
+    """The file that was opened last, kept open for the next pass over it."""
+
+    def __init__(self) -> None:
+        self.path, self.busy = Path(), False
+        self.file: IO[bytes] | None = None
+
+    def get(self, path: Path) -> IO[bytes]:
+        """The file, opened where it is another one than before."""
+        file = self.file
+        if file is None or self.path != path or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            self.close()
+            self.path, self.file = path, path.open("rb")
+        assert self.file is not None
+        return self.file
+
+    def close(self) -> None:
+        """Let it go."""
+        if self.file is not None:
+            self.file.close()
+        self.file = None
+
+
+_held: ContextVar[_Held | None] = ContextVar("held", default=None)
+
+
+@contextmanager
+def opened_once() -> Iterator[None]:
+    """Open a file once inside, however many passes are made over it: the last one stays open and is rewound."""
+    held = _Held()
+    token = _held.set(held)
+    try:
+        yield
+    finally:
+        _held.reset(token)
+        held.close()
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    held = _held.get()
+    if held is None or held.busy:  # in the middle of a pass the next one needs a place of its own
+        with path.open("rb") as file:
+            yield file
+        return
+    with os.fdopen(os.dup(held.get(path).fileno()), "rb") as file:  # who reads it may close it
+        file.seek(0)
+        held.busy = True
+        try:
+            yield file
+        finally:
+            held.busy = False
+
+
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """The file as bytes, unpacked where its name says it is packed; one that cannot be read to its end is a DataFileError."""
     try:
         if path.suffix == ".gz":
-            with gzip.open(path, "rb") as packed:
+            with _open(path) as file, gzip.open(file, "rb") as packed:
                 yield io.BufferedReader(Blocks(_counted(path, packed)), 1 << 16)
         elif path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive)) as packed:
+            with _open(path) as file, zipfile.ZipFile(file) as archive, archive.open(_member(path, archive)) as packed:
                 yield io.BufferedReader(Blocks(_counted(path, packed)), 1 << 16)
         else:
-            with path.open("rb") as file:
+            with _open(path) as file:
                 yield file
     except DataFileError:
         raise
