@@ -22,7 +22,9 @@ def own_period(values: Array) -> int:
     if not moving:
         return OTHERWISE
     looked_at = np.asarray(values[:LOOKED_AT, moving[0]], dtype=np.float64)
-    looked_at = np.ldexp(looked_at, -int(np.frexp(np.abs(looked_at).max())[1]))  # squares of 1e300 would overflow; exact
+    looked_at = np.ldexp(
+        looked_at, -int(np.frexp(np.abs(looked_at).max())[1])
+    )  # squares of 1e300 would overflow; exact
     channel = looked_at - looked_at.mean()
     spectrum = np.fft.rfft(channel, 2 * len(channel))
     echo = np.fft.irfft(spectrum * np.conj(spectrum))[: LONGEST + 2]
