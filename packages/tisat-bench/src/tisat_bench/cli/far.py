@@ -23,7 +23,6 @@ def far(
     root: Annotated[
         Path | None, typer.Option("--data", help="The folder that holds the data sets.", envvar="TISAT_DATA")
     ] = None,
-    entities: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     detector: Annotated[str, typer.Option(help="A name of `tisat detectors`.")] = "linear-mean",
     rule: Annotated[
         str, typer.Option(help="excess, threshold, paper, paper:weibull or paper:log; several separated by commas.")
@@ -33,9 +32,6 @@ def far(
         str | None,
         typer.Option(help="Target periods in rows, separated by commas; by default a third of the normal data."),
     ] = None,
-    tail: Annotated[
-        float, typer.Option(help="Share of each training split, its end, that alarms are counted on.", min=0.1, max=0.8)
-    ] = 0.5,
     picture: Annotated[
         Path | None,
         typer.Option(
@@ -55,25 +51,22 @@ def far(
     if not data:
         found, curves = ideal_study()
     else:
-        chosen = None if entities is None else [name.strip() for name in entities.split(",")]
         periods = None if targets is None else _periods(targets)
         methods = None if method is None else [name.strip() for name in method.split(",")]
         rules = [name.strip() for name in rule.split(",")]
         found = study(
             data,
             root=root,
-            entities=chosen,
             detector=detector,
             rules=rules,
             methods=methods,
             targets=periods,
-            tail=tail,
         )
     if picture is not None:
         if not data:
             figure = draw_study(curves)
         elif rules == ["paper"]:
-            figure = draw_real(real_curves(data, root=root, entities=chosen, detector=detector, tail=tail))
+            figure = draw_real(real_curves(data, root=root, detector=detector))
         else:
             figure = draw_promises(found)
         save_figure(figure, picture)

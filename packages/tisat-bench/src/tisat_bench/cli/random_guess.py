@@ -12,14 +12,12 @@ from tisat.errors import DataFileError
 from tisat.utils.types import JsonDict
 
 
-def _row(
-    name: str, labels: list[Any], p: float, n_simulations: int, seed: int, printed: list[float] | None
-) -> JsonDict:
+def _row(name: str, labels: list[Any], p: float, n_simulations: int, printed: list[float] | None) -> JsonDict:
     from tisat.events import events_from_labels
     from tisat.metrics import best_random_guess, random_guess, random_guess_simulated
 
     total = sum(map(len, labels))
-    simulated = random_guess_simulated(labels, p, n_simulations=n_simulations, random_state=seed)
+    simulated = random_guess_simulated(labels, p, n_simulations=n_simulations, random_state=0)
     best_p, best = best_random_guess(labels)
 
     def percent(found: object) -> list[float]:
@@ -47,7 +45,6 @@ def random_guess_table(
     simulations: Annotated[
         int, typer.Option(help="How often the random baseline is thrown through each label set.")
     ] = 20,
-    seed: Annotated[int, typer.Option(help="Seed of the random baseline.")] = 0,
     printed: Annotated[
         Path | None,
         typer.Option(help="Figures printed elsewhere to compare with, as JSON, such as experiments/paper.json."),
@@ -69,7 +66,7 @@ def random_guess_table(
         except DataFileError as error:
             absent.append(str(error))
             continue
-        rows.append(_row(name, labels, p, simulations, seed, others.value(GUESS, name)))
+        rows.append(_row(name, labels, p, simulations, others.value(GUESS, name)))
     if not rows:
         raise DataFileError(
             f"The folder {str(datasets.data_root(data))!r} must hold at least one of {', '.join(datasets.NAMES)}. Got none of them."

@@ -102,7 +102,6 @@ def audit_verb(
     resamples: Annotated[
         int, typer.Option(help="Draws of the events for the intervals, at least 100.", min=100, max=100_000)
     ] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the random trivial baselines and of the draws.")] = 0,
     overwrite: Overwrite = False,
     json: JsonFlag = False,
 ) -> None:
@@ -133,11 +132,11 @@ def audit_verb(
             for name, each in several.items():
                 audits[name] = audit(
                     first.labels, each, delta_max=delay, threshold=threshold, timestamps=first.timestamps,
-                    names=first.names, random_state=seed,
+                    names=first.names,
                 )  # fmt: skip
                 bar.advance()
         comparison = compare(
-            first.labels, several, delta_max=delay, timestamps=first.timestamps, resamples=resamples, random_state=seed,
+            first.labels, several, delta_max=delay, timestamps=first.timestamps, resamples=resamples,
             every=True, thresholds={name: one.threshold for name, one in audits.items()},
         )  # fmt: skip
     command = f"tisat audit {labels.name} {' '.join(path.name for path in scores)} --delta-max {delta_max}"

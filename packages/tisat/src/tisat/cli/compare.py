@@ -26,11 +26,7 @@ def compare(
         ),
     ] = None,
     budget: Annotated[str | None, typer.Option(help="False alarms you accept, 1/day unless given.")] = None,
-    tail: Annotated[
-        float, typer.Option(help="Share of the rows, at the end, that nothing is fitted on.", min=0.1, max=0.9)
-    ] = 0.5,
     faults: Annotated[int, typer.Option(help="Faults that are put in, over seven kinds.", min=1)] = 21,
-    seed: Annotated[int, typer.Option(help="Seed of the faults.", min=0)] = 0,
     period: Period = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the comparison here: .png, .svg or .pdf.")] = None,
     overwrite: Overwrite = False,
@@ -53,9 +49,7 @@ def compare(
         raise InputError(f"tisat compare must be given the file of one machine. Got {len(machines)} in {file!r}.")
     settings: Params = {} if period is None else {"period": period}
     series = next(iter(machines.values()))
-    found = side_by_side(
-        series, detector or None, budget=budget, tail=tail, n_faults=faults, random_state=seed, **settings
-    )
+    found = side_by_side(series, detector or None, budget=budget, n_faults=faults, **settings)
     if picture is not None:
         save_figure(found.plot(), picture)
     if json:

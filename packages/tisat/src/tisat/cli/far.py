@@ -10,6 +10,7 @@ import typer
 from tisat.cli.output import JsonFlag, print_json, print_table
 from tisat.cli.output_files import Overwrite, check_outputs, save_figure
 from tisat.registry import DEFAULT
+from tisat.utils.types import Params
 
 
 def far(
@@ -20,9 +21,6 @@ def far(
     ] = "excess",
     budget: Annotated[str | None, typer.Option(help="The false alarms you accept, 1/day unless given.")] = None,
     method: Annotated[str, typer.Option(help="Methods of calibration, separated by commas.")] = "auto",
-    tail: Annotated[
-        float, typer.Option(help="Share of the rows, at the end, that alarms are counted on.", min=0.1, max=0.8)
-    ] = 0.5,
     page: Annotated[Path | None, typer.Option(help="Write one HTML page here.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the periods here: .png or .svg.")] = None,
     overwrite: Overwrite = False,
@@ -45,10 +43,11 @@ def far(
         series = Series.read(file)
         for wanted in (name.strip() for name in rule.split(",")):
             name, _, form = wanted.partition(":")
+            more: Params = {"form": form} if form else {}
             studies += [
                 budget_page.own_study(
                     series, detector=detector, rule=name, method=one.strip(), budget=budget,
-                    tail=tail, **({"form": form} if form else {}),
+                    **more,
                 )
                 for one in method.split(",")
             ]  # fmt: skip
