@@ -140,7 +140,7 @@ def _scored(
             bar.advance(note=name)
 
 
-def real_curves(
+def held_out_curves(
     data: Sequence[str],
     *,
     root: Path | None = None,

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tisat.cli import app
 from tisat_bench import false_alarm_figures as studies
-from tisat_bench.false_alarm_figures import Curve, draw_real, draw_study, ideal_study, real_curves, study
+from tisat_bench.false_alarm_figures import Curve, draw_real, draw_study, held_out_curves, ideal_study, study
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_the_verb_prints_what_the_study_counts(file, tmp_path, monkeypatch):
 
 
 def test_figure_three_of_real_data_has_the_bounds_and_what_was_counted(file):
-    (curve,) = real_curves([str(file)])
+    (curve,) = held_out_curves([str(file)])
     assert curve.entity == "plant"
     assert {"printed", "other-root"} <= set(curve.bounds) <= {"printed", "other-root", "exact"}
     assert (np.diff(curve.periods) >= 0).all()

@@ -18,7 +18,7 @@ from typing import Protocol
 from tisat.errors import TisatError
 from tisat_serve.cluster.peers import Peers
 from tisat_serve.engine.engine import Engine
-from tisat_serve.feedback.operator import People
+from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.feedback.refits import Schedule
 from tisat_serve.folder.forgetting import forget_old
 from tisat_serve.store import Mark, StoreFullError
@@ -87,7 +87,7 @@ class Service:
     def __init__(self, engine: Engine, settings: Settings | None = None, *, parts: Sequence[Part] = ()) -> None:
         self.engine, self.settings, self.parts = engine, settings or Settings(), list(parts)
         self.view = View(engine)
-        self.people = People(engine, self.view)
+        self.people = OperatorFeedback(engine, self.view)
         self.schedule = Schedule()
         self.peers = Peers(self)
         self.started = engine.clock()

@@ -8,7 +8,7 @@ from tisat.errors import NotFoundError
 from tisat_serve.api.app import make_app
 from tisat_serve.api.bodies import rows_of
 from tisat_serve.cli.serve import app
-from tisat_serve.feedback.operator import People
+from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.folder.forgetting import forget, forget_in, forget_old
 from tisat_serve.security import Tokens
 from tisat_serve.structs import Row
@@ -28,7 +28,7 @@ def left(store, name):
 def test_an_entity_is_forgotten_with_everything_and_may_come_back(engine_in, tmp_path, killed):
     engine = engine_in(tmp_path / "a", routes=("hook",))
     plain = engine_in(tmp_path / "b")
-    people = People(engine, View(engine))
+    people = OperatorFeedback(engine, View(engine))
     for rows in requests_of():
         engine.ingest(rows)
         plain.ingest([row for row in rows if row.entity != "e1"])
@@ -89,7 +89,7 @@ def test_a_name_with_spaces_round_it_is_no_other_entity(service):
 def test_alarms_that_are_over_and_the_journal_are_kept_as_long_as_told(engine_in, tmp_path):
     now = [float(START)]
     engine = engine_in(tmp_path, clock=lambda: now[0])
-    people = People(engine, View(engine))
+    people = OperatorFeedback(engine, View(engine))
     for rows in requests_of(count=300):
         engine.ingest(rows)
     over = [one.id for one in people.view.alarms(active=False)]

@@ -17,7 +17,7 @@ from tisat_serve.api.app import make_app
 from tisat_serve.console import routes
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group
-from tisat_serve.feedback.operator import People
+from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.security import Tokens
 from tisat_serve.service import Service
 from tisat_serve.sinks.alertmanager import Alertmanager
@@ -291,7 +291,7 @@ def test_a_known_alarm_of_which_more_becomes_calls_somebody(steps_watch, tmp_pat
     with Store(tmp_path) as store:
         engine = Engine(store, [Group("main", steps_watch)], clock=lambda: float(START), routes=("hook",))
         view = View(engine)
-        people = People(engine, view)
+        people = OperatorFeedback(engine, view)
         values = plant(2600, 2)
         values[300:320, 1] += 2.0
         values[1500:, 1] += 2.0  # as it began before, but it stays

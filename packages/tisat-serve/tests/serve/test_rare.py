@@ -24,7 +24,7 @@ from tisat_serve.engine.admission import Admission
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group
 from tisat_serve.engine.row_encoding import unpack_body, unpack_brief
-from tisat_serve.feedback.operator import People
+from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.folder.archive import briefs_of, rows_of
 from tisat_serve.folder.forgetting import forget_old
 from tisat_serve.folder.replay import stored
@@ -52,7 +52,7 @@ def test_of_a_rule_that_feeds_back_what_if_at_its_own_threshold_is_the_book(watc
         assert not same.exact
         assert "it was run again over the stored evidence" in same.sentences[-1]
         assert view.what_if(entity="e1", budget="1/100 rows").threshold > 0
-        people = People(engine, view)
+        people = OperatorFeedback(engine, view)
         for one in book:
             people.label(one.id, "false", author="anna")
         assert {one.kind for one in view.proposals()} == {"pattern"}, "its calibration keeps no levels to propose from"
@@ -93,7 +93,7 @@ def test_another_group_with_another_model_is_refused_and_sources_go_on(engine_in
 @pytest.mark.parametrize("rules", [["temp:up"], ["temp:down"], ["*:up"], ["temp:2"], ["temp:90%"], ["temp"], ["flow"], ["temp:up:1", "flow:up"]])  # fmt: skip
 def test_a_rule_of_the_service_suppresses_what_the_command_line_does(engine_in, tmp_path, watch, rules):
     engine = engine_in(tmp_path)
-    people = People(engine, View(engine))
+    people = OperatorFeedback(engine, View(engine))
     for text in rules:
         assert people.rule("e*", text, author="ann").suppress == text
     people.rule("other-*", "temp", author="ann")

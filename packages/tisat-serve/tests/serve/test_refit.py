@@ -5,14 +5,14 @@ import pytest
 
 from serve.conftest import START, plant_rows, requests_of, result_lines
 from tisat.errors import InputError
-from tisat_serve.feedback.operator import People
+from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.service import Service
 from tisat_serve.structs import Row
 from tisat_serve.views.fleet_view import View
 
 
 def people_of(engine):
-    return People(engine, View(engine))
+    return OperatorFeedback(engine, View(engine))
 
 
 def more_rows(first, count, *, fault=None, entities=4):
@@ -166,13 +166,13 @@ def test_a_scheduled_refit_only_proposes(engine):
     engine.clock = lambda: now[0]
     service = Service(engine)
     engine.groups["main"].refit = 7 * 86400.0
-    assert service.schedule.look(service) == []
+    assert service.schedule.propose_due(service) == []
     now[0] += 8 * 86400.0
-    (number,) = service.schedule.look(service)
+    (number,) = service.schedule.propose_due(service)
     assert service.view.proposal(number).state == "open"
     assert service.view.proposal(number).author == "tisat"
     now[0] += 8 * 86400.0
-    assert service.schedule.look(service) == [], "one waits already"
+    assert service.schedule.propose_due(service) == [], "one waits already"
     assert engine.groups["main"].model == 0
 
 

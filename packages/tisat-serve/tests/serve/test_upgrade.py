@@ -15,7 +15,7 @@ from tisat.errors import ArtefactError, ConflictError, InputError
 from tisat.watch import Watch
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group
-from tisat_serve.feedback.operator import People
+from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.folder.upgrade import upgrade
 from tisat_serve.store import VERSION, Store
 from tisat_serve.structs import Row
@@ -53,7 +53,7 @@ def test_a_folder_of_an_earlier_version_opens_and_continues_to_the_bit(earlier):
         assert found == after["outcomes"]
         assert [one.id for one in view.alarms(sort="statistic")] == after["alarms"]
         assert view.ledger().fleet.false == 1
-        again = People(engine, view).revert(taken.id, author="bob")
+        again = OperatorFeedback(engine, view).revert(taken.id, author="bob")
         assert again.state == "reverted"
         engine.close()
 
@@ -113,4 +113,4 @@ def test_a_folder_moves_on_to_another_model_of_the_same_channels(earlier, model)
         engine = Engine(store, [Group("main", Watch.load(model))], clock=lambda: float(START))
         assert len(engine.cells) == 2
         with pytest.raises(ConflictError):
-            People(engine, View(engine)).revert(View(engine).proposals()[0].id, author="bob")
+            OperatorFeedback(engine, View(engine)).revert(View(engine).proposals()[0].id, author="bob")

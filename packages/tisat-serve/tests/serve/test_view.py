@@ -6,7 +6,7 @@ import pytest
 from serve.conftest import START, requests_of
 from tisat.errors import InputError
 from tisat_serve.engine.row_encoding import pack_brief, unpack_brief
-from tisat_serve.feedback.operator import People
+from tisat_serve.feedback.operator import OperatorFeedback
 from tisat_serve.folder.archive import briefs_of
 from tisat_serve.views.fleet_view import View
 
@@ -17,7 +17,7 @@ def desk(engine_in, tmp_path):
     for rows in requests_of():
         engine.ingest(rows)
     view = View(engine)
-    return engine, view, People(engine, view)
+    return engine, view, OperatorFeedback(engine, view)
 
 
 def test_entities_and_history_show_what_was_judged(desk):
@@ -122,7 +122,7 @@ def test_labels_make_a_proposal_that_can_be_taken_and_taken_back(desk, engine_in
     engine.store.close()  # killed
     again = engine_in(tmp_path)
     assert View(again).calibrated("e1") == proposal.threshold_after
-    people = People(again, View(again))
+    people = OperatorFeedback(again, View(again))
     people.revert(proposal.id, author="bob")
     assert (View(again).calibrated("e1"), View(again).entity("e1").threshold) == (calibrated, before)
     assert [line["author"] for line in View(again).journal()][:2] == ["bob", "bob"]
@@ -141,7 +141,7 @@ def test_maintenance_and_rules_hold_messages_back_but_not_alarms(engine_in, tmp_
     ):
         engine = engine_in(tmp_path / f"{pattern}{len(list(tmp_path.iterdir()))}", routes=("hook",))
         view = View(engine)
-        make(People(engine, view))
+        make(OperatorFeedback(engine, view))
         for rows in requests_of():
             engine.ingest(rows)
         alarms = view.alarms(entity="e1", sort="statistic")

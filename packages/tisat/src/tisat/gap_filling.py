@@ -110,7 +110,7 @@ class TakenIn(NamedTuple):
     begins: Flags  # (T,), first rows after a gap
 
     @property
-    def ending(self) -> int:
+    def unconfirmed_end(self) -> int:
         """How many rows at the end are left out: nothing has confirmed them yet, so nothing follows from them."""
         kept = np.flatnonzero(~self.left_out)
         return len(self.left_out) - 1 - int(kept[-1]) if len(kept) else len(self.left_out)

@@ -46,7 +46,14 @@ def far(
     For a file and a budget of your own: tisat far FILE.
     """
     check_outputs({"--picture": picture}, inputs=data or (), overwrite=overwrite)
-    from tisat_bench.false_alarm_figures import draw_promises, draw_real, draw_study, ideal_study, real_curves, study
+    from tisat_bench.false_alarm_figures import (
+        draw_promises,
+        draw_real,
+        draw_study,
+        held_out_curves,
+        ideal_study,
+        study,
+    )
 
     if not data:
         found, curves = ideal_study()
@@ -66,7 +73,7 @@ def far(
         if not data:
             figure = draw_study(curves)
         elif rules == ["paper"]:
-            figure = draw_real(real_curves(data, root=root, detector=detector))
+            figure = draw_real(held_out_curves(data, root=root, detector=detector))
         else:
             figure = draw_promises(found)
         save_figure(figure, picture)

@@ -67,7 +67,7 @@ class Event:
     document: JsonDict
 
 
-def statistical(alarm: Alarm, model: str, group: str, seq: int, at: int) -> Event:
+def event_of_alarm(alarm: Alarm, model: str, group: str, seq: int, at: int) -> Event:
     """An alarm of a monitor: raised, joined by further channels, ongoing, or cleared."""
     number = alarm_id(alarm.series, model, alarm.raised, alarm.raised_time)
     ratio = alarm.peak / alarm.threshold if alarm.threshold > 0 else 0.0
@@ -81,7 +81,7 @@ def statistical(alarm: Alarm, model: str, group: str, seq: int, at: int) -> Even
     )
 
 
-def about_channel(silence: Silence, model: str, group: str, seq: int, at: int) -> Event:
+def event_of_channel(silence: Silence, model: str, group: str, seq: int, at: int) -> Event:
     """A channel that fell silent or came back."""
     number = alarm_id(silence.series, model, "channel", silence.channel, silence.since, silence.since_time)
     since = moment_of(silence.since_time, at)
@@ -95,7 +95,7 @@ def about_channel(silence: Silence, model: str, group: str, seq: int, at: int) -
     return Event(seq, what, number, silence.series, group, "channel", at, since, 0.0, document)
 
 
-def about_silence(entity: str, group: str, last: int, since: float, now: float) -> Event:
+def event_of_silence(entity: str, group: str, last: int, since: float, now: float) -> Event:
     """An entity from which no row comes any more."""
     document = {
         "kind": "silent entity",

@@ -14,7 +14,7 @@ from tisat.alarms.patterns import PROPOSING, Pattern, PatternProposal, known_by,
 from tisat.utils.types import JsonDict
 
 if TYPE_CHECKING:
-    from tisat_serve.feedback.operator import People
+    from tisat_serve.feedback.operator import OperatorFeedback
     from tisat_serve.structs import ProposalInfo
 
 KIND = "pattern"
@@ -26,10 +26,10 @@ class KnownPatterns:
 
     Parameters
     ----------
-    people : People
+    people : OperatorFeedback
     """
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: OperatorFeedback) -> None:
         self.people, self.engine, self.view, self.store = people, people.engine, people.view, people.store
 
     def offer(self, group: str) -> None:

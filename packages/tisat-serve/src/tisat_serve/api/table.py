@@ -293,6 +293,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST", f"{A}/rules/{{number}}/end", "End a suppression rule.", "admin", Done,
              lambda s, p, q, b, a: Done(s.people.end("rules", _number(p), author=_author(b, a), reason=b.reason)), body=Said),
     Endpoint("GET", f"{A}/shards", "This service and its peers: which answer, what they watch, which alarms are on.", "read", list[structs.ShardInfo],
-             lambda s, p, q, b, a: s.peers.look()),
+             lambda s, p, q, b, a: s.peers.shards()),
     Endpoint("GET", f"{A}/journal", "Who changed what, the latest first.", "read", list[JsonDict], lambda s, p, q, b, a: s.view.journal()),
 )  # fmt: skip

@@ -22,9 +22,9 @@ from tisat.alarms.calibration import Calibration
 from tisat.errors import InputError
 from tisat.utils.locking import locked
 from tisat_serve.engine.engine import Engine
-from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.engine.group import Group, add_calibration
-from tisat_serve.engine.row_encoding import squeeze, unsqueeze
+from tisat_serve.engine.row_encoding import compress, decompress
 
 VERSION = 1
 
@@ -69,7 +69,7 @@ def pack(engine: Engine, names: Iterable[str]) -> list[Packed]:
                 enrolled=cell.enrolled,
                 received=cell.received,
                 calibration=json.dumps(group.watches[cell.calibration].calibration.to_json()),
-                state=squeeze(group.fleet_of(cell.calibration).state_of(name)),
+                state=compress(group.fleet_of(cell.calibration).state_of(name)),
                 held=msgspec.msgpack.encode(cell.held) if cell.held else None,
                 alarms=[
                     list(row)
@@ -109,7 +109,7 @@ def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
                     [[*row, row[0]][:13] for row in one.alarms],  # a parcel of before knows no incident
                 )
             cell = engine.entities.add(
-                Cell(place, one.name, one.group, one.dates, number, engine.clock(), engine.steady()), one.state
+                EntityState(place, one.name, one.group, one.dates, number, engine.clock(), engine.steady()), one.state
             )
             cell.enrolled, cell.saved, cell.seq = one.enrolled, engine.log.next - 1, engine.log.next - 1
             cell.quiet = next((row[0] for row in one.alarms if row[3] == "silence"), None)
@@ -180,7 +180,7 @@ class Shelf:
         if not path.is_file():
             return None
         try:
-            parcel = msgspec.msgpack.decode(unsqueeze(path.read_bytes()), type=Parcel)
+            parcel = msgspec.msgpack.decode(decompress(path.read_bytes()), type=Parcel)
         except Exception as error:  # whatever a damaged parcel makes of our code, one sentence comes out of it
             raise InputError(
                 f"The parcel {str(path)!r} must be whole. It is not: {str(error)[:200]}. Remove it to begin the part again."
@@ -197,7 +197,7 @@ class Shelf:
             there = self.get(source, partition)
             if there is not None and there.offset >= offset:
                 return False
-            content = squeeze(msgspec.msgpack.encode(Parcel(VERSION, source, partition, offset, entities)))
+            content = compress(msgspec.msgpack.encode(Parcel(VERSION, source, partition, offset, entities)))
             handle, name = tempfile.mkstemp(dir=self.folder)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)

@@ -68,7 +68,7 @@ class Peers:
         with ThreadPoolExecutor(min(16, len(addresses))) as pool:
             return list(pool.map(call, addresses))
 
-    def look(self) -> list[ShardInfo]:
+    def shards(self) -> list[ShardInfo]:
         """How every shard stands, this one first."""
         return [self._own(), *self._each(self.addresses, self._peer)]
 

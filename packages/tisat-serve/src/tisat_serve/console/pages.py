@@ -321,7 +321,7 @@ class Console:
     def shards(self, request: Request) -> Response:
         """The fleets of all shards on one page, read from the others; one that is down is said to be."""
         peers = self.service.peers
-        shards = peers.look()
+        shards = peers.shards()
         order = {name: place for place, name in enumerate(words.STATUS)}
         rows = [
             (f"{one.name} @{shard.address}", shard.address, shard.shard or shard.address or "here", shard.up, one)

@@ -22,10 +22,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tisat.utils.types import JsonDict
-from tisat_serve.alarms.alarm_log import Policy, about_silence
+from tisat_serve.alarms.alarm_log import Policy, event_of_silence
 from tisat_serve.engine.admission import LONGEST_NAME, Admission
 from tisat_serve.engine.entities import Entities
-from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.engine.group import Group
 from tisat_serve.engine.row_scoring import RowScoring
 from tisat_serve.engine.saver import Saver
@@ -217,7 +217,7 @@ class Engine:
                     self._append([[RELEASE, cell.id]])
                 if cell.quiet is None and since > (group.silent_after or math.inf):
                     last = cell.at or 0
-                    event = about_silence(cell.name, cell.group, last, now - since, now)
+                    event = event_of_silence(cell.name, cell.group, last, now - since, now)
                     cell.quiet = event.id
                     self.saver.events.append(event)
         if self.store.full:
@@ -248,7 +248,7 @@ class Engine:
             self.commands([(behind.name, ADOPT, self._calibration_of(behind))])
             return True
 
-    def _calibration_of(self, cell: Cell) -> int:
+    def _calibration_of(self, cell: EntityState) -> int:
         """The calibration of the model in force that an entity should have: its own where somebody gave it one, else the group's."""
         group = self.groups[cell.group]
         own = self.store.read(

@@ -10,9 +10,9 @@ import msgspec
 
 from tisat.errors import NotFoundError
 from tisat.watch.monitor import Monitor
-from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.engine.group import Group, load_thresholds
-from tisat_serve.engine.row_encoding import unpack_brief, unsqueeze
+from tisat_serve.engine.row_encoding import decompress, unpack_brief
 from tisat_serve.store import Record, Store
 
 _ENTITIES = "SELECT id, name, grp, dates, enrolled, received, saved, calibration, state, held FROM entities WHERE retired IS NULL"
@@ -41,8 +41,8 @@ class Entities:
         steady: Callable[[], float],
     ) -> None:
         self.store, self.lock, self._clock, self._steady = store, lock, clock, steady
-        self.cells: dict[str, Cell] = {}
-        self.by_id: dict[int, Cell] = {}
+        self.cells: dict[str, EntityState] = {}
+        self.by_id: dict[int, EntityState] = {}
         self.groups: dict[str, Group] = {}
         self.resting: dict[str, str] = {}  # entities whose group is not there now
         self.away: dict[str, int] = {}  # entities that were handed over to another service
@@ -80,10 +80,10 @@ class Entities:
             calm = self.groups[cell.group].fleet_of(cell.calibration)[cell.name].condition == "calm"
             cell.status = "alarm" if not calm else "ok" if cell.status == "alarm" else cell.status
 
-    def _begin(self, record: Record, now: float) -> Cell:
+    def _begin(self, record: Record, now: float) -> EntityState:
         """Go on with an entity as the store has it."""
         number, name, group, dates, enrolled, received, saved, calibration, state, held = record
-        cell = self.add(Cell(number, name, group, bool(dates), calibration, received, self._steady()), state)
+        cell = self.add(EntityState(number, name, group, bool(dates), calibration, received, self._steady()), state)
         cell.enrolled, cell.saved, cell.seq = enrolled, saved, saved
         cell.received = now  # silence is counted from our own return
         if held:
@@ -100,11 +100,11 @@ class Entities:
                 cell.saved = cell.seq = max(cell.saved, seq)
                 self.away.pop(name, None)
 
-    def add(self, cell: Cell, state: bytes | None = None) -> Cell:
+    def add(self, cell: EntityState, state: bytes | None = None) -> EntityState:
         """Take an entity in, with a monitor of its own: a new one, or one from its state."""
         home = self.groups[cell.group]
         watch = home.watches[cell.calibration]
-        monitor = Monitor(watch, name=cell.name) if state is None else Monitor.load(watch, unsqueeze(state))
+        monitor = Monitor(watch, name=cell.name) if state is None else Monitor.load(watch, decompress(state))
         home.fleet_of(cell.calibration).monitors[cell.name] = monitor
         cell.threshold = watch.calibration.threshold
         cell.refused = monitor.counts["refused"] + monitor.counts["unconfirmed"]
@@ -117,7 +117,7 @@ class Entities:
         self.next_id = max(self.next_id, cell.id + 1)
         return cell
 
-    def remove(self, cell: Cell) -> None:
+    def remove(self, cell: EntityState) -> None:
         """Let an entity go, with its monitor; what the store has of it stays."""
         del self.cells[cell.name], self.by_id[cell.id]
         self.groups[cell.group].fleet_of(cell.calibration).monitors.pop(cell.name, None)
@@ -134,12 +134,14 @@ class Entities:
     def add_new(self, records: Iterable[Record], now: float, seq: int) -> None:
         """Take in the entities of :meth:`write_new`, once they are on the disk."""
         for number, name, group, dates in records:
-            cell = self.add(Cell(number, name, group, dates, self.groups[group].calibration, now, self._steady()))
+            cell = self.add(
+                EntityState(number, name, group, dates, self.groups[group].calibration, now, self._steady())
+            )
             cell.saved = cell.seq = seq
 
     # ------------------------------------------------------------------ who is there
 
-    def get(self, entity: str) -> Cell:
+    def get(self, entity: str) -> EntityState:
         """An entity by its name."""
         cell = self.cells.get(entity)
         if cell is None:

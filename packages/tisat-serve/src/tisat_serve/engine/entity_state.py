@@ -22,7 +22,7 @@ MOST_HELD = 10_000  # rows of one entity that wait in its reorder window at most
 
 
 @dataclass(slots=True, eq=False)
-class Cell:
+class EntityState:
     """One entity.
 
     ``seq`` is the last entry of the log that touched it, ``saved`` the last one that is in its state on the disk.

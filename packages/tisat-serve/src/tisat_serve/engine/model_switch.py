@@ -10,19 +10,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tisat.watch.monitor import Monitor
-from tisat_serve.alarms.alarm_log import Event, statistical
+from tisat_serve.alarms.alarm_log import Event, event_of_alarm
 from tisat_serve.engine.row_encoding import ACCEPTED
 from tisat_serve.folder.archive import rows_of
 
 if TYPE_CHECKING:
     from tisat_serve.engine.entities import Entities
-    from tisat_serve.engine.entity_state import Cell
+    from tisat_serve.engine.entity_state import EntityState
     from tisat_serve.engine.group import Group
 
 WARM = 300  # rows at least that a new monitor is shown
 
 
-def succeed(entities: Entities, cell: Cell, group: Group, calibration: int) -> list[Event]:
+def switch_model(entities: Entities, cell: EntityState, group: Group, calibration: int) -> list[Event]:
     """Put a monitor of another model in an entity's place; what is to be written into the book.
 
     Its rows must be in the history already (:meth:`tisat_serve.engine.saver.Saver.save`).
@@ -50,8 +50,8 @@ def succeed(entities: Entities, cell: Cell, group: Group, calibration: int) -> l
     at = times[-1] if times else 0
     for alarm in (*old.ongoing, *filter(None, [old.alarm])):  # whoever was told that it is on is told that it is over
         over = replace(alarm, cleared=old.rows, cleared_time=old.stamp, state="cleared")
-        events.append(statistical(over, group.print_of(cell.calibration), group.name, cell.seq, at))
+        events.append(event_of_alarm(over, group.print_of(cell.calibration), group.name, cell.seq, at))
     for alarm in (*new.ongoing, *filter(None, [new.alarm])):
-        event = statistical(alarm, group.print_of(calibration), group.name, cell.seq, at)
+        event = event_of_alarm(alarm, group.print_of(calibration), group.name, cell.seq, at)
         events.append(replace(event, what="raised"))  # nobody was told of it yet, whatever has joined it
     return events

@@ -17,14 +17,14 @@ _HEAD = 8  # bytes that say how long the unpacked content is
 LARGEST = 1 << 30  # bytes: nothing we pack is larger
 
 
-def squeeze(content: bytes) -> bytes:
+def compress(content: bytes) -> bytes:
     """Compressed, with the length in front."""
     packed: bytes = pa.compress(content, codec="zstd", asbytes=True) if content else b""
     return len(content).to_bytes(_HEAD, "little") + packed
 
 
-def unsqueeze(content: bytes) -> bytes:
-    """Back from :func:`squeeze`; refuses a length beyond all reason."""
+def decompress(content: bytes) -> bytes:
+    """Back from :func:`compress`; refuses a length beyond all reason."""
     size = int.from_bytes(content[:_HEAD], "little")
     if not 0 <= size <= LARGEST:
         raise ValueError("a packed content must say a length that can be")
@@ -43,7 +43,7 @@ class Brief(NamedTuple):
     active: npt.NDArray[np.uint8]  # (n,) the alarm is on
     threshold: Array  # (n,) in force at the row
 
-    def where(self, mask: Flags) -> Brief:
+    def select(self, mask: Flags) -> Brief:
         """Some of the rows."""
         return Brief(self.times[mask], self.statistic[mask], self.status[mask], self.active[mask], self.threshold[mask])
 
@@ -57,7 +57,7 @@ class Body(NamedTuple):
     row: Integers  # (n,) number of the row, -1 where it was left out
     seq: Integers  # (n,) place in the log
 
-    def where(self, mask: Flags) -> Body:
+    def select(self, mask: Flags) -> Body:
         """Some of the rows."""
         return Body(self.values[mask], self.score[mask], self.evidence[mask], self.row[mask], self.seq[mask])
 
@@ -89,12 +89,12 @@ def _shuffled(values: Array) -> bytes:
 def pack_body(body: Body) -> bytes:
     """Its arrays, shuffled and compressed."""
     rest = b"".join(_shuffled(np.asarray(array).view(np.float64)) for array in body[1:])
-    return squeeze(_shuffled(body.values) + rest)
+    return compress(_shuffled(body.values) + rest)
 
 
 def unpack_body(content: bytes, rows: int) -> Body:
     """Back from :func:`pack_body`."""
-    plain = unsqueeze(content)
+    plain = decompress(content)
     if rows <= 0 or len(plain) % (8 * rows) or len(plain) < 40 * rows:
         raise ValueError("a piece of history must have the length its rows need")
     channels = len(plain) // (8 * rows) - 4

@@ -15,17 +15,17 @@ import numpy as np
 from tisat.errors import InputError
 from tisat.watch.monitor import Monitor
 from tisat.watch.row_result import RowResult
-from tisat_serve.alarms.alarm_log import Event, about_channel, statistical
+from tisat_serve.alarms.alarm_log import Event, event_of_alarm, event_of_channel
 from tisat_serve.engine.entities import Entities
-from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.engine.group import Group, Model
-from tisat_serve.engine.model_switch import succeed
+from tisat_serve.engine.model_switch import switch_model
 from tisat_serve.engine.saver import Saver
 from tisat_serve.store import ACCEPT, LABEL, RELEASE, ROW, Entry
 from tisat_serve.structs import Outcome
 
 TOGETHER = 256  # rows judged at once: windows of more do not fit into a processor's cache
-Waiting: TypeAlias = tuple[Cell, int, int, int | None, bytes, bool]  # a cell, and a row as it holds it
+Waiting: TypeAlias = tuple[EntityState, int, int, int | None, bytes, bool]  # a cell, and a row as it holds it
 
 
 class RowScoring:
@@ -86,7 +86,7 @@ class RowScoring:
             self._score(self._entities.groups[name], rows, outcomes)
         return outcomes
 
-    def _other(self, cell: Cell, group: Group, entry: Entry) -> None:
+    def _other(self, cell: EntityState, group: Group, entry: Entry) -> None:
         fleet = group.fleet_of(cell.calibration)
         monitor = fleet[cell.name]
         if entry[0] == LABEL:
@@ -108,17 +108,17 @@ class RowScoring:
             if group.model_of[entry[2]] == group.model_of[cell.calibration]:
                 fleet.monitors[cell.name] = Monitor.load(group.watches[entry[2]], monitor.to_bytes(), recalibrate=True)
             else:
-                self._saver.events += succeed(self._entities, cell, group, entry[2])
+                self._saver.events += switch_model(self._entities, cell, group, entry[2])
             cell.calibration = entry[2]
             cell.threshold = group.watches[entry[2]].calibration.threshold
         self._saver.mark(cell)
 
-    def _accept(self, cell: Cell, group: Group, row: int) -> None:
+    def _accept(self, cell: EntityState, group: Group, row: int) -> None:
         """Take the level of an alarm's channels for the new normal; the alarm is over."""
         over = group.fleet_of(cell.calibration)[cell.name].accept(row)
         at = cell.at or cell.newest
         self._saver.events += [
-            statistical(one, group.print_of(cell.calibration), cell.group, cell.seq, at) for one in over
+            event_of_alarm(one, group.print_of(cell.calibration), cell.group, cell.seq, at) for one in over
         ]
         if over and group.fleet_of(cell.calibration)[cell.name].condition == "calm":
             cell.status = "ok"
@@ -154,7 +154,7 @@ class RowScoring:
                     self._speak(cell, seq)
             start = stop
 
-    def _outcome(self, model: Model, cell: Cell, verdict: RowResult, seq: int, at: int) -> Outcome:
+    def _outcome(self, model: Model, cell: EntityState, verdict: RowResult, seq: int, at: int) -> Outcome:
         score, statistic, threshold = verdict.score, verdict.statistic, verdict.threshold
         known = math.isfinite(statistic)
         outcome = Outcome(
@@ -171,15 +171,15 @@ class RowScoring:
             reason=verdict.reason,
         )
         if verdict.alarm is not None:
-            event = statistical(verdict.alarm, model.print, cell.group, seq, at)
+            event = event_of_alarm(verdict.alarm, model.print, cell.group, seq, at)
             outcome.alarm = event.id
             self._saver.events.append(event)
-        self._saver.events += [statistical(one, model.print, cell.group, seq, at) for one in verdict.ended]
+        self._saver.events += [event_of_alarm(one, model.print, cell.group, seq, at) for one in verdict.ended]
         for silence in verdict.silences:
-            self._saver.events.append(about_channel(silence, model.print, cell.group, seq, at))
+            self._saver.events.append(event_of_channel(silence, model.print, cell.group, seq, at))
         return outcome
 
-    def _speak(self, cell: Cell, seq: int) -> None:
+    def _speak(self, cell: EntityState, seq: int) -> None:
         """A silent entity says something again."""
         assert cell.quiet is not None
         now = int(self._clock() * 1e9)

@@ -10,8 +10,8 @@ import msgspec
 
 from tisat_serve.alarms.alarm_log import Event, Policy, write_event
 from tisat_serve.engine.entities import Entities
-from tisat_serve.engine.entity_state import Cell
-from tisat_serve.engine.row_encoding import squeeze
+from tisat_serve.engine.entity_state import EntityState
+from tisat_serve.engine.row_encoding import compress
 from tisat_serve.store import StoreFullError
 
 TOGETHER = 10  # sampling periods between the beginnings of alarms that are one incident
@@ -42,7 +42,7 @@ class Saver:
         self._entities, self._store, self._policy = entities, entities.store, policy
         self._counts, self._clock, self.routes = counts, clock, routes
         self.events: list[Event] = []  # not yet in the store
-        self.due: deque[Cell] = deque()
+        self.due: deque[EntityState] = deque()
 
     def write_events(self, write: sqlite3.Connection, now: float) -> None:
         """Write the events that wait; they are to be cleared when the transaction has ended."""
@@ -60,7 +60,7 @@ class Saver:
         if due:
             self.save(due)
 
-    def mark(self, cell: Cell) -> None:
+    def mark(self, cell: EntityState) -> None:
         """Have the state of an entity saved soon."""
         if not cell.due:
             cell.due = True
@@ -70,7 +70,7 @@ class Saver:
         """Do not save these entities any more."""
         self.due = deque(cell for cell in self.due if cell.name not in names)
 
-    def save(self, cells: Sequence[Cell]) -> None:
+    def save(self, cells: Sequence[EntityState]) -> None:
         """Save the states of entities and their new pieces of history, in one transaction."""
         groups = self._entities.groups
         try:
@@ -78,7 +78,7 @@ class Saver:
                 self.write_events(write, self._clock())
                 for cell in cells:
                     group = groups[cell.group]
-                    state = squeeze(group.fleet_of(cell.calibration).state_of(cell.name))
+                    state = compress(group.fleet_of(cell.calibration).state_of(cell.name))
                     held = msgspec.msgpack.encode(cell.held) if cell.held else None
                     piece = cell.piece()
                     write.execute(

@@ -57,7 +57,7 @@ class Pooled:
         return cls(tuple(found), sum(record.rows for record in records))
 
 
-class People:
+class OperatorFeedback:
     """What people can change.
 
     Parameters
@@ -214,7 +214,7 @@ class People:
         if not pauses:
             return home.fleet_of(cell.calibration)[name].record
         brief = briefs_of(engine.entities, name)
-        brief = brief.where(brief.status < ACCEPTED)
+        brief = brief.select(brief.status < ACCEPTED)
         record = EpisodeRecord.beside(calibration)
         for at, value in zip(brief.times.tolist(), brief.statistic.tolist(), strict=True):
             record.step(float("nan") if any(within(one, at) for one in pauses) else value)

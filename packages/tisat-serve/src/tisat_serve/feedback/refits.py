@@ -248,9 +248,9 @@ class Schedule(ThreadedPart):
 
     def _run(self) -> None:
         while not self._end.wait(LOOK):
-            self.look(self._service)
+            self.propose_due(self._service)
 
-    def look(self, service: Service) -> list[int]:
+    def propose_due(self, service: Service) -> list[int]:
         """Make what is due; the numbers of the proposals."""
         made = []
         engine = service.engine

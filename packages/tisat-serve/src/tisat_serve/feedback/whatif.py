@@ -110,7 +110,7 @@ def active_at(
     """Times of the accepted rows of an entity, whether the alarm would have been on, and how many of them were judged."""
     if control is not None:
         brief = briefs_of(view.engine.entities, entity, same_model=True)
-        brief = brief.where(brief.status < ACCEPTED)
+        brief = brief.select(brief.status < ACCEPTED)
         active = control.replay(brief.statistic, threshold)  # from the first row on: it depends on the alarms before
         inside = (brief.times >= start) & (brief.times < stop)
         return brief.times[inside], active[inside], int((brief.status[inside] == 0).sum())

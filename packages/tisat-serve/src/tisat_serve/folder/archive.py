@@ -15,7 +15,7 @@ from tisat_serve.store import Record
 
 if TYPE_CHECKING:
     from tisat_serve.engine.entities import Entities
-    from tisat_serve.engine.entity_state import Cell
+    from tisat_serve.engine.entity_state import EntityState
 
 FOREVER = 2**63 - 1
 
@@ -25,7 +25,9 @@ def nanoseconds(start: float | None, stop: float | None) -> tuple[int, int]:
     return -FOREVER if start is None else int(start * 1e9), FOREVER if stop is None else int(stop * 1e9)
 
 
-def _stored(entities: Entities, cell: Cell, columns: str, start: int, stop: int, *, same_model: bool) -> list[Record]:
+def _stored(
+    entities: Entities, cell: EntityState, columns: str, start: int, stop: int, *, same_model: bool
+) -> list[Record]:
     """The pieces of an entity's history that touch ``[start, stop)``."""
     model = entities.groups[cell.group].model_of[cell.calibration]
     query = f"SELECT {columns} FROM history WHERE entity = ? AND last >= ? AND first < ? AND model >= ? AND model <= ? ORDER BY id"
@@ -44,7 +46,7 @@ def briefs_of(
         found = _stored(entities, cell, "rows, threshold, brief", start, stop, same_model=same_model)
         rest = cell.brief()
     brief: Brief = joined([*(unpack_brief(content, rows, threshold) for rows, threshold, content in found), rest])
-    return brief.where((brief.times >= start) & (brief.times < stop))
+    return brief.select((brief.times >= start) & (brief.times < stop))
 
 
 def rows_of(
@@ -58,7 +60,7 @@ def rows_of(
     brief: Brief = joined([*(unpack_brief(content, rows, level) for rows, level, content, _ in found), rest[0]])
     body: Body = joined([*(unpack_body(content, rows) for rows, _, _, content in found), rest[1]])
     inside = (brief.times >= start) & (brief.times < stop)
-    return brief.where(inside), body.where(inside)
+    return brief.select(inside), body.select(inside)
 
 
 def taken_rows(

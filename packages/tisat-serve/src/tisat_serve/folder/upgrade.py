@@ -29,10 +29,10 @@ from tisat.series import Series
 from tisat.utils.types import JsonDict
 from tisat.watch import Watch
 from tisat.watch.monitor import Monitor
-from tisat_serve.alarms.alarm_log import Policy, statistical, within, write_event
+from tisat_serve.alarms.alarm_log import Policy, event_of_alarm, within, write_event
 from tisat_serve.engine.group import FIRST, Group, add_calibration
 from tisat_serve.engine.model_switch import WARM
-from tisat_serve.engine.row_encoding import squeeze
+from tisat_serve.engine.row_encoding import compress
 from tisat_serve.engine.saver import TOGETHER
 from tisat_serve.folder.archive import FOREVER, taken_rows
 from tisat_serve.store import RELEASE, ROW, Store, file_in
@@ -175,14 +175,14 @@ def _follow(store: Store, group: str, watch: Watch) -> list[str]:
                 home.watch_at(made[one.calibration], calibration)
             monitor = Monitor(home.watches[made[one.calibration]], name=one.name)
             times = _warmed(store, one, monitor)
-            state = squeeze(monitor.to_bytes())
+            state = compress(monitor.to_bytes())
             write.execute(
                 "UPDATE entities SET calibration = ?, state = ? WHERE id = ?", (made[one.calibration], state, one.id)
             )
             query = "UPDATE alarms SET cleared = ? WHERE entity = ? AND cleared IS NULL AND sort != 'silence'"
             write.execute(query, (times[-1] if times else int(now * 1e9), one.name))
             for alarm in (*monitor.ongoing, *filter(None, [monitor.alarm])):
-                event = statistical(alarm, home.models[FIRST].print, group, 0, times[-1])
+                event = event_of_alarm(alarm, home.models[FIRST].print, group, 0, times[-1])
                 reach = round(TOGETHER * (watch.period or 60.0) * 1e9)
                 write_event(write, replace(event, what="raised"), policy, (), now, reach=reach)
         if in_force not in made:

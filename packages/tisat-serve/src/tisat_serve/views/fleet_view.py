@@ -18,7 +18,7 @@ from tisat_serve import structs
 from tisat_serve.alarms import alarm_groups, ledger
 from tisat_serve.alarms.alarm_log import moment_of, severity_of, suppression_of
 from tisat_serve.engine.engine import Engine
-from tisat_serve.engine.entity_state import Cell
+from tisat_serve.engine.entity_state import EntityState
 from tisat_serve.feedback import whatif
 from tisat_serve.folder.archive import nanoseconds
 from tisat_serve.views import heatmap as heat
@@ -69,7 +69,7 @@ class View:
         with self.engine.lock:
             return self._entity(cell, dict(found))
 
-    def _entity(self, cell: Cell, open_alarms: dict[str, str]) -> structs.EntityInfo:
+    def _entity(self, cell: EntityState, open_alarms: dict[str, str]) -> structs.EntityInfo:
         monitor = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name]
         tally, moved = monitor.tally, monitor.movement
         at = cell.newest if cell.newest > -(2**62) else None

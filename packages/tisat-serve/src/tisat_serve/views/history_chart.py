@@ -48,12 +48,12 @@ def stretch(
     reach = round(CONTEXT * (group.watch.period or 0.0) * 1e9)
     brief, body = rows_of(engine.entities, name, first - reach, first + width * steps)
     taken = brief.status < ACCEPTED
-    brief, values = brief.where(taken), body.values[taken]
+    brief, values = brief.select(taken), body.values[taken]
     times = brief.times
     step = (times - first) // width
     inside = step >= 0
     which = step[inside]
-    seen = brief.where(inside)
+    seen = brief.select(inside)
     order = np.arange(steps)
     left, right = np.searchsorted(which, order, "left"), np.searchsorted(which, order, "right")
     offset = int((~inside).sum())

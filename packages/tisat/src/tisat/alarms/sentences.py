@@ -36,12 +36,12 @@ class Habits:
         counters = tuple(trained_on.get("counters", ()))
         return cls(tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"), counters)
 
-    def lasts(self, rows: float) -> str:
+    def duration(self, rows: float) -> str:
         """So many rows, as a duration where there is a clock.
 
         Examples
         --------
-        >>> Habits((), 60.0).lasts(41), Habits((), None).lasts(41)
+        >>> Habits((), 60.0).duration(41), Habits((), None).duration(41)
         ('41 min', '41 rows')
         """
         if self.period is None:
@@ -112,8 +112,8 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
     value = str(replace(one, words="")) if not counted else _growth(one)
     whose = f"{value}, and" if _far(one) else one.channel
     if why.kind == "stuck" and _stands(still, c, habits):
-        usual = habits.lasts(habits.moves_every[c])
-        return f"{whose} has not moved for {habits.lasts(still)}; usually moves every {usual}"
+        usual = habits.duration(habits.moves_every[c])
+        return f"{whose} has not moved for {habits.duration(still)}; usually moves every {usual}"
     if why.kind == "stuck":
         return f"{whose} moves less than usual"
     if why.kind == "unusually noisy":

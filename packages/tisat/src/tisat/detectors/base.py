@@ -277,7 +277,7 @@ class Detector(AlarmsInOneStep, Parametrized, ABC):
 
     def _left_out(self, row: Array) -> Array | None:
         """By how much the score falls when each channel is put back to its usual value ``(C,)``; None where that has no meaning."""
-        return explaining.left_out(self, row)
+        return explaining.leave_one_out(self, row)
 
     def _watched(self, series: SeriesLike) -> tuple[Self, SeriesLike]:
         return self, series

@@ -55,7 +55,7 @@ def explain(detector: Detector, row: Array, point: Array) -> Explanation:
     return Explanation(kind, shares(distance), row, median, spread, "distance from the usual value")
 
 
-def left_out(detector: Detector, row: Array) -> Array | None:
+def leave_one_out(detector: Detector, row: Array) -> Array | None:
     """By how much the score falls when each channel is put back to its usual value ``(C,)``; None where that has no meaning.
 
     A row has no past here, so it is held for as many rows as the detector looks at.

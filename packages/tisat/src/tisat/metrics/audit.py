@@ -162,7 +162,7 @@ def _sweep_values(delta_max: Delay) -> list[Delay]:
     return [np.timedelta64(max(round(whole * factor), 1), "ns") for factor in FACTORS]
 
 
-def _shown(delta_max: Delay) -> Delay:
+def _in_seconds(delta_max: Delay) -> Delay:
     """A swept duration in seconds, as a user would write it."""
     if isinstance(delta_max, np.timedelta64):
         return f"{delta_max / np.timedelta64(1, 's'):g}s"
@@ -247,7 +247,7 @@ def audit(
     for one in _sweep_values(delta_max):
         curve = spd_curve(labels, scores, delta_max=one, timestamps=timestamps)
         score, chance = curve.score, curve.baselines  # as in the headline: one baseline score for one quantity
-        sweep.append(SweepPoint(_shown(one), float(score), score.per_series_mean, chance.best, chance.best_name))
+        sweep.append(SweepPoint(_in_seconds(one), float(score), score.per_series_mean, chance.best, chance.best_name))
     probability, random_baseline = best_random_guess(labels)
     guessed = f"random, alarm with probability {probability:.3g}"
     evaluation = replace(

@@ -19,7 +19,7 @@ from tisat.utils.types import Array, Flags, Labels, Scores
 from tisat.utils.validation import check_integer
 
 
-def _truth(y: Flags, s: Array, events: Events, early: int, late: int) -> tuple[Array, Array]:
+def _truth_weights(y: Flags, s: Array, events: Events, early: int, late: int) -> tuple[Array, Array]:
     """How true an alarm at a row is, and the score at which it becomes so: rows that are not true at all are left out."""
     weights, values = [], []
     free = 0  # the first row behind the buffer of the event before
@@ -80,7 +80,9 @@ def _area(pairs: Sequence[tuple[Flags, Array]], max_buffer: int) -> float:
     for early in sorted({0, max_buffer}):
         for late in sorted({0, max_buffer}):
             parts = [
-                _truth(y, s, found, early, late) for (y, s), found in zip(pairs, events, strict=True) if len(found)
+                _truth_weights(y, s, found, early, late)
+                for (y, s), found in zip(pairs, events, strict=True)
+                if len(found)
             ]
             weights, at = (np.concatenate(column) for column in zip(*parts, strict=True))
             true = _reached(at, weights, levels)

@@ -15,7 +15,7 @@ from tisat.alarms.alarms import Alarm, Alarms, say_time
 from tisat.alarms.plot import contributing, series_of
 from tisat.alarms.recurrence import recurring
 from tisat.events import events_from_labels
-from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, axis_of, span, thinned
+from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, span, thinned, time_axis
 from tisat.plotting.page import Block, Key, Section, render_page
 from tisat.series import SeriesLike
 from tisat.utils.types import Array
@@ -56,7 +56,7 @@ def alarm_page(
         Points of a curve at most; the least and the greatest value of each stretch are always among them.
     """
     series = series_of(alarms, given, whose="alarm_page")
-    x, _, said = axis_of(series)
+    x, _, said = time_axis(series)
     told, all_of_them = _chosen(alarms, series, channels)
     marks = _marks(alarms, series, x)
     thin = " So many rows are drawn as the least and the greatest value of each stretch; no peak is left out."

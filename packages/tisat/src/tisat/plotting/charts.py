@@ -64,7 +64,7 @@ class Group:
         }
 
 
-def axis_of(series: Series) -> tuple[Array, bool, str]:
+def time_axis(series: Series) -> tuple[Array, bool, str]:
     """Places ``(T,)`` on the axis, whether they are seconds of a clock, and what must be said about it.
 
     Dates are drawn as they were written: at the offset of the first row, all of them.
@@ -197,7 +197,7 @@ def alarm_chart(
     **more: Any,
 ) -> Group:
     """A timeline of marks, channels with what was expected of them (those that are not ``shown`` wait for their button), the evidence."""
-    x, clock, _ = axis_of(series)
+    x, clock, _ = time_axis(series)
     rows = thinned(len(series), most=most)
     panels = [lanes("What happened when", tracks)] if tracks else []
     for c in channels:

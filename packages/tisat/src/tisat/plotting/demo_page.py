@@ -17,7 +17,7 @@ from tisat.alarms.plot import contributing
 from tisat.datasets.synthetic import Fault, Plant, make_plant
 from tisat.detectors import make
 from tisat.metrics import AlarmCounts, SPDCurve, best_adjusted_f1, chance_corrected, count_alarms, spd_curve
-from tisat.plotting.charts import Group, Mark, alarm_chart, axis_of, curves, span
+from tisat.plotting.charts import Group, Mark, alarm_chart, curves, span, time_axis
 from tisat.plotting.page import Dot, Dots, Item, Key, Section, Table, render_page
 from tisat.plotting.phrases import curve_group, terms_of
 from tisat.registry import DEFAULT
@@ -217,7 +217,7 @@ def _timeline(demo: Demo) -> Group:
         channels=order,
         shown=order[:3],
         tracks=("faults", "false alarms"),
-        marks=_marks(demo, axis_of(test)[0]),
+        marks=_marks(demo, time_axis(test)[0]),
         caption="Drag to zoom; a double click or the button goes back. The names above switch a channel on and off. Black line: seen. Blue: expected, with two "
         "usual spreads around it. Below: the evidence, which raises an alarm at its threshold.",
         legend=("found", "missed", "false"),

@@ -73,7 +73,7 @@ def run_in_blocks(watch: Watch, series: Series, seen: TakenIn) -> tuple[Traced, 
     """
     detector, calibration = watch.detector, watch.calibration
     run = watch.rule.start(threshold=calibration.threshold, control=calibration.control)
-    length, kept, m = len(series) - seen.ending, AlarmPoints(), detector.normal_.shape[1]
+    length, kept, m = len(series) - seen.unconfirmed_end, AlarmPoints(), detector.normal_.shape[1]
     scores, trace = np.full(len(series), np.nan), Trace.empty(length)
     evidence, deviations = np.empty(0), None
     for rows, block in detector._point_blocks(series, seen):

@@ -80,7 +80,7 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
     tally = Tally(len(checked), judged, warming_up=usable - judged, unusable=unusable, refused=left_out)
     if judged == 0:
         raise SeriesError(nothing_judged(checked, tally, silent, watch.detector))
-    ahead, switches = len(checked) - seen.ending, getattr(watch.detector, "switches", ())
+    ahead, switches = len(checked) - seen.unconfirmed_end, getattr(watch.detector, "switches", ())
 
     def states(found: Sequence[Alarm]) -> tuple[Alarm, ...]:
         told = None if deviations is None else deviations[:ahead]
@@ -109,4 +109,4 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         silences=silent,
         states=states,
     )
-    return lengthened(found, seen.ending) if seen.ending else found
+    return lengthened(found, seen.unconfirmed_end) if seen.unconfirmed_end else found
