@@ -72,6 +72,7 @@ class Followed:
     alarm: Alarm
     different: Flags  # (C,) as last known since it was raised
     calm: int = 0  # rows since a channel it names was different
+    named: tuple[Alarm, Integers] | None = None  # its channels, and of which alarm: found once, not at every row
 
 
 class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
@@ -92,6 +93,7 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         self._channels = {name: c for c, name in enumerate(channels)}
         count = len(channels) if given else 0
         self._limits = MARGIN * limits if limits is not None and given else np.zeros(count)
+        self._limited = self._limits > 0
         self._rearm = rearm
         self.recent = np.full((MEAN, count), np.nan)  # the last deviations, newest last
         self.accepted = np.full(count, np.nan)  # mean deviations that were accepted as normal
@@ -124,20 +126,22 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         if self.on is None and not self.ongoing:
             return ()
         mean = np.add.reduce(self.recent, axis=0) / MEAN
-        known = ~np.isnan(mean) & (self._limits > 0)
+        known = ~np.isnan(mean) & self._limited
+        if not np.logical_or.reduce(known):
+            return ()
         outside = np.abs(mean) > self._limits
         different = outside & ~(np.abs(mean - self.accepted) <= self._limits)
-        if not known.any():
-            return ()
         ended = []
         for one in self.ongoing if self.on is None else [*self.ongoing, self.on]:
             np.copyto(one.different, different, where=known)
             if one is self.on:
                 continue
-            named = self._named(one.alarm)
-            if one.different[named].any():
+            if one.named is None or one.named[0] is not one.alarm:
+                one.named = one.alarm, self._named(one.alarm)
+            named = one.named[1]
+            if np.logical_or.reduce(one.different[named]):
                 one.calm = 0
-            elif known[named].any():
+            elif np.logical_or.reduce(known[named]):
                 one.calm += 1
             state = ""
             if one.calm >= SETTLED:
