@@ -46,10 +46,16 @@ def compressed(scores: Array, kept: Array) -> Array:
     """Scores ``(T, V)`` with what lies above the level 0 raised to the powers ``kept``, in units of SMALLEST."""
     out = scores.copy()
     restless = [v for v in SLOW if kept[v] != 1.0]
-    if restless:
-        some = out[:, restless]
-        less = SMALLEST * np.expm1(kept[restless] * np.log1p(np.maximum(some, 0.0) / SMALLEST))
-        out[:, restless] = np.where(some > 0, less, some)
+    if restless:  # SLOW views are neighbours: a slice, which takes less time than a list for one row
+        some = out[:, restless[0] : restless[-1] + 1]
+        less = np.maximum(some, 0.0)
+        less /= SMALLEST
+        np.log1p(less, out=less)
+        less *= kept[restless[0] : restless[-1] + 1]
+        np.expm1(less, out=less)
+        less *= SMALLEST
+        np.minimum(some, 0.0, out=some)
+        some += less  # one of them is 0
     return out
 
 
