@@ -40,8 +40,8 @@ def test_fitting_alarms_a_monitor_and_a_fleet_give_loops_contiguous_arrays():
     from tisat.utils import neighbors
 
     loops = (
-        _kernels.excess, _kernels.compressed_sum, activity._squares, fusion.fuse, line._forecasts, relations._filtered,
-        rhythm._echoes, rhythm._distances, neighbors._of_marked, neighbors._of_all,
+        _kernels.excess, _kernels.compressed_sum, activity.mean_squares, fusion.fuse, line.line_forecasts, relations.filtered,
+        rhythm.make_echoes, rhythm.echo_distances, neighbors._of_marked, neighbors._of_all,
     )  # fmt: skip
     before = {signature for loop in loops for signature in loop.signatures}  # of other tests
     rows = np.sin(np.arange(9000)[:, None] / [7.0, 11.0]) + 0.1 * np.random.default_rng(0).normal(size=(9000, 2))

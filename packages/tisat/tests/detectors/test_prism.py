@@ -306,3 +306,27 @@ def test_a_deviation_is_given_to_the_channel_whose_fault_explains_it_and_sums_st
         found = blamed(deviations[None], patterns)
         assert int(np.argmax(found)) == c
         np.testing.assert_allclose(found.sum(), (deviations**2).sum())
+
+
+@pytest.mark.parametrize("switching", [False, True])
+def test_windows_are_answered_as_series_are_and_alike_alone_and_together(switching):
+    rng = np.random.default_rng(5)
+    rows = np.sin(np.arange(1500)[:, None] / np.array([9.0, 15.0, 21.0, 33.0])) + 0.1 * rng.standard_normal((1500, 4))
+    rows[:, 3] = 2.0  # never moves
+    if switching:
+        rows[:, 2] = (np.arange(1500) // 130) % 2
+    detector = Prism(lags=20).fit(rows)
+    assert (detector._transitions is not None) == switching
+    assert not detector._modes
+    rows[700:740, 1] += 3.0
+    rows[900:, 3] = 2.5
+    rows[1200, 0] = np.nan
+    length = detector._context() + 1
+    ends = np.arange(600, 1300)
+    clock = np.full((len(rows), 1), np.nan)
+    windows = np.stack([np.concatenate([rows, clock], axis=1)[end - length + 1 : end + 1] for end in ends])
+    answers = detector._answers(windows)
+    alone = np.concatenate([detector._answers(one[None]) for one in windows])
+    whole = ~np.isnan(windows[:, :, :4]).any(axis=(1, 2))
+    np.testing.assert_array_equal(answers[whole], alone[whole])
+    np.testing.assert_allclose(answers, detector._points_at(rows, ends), rtol=1e-9, atol=1e-11)

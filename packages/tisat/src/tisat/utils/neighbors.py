@@ -73,6 +73,34 @@ def _of_all(
                     limit = min(limit, squares[i, k - 1] * ROUNDED)
 
 
+def heads_of(stored: Array) -> Array:
+    """The first numbers of each stored row ``(HEAD, N)``, as :func:`closest` looks at them."""
+    return np.ascontiguousarray(stored[:, :HEAD].T)
+
+
+@compiled(reorder=True)
+def closest(row: Array, stored: Array, heads: Array, part: Array) -> int:  # pragma: no cover - compiled
+    """The nearest stored row, as :func:`nearest` finds it; ``heads`` (HEAD, N) is read first, ``part`` (N,) is room for that."""
+    for j in range(len(part)):
+        part[j] = 0.0
+    for f in range(len(heads)):
+        value, head = row[f], heads[f]
+        for j in range(len(part)):
+            part[j] += (value - head[j]) * (value - head[j])
+    found, least = 0, np.inf
+    for j in range(len(part)):
+        if part[j] < part[found]:
+            found = j
+    limit = _square(row, stored[found]) * ROUNDED
+    for j in range(len(part)):
+        if part[j] <= limit:
+            square = _square(row, stored[j])
+            if square < least:
+                found, least = j, square
+                limit = min(limit, least * ROUNDED)
+    return found
+
+
 @compiled()
 def _of_candidates(
     rough: Singles,

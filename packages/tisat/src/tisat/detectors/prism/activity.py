@@ -18,7 +18,7 @@ LEAST_SPREAD = 0.1  # of the logarithm of the activity
 
 
 @compiled()
-def _squares(rows: Array, at: Integers, length: int, out: Array) -> None:  # pragma: no cover - compiled
+def mean_squares(rows: Array, at: Integers, length: int, out: Array) -> None:  # pragma: no cover - compiled
     """Mean square step of each channel over the last ``length`` steps."""
     for i in range(len(at)):
         square = out[i]
@@ -49,7 +49,7 @@ class Activity(View):
     def logarithms(self, scene: Scene) -> Array:
         """Logarithm of the r.m.s. step ``(n, C)``."""
         out = np.zeros((len(scene.at), scene.rows.shape[1]))
-        _squares(scene.rows, scene.at, ROWS, out)
+        mean_squares(scene.rows, scene.at, ROWS, out)
         out += LEAST_STEP**2
         np.log(out, out=out)
         out *= 0.5

@@ -47,6 +47,7 @@ from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, ma
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse, total
 from tisat.detectors.prism.line import fit_line, forecasts
 from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, in_units_of_mode, plan_modes
+from tisat.detectors.prism.online import HIGHEST, LOWEST, NOTHING, Online
 from tisat.detectors.prism.relations import partners_of
 from tisat.detectors.prism.restoring import check_parts, restored_forecaster, restored_views
 from tisat.detectors.prism.standing import Deviating
@@ -58,14 +59,12 @@ from tisat.persistence.estimator import document_of
 from tisat.utils.parameters import integer, learned, real, value
 from tisat.utils.types import AnyArray, Arrays, Flags, Integers, JsonDict, JsonMap
 
-LOWEST, HIGHEST = -4.0, 5.0  # scaled values are cut off here: 4 training ranges outside the training range
 LEVELS_FROM = 4000  # rows of training a view's level is computed from
 LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
-NOTHING = np.zeros((0, 0, 0), dtype=np.bool_)
 CONTEXT = max(view.context for view in VIEWS.values())
 
 
-class Prism(Deviating, Detector):
+class Prism(Online, Deviating, Detector):
     """Several views of a series in one detector: forecast errors, neighbours, activity, relations, rhythm.
 
     Examples
@@ -245,10 +244,6 @@ class Prism(Deviating, Detector):
     def _points(self, part: Array) -> Array:
         return self._for_calibration(self._whole_points(part))
 
-    def _answers(self, windows: Array) -> Array:
-        rows = windows.reshape(-1, windows.shape[2])  # one window below the other: no view looks beyond its own
-        return self._points_at(rows, np.arange(windows.shape[1] - 1, len(rows), windows.shape[1]))
-
     def _whole_points(self, part: Array) -> Array:
         context = self._context()
         points = np.full((len(part), len(self._views) + 3 * self.n_channels_ + 1), np.nan)
@@ -324,7 +319,7 @@ class Prism(Deviating, Detector):
     def _take_views(self, views: dict[str, View]) -> None:
         """Look through these views: through all, or without those that mode views replace."""
         self._views = views
-        self._fault_patterns = None
+        self._fault_patterns = self._windowed = None
         self._heard = [name for name in views if "mode" not in views or name not in REPLACED]
         self._places = [list(views).index(name) for name in self._heard]
         self._listened = [(place, views[name]) for place, name in zip(self._places, self._heard, strict=True)]
@@ -333,7 +328,8 @@ class Prism(Deviating, Detector):
 
     def _view_scores(self, points: Array) -> Array:
         """The scores ``(T, V)`` of each view: 0 at its normal level, -1 at its normal median; restless ones compressed."""
-        return compressed(points[:, : len(self._views)], self.exponents_)[:, self._places]
+        scores = compressed(points[:, : len(self._views)], self.exponents_)
+        return scores if len(self._places) == len(self._views) else scores[:, self._places]
 
     def score_points(self, points: Array) -> Scored:
         """Scores of points and of each view; the views of forecast errors and of shapes are momentary."""

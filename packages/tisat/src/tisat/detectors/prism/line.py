@@ -36,7 +36,7 @@ def _products(values: Array, lags: int) -> tuple[Array, Array]:
 
 
 @compiled()
-def _forecasts(
+def line_forecasts(
     rows: Array, at: Integers, weights: Array, intercepts: Array, farthest: Array, out: Array
 ) -> None:  # pragma: no cover - compiled
     """Forecast of each row asked about, from the rows before it."""
@@ -100,5 +100,5 @@ def fit_line(parts: Sequence[Array], *, lags: int, ridge: float) -> tuple[Array,
 def forecasts(rows: Array, at: Integers, weights: Array, intercepts: Array, farthest: Array) -> Array:
     """Forecasts ``(n, C)`` of the rows ``at``, each at least ``lags`` rows after the first."""
     out = np.empty((len(at), rows.shape[1]))
-    _forecasts(rows, at, weights, intercepts, farthest, out)
+    line_forecasts(rows, at, weights, intercepts, farthest, out)
     return out

@@ -33,7 +33,7 @@ FILTERS = _filters()
 
 
 @compiled()
-def _filtered(rows: Array, at: Integers, weights: Array, out: Array) -> None:  # pragma: no cover - compiled
+def filtered(rows: Array, at: Integers, weights: Array, out: Array) -> None:  # pragma: no cover - compiled
     """Each filter over the rows that end at each row: ``out`` (n, K, C)."""
     length = weights.shape[1]
     for i in range(len(at)):
@@ -114,7 +114,7 @@ class Relations(View):
         shape = (len(scene.at), len(PAST), scene.rows.shape[1])
         out = np.empty(shape) if out is None else out.reshape(shape)
         out[...] = 0.0
-        _filtered(scene.rows, scene.at, FILTERS, out)
+        filtered(scene.rows, scene.at, FILTERS, out)
         return out.reshape(len(out), -1)
 
     def fit(self, scenes: Sequence[Scene]) -> None:

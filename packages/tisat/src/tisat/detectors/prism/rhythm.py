@@ -23,7 +23,7 @@ TEN, STRETCH = 10, 300  # rows summed together (ROWS is a multiple), and looked 
 
 
 @compiled()
-def _echoes(
+def make_echoes(
     rows: Array,
     at: Integers,
     length: int,
@@ -92,7 +92,7 @@ def _echoes(
 
 
 @compiled()
-def _distances(
+def echo_distances(
     echoes: Array, usual: Array, whitening: Array, along: Array, out: Array
 ) -> None:  # pragma: no cover - compiled
     """Mean squared whitened deviation ``(n, C)`` of autocorrelations ``(n, lags, C)``."""
@@ -115,7 +115,7 @@ def echoes(rows: Array, at: Integers, largest: Array, least: Array, out: Array |
     channels, most = rows.shape[1], ROWS + (STRETCH if len(at) > 1 else 0)
     out = np.empty((len(at), LAGS, channels)) if out is None else out
     room = np.empty((most + LAGS, channels)), np.empty(most, dtype=np.bool_), np.empty((most, LAGS + 1, channels))
-    _echoes(rows, at, ROWS, largest, least, *room, np.empty(channels), out)
+    make_echoes(rows, at, ROWS, largest, least, *room, np.empty(channels), out)
     return out
 
 
@@ -152,7 +152,7 @@ class Rhythm(View):
 
     def _distances(self, echoes: Array) -> Array:
         out = np.zeros((len(echoes), echoes.shape[2]))
-        _distances(echoes, self.usual, self.whitening, np.empty(echoes.shape[2]), out)
+        echo_distances(echoes, self.usual, self.whitening, np.empty(echoes.shape[2]), out)
         return out
 
     def fit(self, scenes: Sequence[Scene]) -> None:

@@ -77,12 +77,16 @@ class Deviating:
 
     def _blame(self, parts: Array, signed: Array, unknown: Flags | None) -> None:
         """Give contributions ``(n, C)``, the squares of ``signed``, to the channels they come from, in rows in which all are known."""
+        some = slice(None) if unknown is None else ~unknown.any(axis=1)
+        parts[some] = blamed(np.copysign(np.sqrt(parts[some]), signed[some]), self._patterns_of_faults())
+
+    def _patterns_of_faults(self) -> Array:
+        """What a fault of each channel does to the deviations of all ``(C, C)``."""
         if self._fault_patterns is None:
             known = self._standing.arrays()  # both views look at the others through three means
             spread = np.atleast_2d(known["spread"])[-1]
             self._fault_patterns = fault_patterns(known["weights"][: 3 * self.n_channels_], spread)
-        some = slice(None) if unknown is None else ~unknown.any(axis=1)
-        parts[some] = blamed(np.copysign(np.sqrt(parts[some]), signed[some]), self._fault_patterns)
+        return self._fault_patterns
 
     @property
     def knows_modes(self) -> bool:

@@ -38,11 +38,12 @@ class Transitions:
 
     def __init__(self, switches: Array, units: Array | None = None) -> None:
         self.switches = switches  # (K,) channels
+        self.channels: Integers = switches.astype(np.int64)
         self.units = np.ones((len(EDGES) + 1, len(VIEWS), 0)) if units is None else units  # (cells, V, C)
 
     def cells(self, scene: Scene) -> Integers:
         """The cell ``(n,)`` of each row of a scene: how long ago the last switch was."""
-        positions = scene.rows[:, self.switches.astype(np.int64)]
+        positions = scene.rows[:, self.channels]
         moved = np.append(False, (positions[1:] != positions[:-1]).any(axis=1))
         last = np.maximum.accumulate(np.where(moved, np.arange(len(moved)), -len(moved) - int(EDGES[-1])))
         return np.asarray(np.digitize(np.minimum(scene.at - last[scene.at], EDGES[-1]), EDGES))
