@@ -1,8 +1,10 @@
 """Detectors side by side on normal rows: the same rows, faults and budget for all; what cannot be fitted is said."""
 
 import json
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tisat
@@ -97,3 +99,11 @@ def test_the_verb_prints_the_same(normal, tmp_path, monkeypatch, capsys):
         main(asked)
     assert again.value.code == 1
     assert "--overwrite" in capsys.readouterr().err
+
+
+def test_rows_with_injected_faults_keep_their_time_zone():
+    clock = pd.date_range("2026-03-20", periods=1200, freq="5min", tz="Europe/Berlin")
+    rows = np.random.default_rng(0).normal(size=(1200, 2))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*no time zone.*")
+        tisat.compare(pd.DataFrame(rows, columns=["a", "b"], index=clock), ["ewma"], budget="1/200 rows", n_faults=3)

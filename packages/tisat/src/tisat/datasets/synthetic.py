@@ -13,6 +13,7 @@ Everything follows from one seed. This module does not know detectors or metrics
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.signal import lfilter
@@ -267,5 +268,5 @@ def inject_faults(
         if (values[start : start + span] != healthy[start : start + span]).any():
             faults.append(Fault(kind, start, start + span, hit))
     labels = labels_from_events([(fault.start, fault.stop) for fault in faults], length=length)
-    faulty = Series(values, timestamps=given.timestamps, channels=given.channels, labels=labels, name=given.name)
+    faulty = replace(given, values=values, labels=labels)
     return faulty, tuple(faults)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -240,10 +240,10 @@ def _with_faults(tail: Series, wanted: int, seed: int) -> list[tuple[Series, tup
     rounds = []
     for number in range(-(-wanted // at_once)):
         count = min(at_once, wanted - number * at_once)
-        clean = Series(values, timestamps=tail.timestamps, channels=tail.channels, name=tail.name)
+        clean = replace(tail, values=values, labels=None)  # with its time zone
         faulty, faults = inject_faults(clean, n_faults=count, random_state=seed + number)
         rows = np.where(missing, np.nan, faulty.values)
-        rounds.append((Series(rows, timestamps=tail.timestamps, channels=tail.channels, name=tail.name), faults))
+        rounds.append((replace(tail, values=rows, labels=None), faults))
     return rounds
 
 
@@ -290,8 +290,10 @@ def _one(
 def _raised(watch: Watch, before: Series, rows: Series) -> Any:
     """The rows at which alarms are raised, counted from the first after the warm-up."""
     times = None if rows.timestamps is None else np.concatenate([before.timestamps, rows.timestamps])
+    zoned = before.offsets is not None and rows.offsets is not None
     joined = Series(
-        np.concatenate([before.values, rows.values]), timestamps=times, channels=rows.channels, name=rows.name
-    )
+        np.concatenate([before.values, rows.values]), timestamps=times, channels=rows.channels, name=rows.name,
+        offsets=np.concatenate([before.offsets, rows.offsets]) if zoned else None,
+    )  # fmt: skip
     raised = watch.alarms(joined, any_period=True).raised - len(before)
     return raised[raised >= 0]
