@@ -85,3 +85,18 @@ def test_a_column_of_text_is_refused_with_what_to_do(library):
     with pytest.raises(SeriesError, match=r"drop=\['op'\] leaves it out"):
         tisat.Series.from_table(table)
     assert tisat.Series.from_table(table, drop=["op"]).channels == ("a",)
+
+
+def test_the_index_of_pandas_that_nobody_named_is_the_time_of_a_parquet_file(tmp_path):
+    index = pd.date_range("2026-03-20", periods=30, freq="5min", tz="Europe/Berlin")
+    pd.DataFrame({"a": np.sin(range(30)), "b": 1.5}, index=index).to_parquet(tmp_path / "a.parquet")
+    found = tisat.Series.read(tmp_path / "a.parquet")
+    assert found.channels == ("a", "b")
+    assert found.stamp(0) == "2026-03-20T00:00:00+01:00"
+
+
+def test_a_column_to_drop_that_is_not_there_needs_no_dropping():
+    table = pd.DataFrame({"flow": [1.0, 2.0], "status": ["ok", "ok"]})
+    assert tisat.Series.from_table(table[["flow"]], drop=["status"]).channels == ("flow",)
+    with pytest.raises(SeriesError, match="Did you mean 'status'"):
+        tisat.Series.from_table(table, drop=["statsu"])

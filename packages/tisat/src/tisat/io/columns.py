@@ -19,8 +19,8 @@ from tisat.utils.near_names import meant
 
 TIME_NAMES = (
     "timestamp", "time", "datetime", "date", "ds", "timestamp_(min)", "date/time", "date_time", "_time", "ts", "epoch",
-    "utc", "timestamp_utc", "time_stamp", "zeit", "zeitstempel",
-)  # fmt: skip  # lower case; PSM has the sixth
+    "utc", "timestamp_utc", "time_stamp", "zeit", "zeitstempel", "__index_level_0__",
+)  # fmt: skip  # lower case; PSM has the sixth, the last is the index of pandas that nobody named
 DATE_NAMES = ("date", "datum", "day")  # of a date beside a time of the day
 CLOCK_NAMES = ("time", "uhrzeit", "zeit", "clock", "time_of_day", "hour")
 LABEL_NAMES = ("is_anomaly", "label", "labels", "anomaly")  # TimeEval, TSB-AD, PSM, many
@@ -149,6 +149,7 @@ class Roles:
         As the user said; ``"Date+Time"`` are two columns.
     channels : sequence of str, optional
     drop : sequence of str
+        Columns to leave out, where they are there; a name close to that of a column is refused.
     entity : str, optional
         The column that says which machine a row is of.
     numeric : mapping from column to bool, optional
@@ -175,7 +176,8 @@ class Roles:
         twice = next((name for name, count in Counter(columns).items() if count > 1), None)
         if twice is not None:
             raise SeriesError(f"The columns of a table must have distinct names. Got {twice!r} twice.")
-        for wanted in (*(channels or ()), *drop, *(() if entity is None else (entity,))):
+        mistyped = [name for name in drop if meant(name, columns)]  # one that is simply not there needs no dropping
+        for wanted in (*(channels or ()), *mistyped, *(() if entity is None else (entity,))):
             choose(columns, wanted, ())  # refuses a column that is not there
         left = {*drop, *(() if entity is None else (entity,))}
         free = [column for column in columns if column not in left]
