@@ -60,6 +60,13 @@ def test_a_value_that_is_near_the_expected_one_is_not_the_news(kind, sentence):
     assert str(found[0]) == sentence
 
 
+def test_a_counter_of_a_strange_shape_is_spoken_of_by_its_growth_too():
+    near = replace(why("pattern"), seen=np.array([58.9, 2.0, 3.0]))
+    habits = Habits.of({"moves_every": [1.0, 1.0, 1.0], "counters": ["temperature"]})
+    said = str(worded(near.reasons(NAMES), near, NAMES, np.zeros(3, int), habits)[0])
+    assert said == "temperature grew by 58.90 per row, expected 58.90 ± 0.40: no such shape in training"
+
+
 @pytest.mark.parametrize("kind", ["spike", "stuck", "unusually noisy", "broken correlation"])
 def test_a_counter_is_spoken_of_by_its_growth(kind):
     explanation = why(kind, partners=((1, 2), (0,), (0, 1)))

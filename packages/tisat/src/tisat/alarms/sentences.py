@@ -123,7 +123,7 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
     if counted and not _as_expected(one):
         return value
     if why.kind == "pattern":
-        return f"{value if _far(one) else f'{one.channel} {number(one.seen, one.spread)}'}: no such shape in training"
+        return f"{value if counted or _far(one) else f'{one.channel} {number(one.seen, one.spread)}'}: no such shape in training"
     if why.kind == "broken correlation" and one.seen is not None and one.expected is not None:
         spread, partners = one.spread or 0.0, why.partners[c] if why.partners else ()
         usual_value = f"{number(one.expected, spread)} ± {number(spread, spread)}"
