@@ -162,7 +162,7 @@ def _facts(one: _Traits) -> list[str]:
             facts.append(f"These {words}: {', '.join(named[:5])}.")
     states = one.count("on/off", "states")
     if states:
-        facts.append(f"{states} channels are switches or states.")
+        facts.append(f"{states} channel{' is a switch or state' if states == 1 else 's are switches or states'}.")
     if one.tied >= TIED:
         facts.append(f"{one.pair[0]} and {one.pair[1]} move together (correlation {one.tied:.2f}).")
     if one.rhythm >= RHYTHM:

@@ -93,8 +93,8 @@ def spelt(seconds: float, *, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> spelt(5), spelt(90), spelt(7200), spelt(200_000, digits=2)
-    ('5 s', '1.5 min', '2 h', '2.3 d')
+    >>> spelt(5), spelt(90), spelt(7200), spelt(200_000, digits=2), spelt(29_400_000, digits=2)
+    ('5 s', '1.5 min', '2 h', '2.3 d', '340 d')
     """
     unit = next((name for name in ("d", "h", "min") if seconds >= SECONDS[name]), "s")
-    return f"{seconds / SECONDS[unit]:.{digits}g} {unit}"
+    return f"{float(f'{seconds / SECONDS[unit]:.{digits}g}'):.15g} {unit}"  # 340 d, not 3.4e+02 d
