@@ -134,7 +134,7 @@ class Linear(ForecastDetector):
 
     def _points_of_windows(self, windows: Array) -> Array:
         rows = windows.reshape(-1, windows.shape[2])  # one below the other
-        newest = np.arange(self.window, len(rows), self.window + 1)
+        newest = np.arange(windows.shape[1] - 1, len(rows), windows.shape[1])
         return np.asarray((rows[newest] - self._forecasts(rows, newest)) / self.spread_)
 
     def _context(self) -> int:

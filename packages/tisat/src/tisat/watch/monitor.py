@@ -191,8 +191,9 @@ class Monitor:
         if not learn:
             taken = taken._replace(learn=False)
         point = self._no_point if taken.filled is None else self.stream.step(self._framed(taken))
-        if taken.filled is not None:
-            taken = taken._replace(deviations=getattr(self.stream, "deviations", None))
+        deviations = None if taken.filled is None else getattr(self.stream, "deviations", None)
+        if deviations is not None:
+            taken = taken._replace(deviations=deviations)
         return self.judge(taken, self.aggregation.run(point[None]))
 
     def extend(self, rows: Iterable[object], times: Sequence[object] | None = None) -> list[RowResult]:
