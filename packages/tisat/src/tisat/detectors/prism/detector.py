@@ -47,7 +47,7 @@ from tisat.detectors.prism.forecaster import LINE, errors_of, fit_forecaster, ma
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, compressed, exponents, fuse, total
 from tisat.detectors.prism.line import fit_line, forecasts
 from tisat.detectors.prism.modes import MODES, REPLACED, Mode, Plan, in_units_of_mode, plan_modes
-from tisat.detectors.prism.online import HIGHEST, LOWEST, NOTHING, Online
+from tisat.detectors.prism.online import HIGHEST, LOWEST, NOTHING, answers
 from tisat.detectors.prism.relations import partners_of
 from tisat.detectors.prism.restoring import check_parts, restored_forecaster, restored_views
 from tisat.detectors.prism.standing import Deviating
@@ -64,7 +64,7 @@ LEAST_VARIANCE = 1e-4  # of a scaled channel, when one is filled from the others
 CONTEXT = max(view.context for view in VIEWS.values())
 
 
-class Prism(Online, Deviating, Detector):
+class Prism(Deviating, Detector):
     """Several views of a series in one detector: forecast errors, neighbours, activity, relations, rhythm.
 
     Examples
@@ -244,6 +244,9 @@ class Prism(Online, Deviating, Detector):
     def _points(self, part: Array) -> Array:
         return self._for_calibration(self._whole_points(part))
 
+    def _answers(self, windows: Array) -> Array:
+        return answers(self, windows)
+
     def _whole_points(self, part: Array) -> Array:
         context = self._context()
         points = np.full((len(part), len(self._views) + 3 * self.n_channels_ + 1), np.nan)
@@ -319,7 +322,8 @@ class Prism(Online, Deviating, Detector):
     def _take_views(self, views: dict[str, View]) -> None:
         """Look through these views: through all, or without those that mode views replace."""
         self._views = views
-        self._fault_patterns = self._windowed = None
+        self._fault_patterns = None
+        self._windowed: tuple[Array, ...] | None = None  # what single windows are looked at with
         self._heard = [name for name in views if "mode" not in views or name not in REPLACED]
         self._places = [list(views).index(name) for name in self._heard]
         self._listened = [(place, views[name]) for place, name in zip(self._places, self._heard, strict=True)]

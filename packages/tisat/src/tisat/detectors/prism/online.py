@@ -7,7 +7,8 @@ mode views, one channel or another forecaster, are not looked at here.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +17,15 @@ from tisat.detectors.prism import activity, neighbour, rhythm
 from tisat.detectors.prism.activity import mean_squares
 from tisat.detectors.prism.fusion import OTHERS, RELATIONS, fuse
 from tisat.detectors.prism.line import line_forecasts
-from tisat.detectors.prism.modes import Mode
 from tisat.detectors.prism.relations import FILTERS, filtered
 from tisat.detectors.prism.rhythm import echo_distances, make_echoes
-from tisat.detectors.prism.transitions import EDGES, Transitions
-from tisat.detectors.prism.view import View
+from tisat.detectors.prism.transitions import EDGES
 from tisat.utils.compiled import compiled
 from tisat.utils.neighbors import closest, heads_of
-from tisat.utils.types import Flags, Integers
+from tisat.utils.types import AnyArray, Flags, Integers
+
+if TYPE_CHECKING:
+    from tisat.detectors.prism.detector import Prism
 
 ERROR, JOINT, NEIGHBOUR, ACTIVITY, RHYTHM = 0, 1, 2, 3, 5  # places of the views; fusion has that of RELATIONS
 LEAST_SQUARE = activity.LEAST_STEP**2
@@ -97,7 +99,7 @@ def _cell(rows: Array, switches: Integers, edges: Array) -> int:  # pragma: no c
 @compiled()
 def look_at_windows(
     windows: Array,  # (n, T, C or C + 1): as they came
-    vectors: Array,  # (14, C): one number a channel; see :meth:`Online._learned`
+    vectors: Array,  # (14, C): one number a channel; see :func:`_learned`
     line: Array,  # (lags - 1, C)
     precision: Array,  # (C, C)
     centre: Array,  # (20 C,)
@@ -215,58 +217,41 @@ def look_at_windows(
             points[i, views + 2 * channels + 1 + c] = signed[c]
 
 
-class Online:
-    """The part of a prism that answers about single windows."""
+def answers(prism: Prism, windows: Array) -> Array:
+    """Points of the last rows of windows ``(n, T, C + 1)``, with deviations beside them."""
+    if prism._modes or prism.forecaster_ is not None or prism.n_channels_ == 1:
+        return _by_views(prism, windows)
+    if prism._windowed is None:
+        prism._windowed = _learned(prism)
+    views, switched = len(prism._views), prism._transitions
+    points = np.empty((len(windows), views + 3 * prism.n_channels_ + 1))
+    whole = np.empty(len(windows), dtype=np.bool_)
+    switches, units = (NO_SWITCHES, NO_UNITS) if switched is None else (switched.channels, switched.units)
+    now = (prism.ordinary_, prism.levels_, prism.exponents_, OTHERS, switches, units, EDGES, NOTHING)
+    look_at_windows(*(windows, *prism._windowed, *now, whole, points))
+    if not np.logical_and.reduce(whole):
+        points[~whole] = _by_views(prism, windows[~whole])
+    return points
 
-    _views: dict[str, View]
-    _modes: list[Mode]
-    _transitions: Transitions | None
-    _windowed: Any = None  # arrays of the model as the loop takes them
-    n_channels_: int
-    low_: Array
-    span_: Array
-    weights_: Array
-    intercepts_: Array
-    farthest_: Array
-    forecaster_: Any
 
-    def _answers(self, windows: Array) -> Array:
-        """Points of the last rows of windows ``(n, T, C + 1)``, with deviations beside them."""
-        me: Any = self
-        if self._modes or self.forecaster_ is not None or self.n_channels_ == 1:
-            return self._unusual(windows)
-        if self._windowed is None:
-            self._windowed = self._learned()
-        views, switched = len(self._views), self._transitions
-        points = np.empty((len(windows), views + 3 * self.n_channels_ + 1))
-        whole = np.empty(len(windows), dtype=np.bool_)
-        switches, units = (NO_SWITCHES, NO_UNITS) if switched is None else (switched.channels, switched.units)
-        now: tuple[Any, ...] = (me.ordinary_, me.levels_, me.exponents_, OTHERS, switches, units, EDGES, NOTHING)
-        look_at_windows(*(windows, *self._windowed, *now, whole, points))
-        if not np.logical_and.reduce(whole):
-            points[~whole] = self._unusual(windows[~whole])
-        return points
+def _by_views(prism: Prism, windows: Array) -> Array:
+    """The same by the views, one window below the other: no view looks beyond its own."""
+    rows = windows.reshape(-1, windows.shape[2])
+    return prism._points_at(rows, np.arange(windows.shape[1] - 1, len(rows), windows.shape[1]))
 
-    def _unusual(self, windows: Array) -> Array:
-        """The same by the views, one window below the other: no view looks beyond its own."""
-        me: Any = self
-        rows = windows.reshape(-1, windows.shape[2])
-        points: Array = me._points_at(rows, np.arange(windows.shape[1] - 1, len(rows), windows.shape[1]))
-        return points
 
-    def _learned(self) -> tuple[Array, ...]:
-        """The arrays of the model in the order of :func:`look_at_windows`."""
-        me: Any = self
-        known: Any = {name: view.arrays() for name, view in self._views.items()}
-        errors, joint, near, active = (known[name] for name in ("error", "joint", "neighbour", "activity"))
-        related, echo = known["relations"], known["rhythm"]
-        vectors = np.array([
-            self.low_ / 2, self.span_, self.intercepts_, self.farthest_, errors["spread"], joint["mean"], near["still"],
-            active["usual"], active["spread"], related["intercepts"], related["usual"], related["spread"],
-            rhythm.LARGEST * echo["step"], rhythm.LEAST_ENERGY * echo["step"] ** 2,
-        ])  # fmt: skip
-        return (
-            vectors, self.weights_, joint["precision"], near["centre"], near["basis"],
-            np.ascontiguousarray(near["basis"].T), near["stored"], heads_of(near["stored"]), related["weights"], FILTERS,
-            echo["usual"], echo["whitening"], np.ascontiguousarray(me._patterns_of_faults().T),
-        )  # fmt: skip
+def _learned(prism: Prism) -> tuple[Array, ...]:
+    """The arrays of the model in the order of :func:`look_at_windows`."""
+    known: dict[str, Mapping[str, AnyArray]] = {name: view.arrays() for name, view in prism._views.items()}
+    errors, joint, near, active = (known[name] for name in ("error", "joint", "neighbour", "activity"))
+    related, echo = known["relations"], known["rhythm"]
+    vectors = np.array([
+        prism.low_ / 2, prism.span_, prism.intercepts_, prism.farthest_, errors["spread"], joint["mean"], near["still"],
+        active["usual"], active["spread"], related["intercepts"], related["usual"], related["spread"],
+        rhythm.LARGEST * echo["step"], rhythm.LEAST_ENERGY * echo["step"] ** 2,
+    ])  # fmt: skip
+    return (
+        vectors, prism.weights_, joint["precision"], near["centre"], near["basis"],
+        np.ascontiguousarray(near["basis"].T), near["stored"], heads_of(near["stored"]), related["weights"], FILTERS,
+        echo["usual"], echo["whitening"], np.ascontiguousarray(prism._patterns_of_faults().T),
+    )  # fmt: skip
