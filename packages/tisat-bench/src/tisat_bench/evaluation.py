@@ -175,6 +175,20 @@ class Results:
         key = ["statistic", identifier, rule, made.params()]
         return self._kept(key, lambda: {"statistic": statistic_of(self.store.arrays(identifier), made)})["statistic"]
 
+    def normal_top(self, identifier: str, rule: str) -> float:
+        """The highest value the statistic reached on the task's normal rows, under a rule that does not restart."""
+        made = self.rule(rule)
+
+        def make() -> dict[str, Array]:
+            arrays = self.store.arrays(identifier)
+            normal = {"normal": arrays["normal"], "scores": arrays["normal"]}
+            if "normal_views" in arrays:
+                normal |= {"normal_views": arrays["normal_views"], "views": arrays["normal_views"]}
+                normal |= {"momentary": arrays["momentary"]} if "momentary" in arrays else {}
+            return {"top": np.array(np.nanmax(statistic_of(normal, made)))}
+
+        return float(self._kept(["normal top", identifier, rule, made.params()], make)["top"])
+
     def baseline(self, dataset: str, entities: Sequence[str], rule: str, delta_max: int) -> list[EntityCounts]:
         """The counts of random baselines that get the same post-processing as everybody else."""
         found = []

@@ -1,4 +1,4 @@
-"""The benchmark report: self-contained HTML with tables and pictures, and the tables as Markdown, LaTeX and csv.
+"""The benchmark report: self-contained HTML with tables and pictures, pages for single entities, and the tables as Markdown, LaTeX and csv.
 
 Everything is drawn from figures and counts that were already made. No network.
 """
@@ -6,6 +6,7 @@ Everything is drawn from figures and counts that were already made. No network.
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 
 from tisat.persistence.model_file import write_bytes
@@ -15,6 +16,7 @@ from tisat.plotting.phrases import terms_of
 from tisat.utils.tables import Layout
 from tisat_bench import plots as draw
 from tisat_bench.captions import rule_title, where_from
+from tisat_bench.entity_page import entity_page
 from tisat_bench.evaluation import Results
 from tisat_bench.figures import baseline_of
 from tisat_bench.frozen import Frozen
@@ -130,7 +132,34 @@ def _answer(frozen: Frozen) -> tuple[str, list[str]]:
     return (sentences[0] if sentences else ""), sentences[1:]
 
 
-def report_page(frozen: Frozen, evaluation: Results | None = None, *, command: str = "") -> str:
+def _entity_pages(folder: Path, frozen: Frozen, evaluation: Results, command: str) -> Section:
+    """A page for every entity, and the section that links to them."""
+    (folder / "entities").mkdir(parents=True, exist_ok=True)
+    systems = curve_systems(frozen, frozen.about["rules"][-1])
+    parts = []
+    for dataset, everyone in evaluation.entities.items():
+        links = []
+        for entity in everyone:
+            page = entity_page(frozen, evaluation, dataset=dataset, entity=entity, systems=systems, command=command)
+            if page is None:
+                continue
+            name = f"{dataset}-{entity}.html"
+            write_bytes(folder / "entities" / name, page.encode())
+            links.append(f'<a href="entities/{html.escape(name)}">{html.escape(entity)}</a>')
+        if links:
+            parts.append(Block(f"<p><b>{html.escape(frozen.titles[dataset])}</b>: {' · '.join(links)}</p>"))
+    return Section(
+        "Single entities",
+        [
+            "The series, the scores, the alarms at a threshold taken from training data, the events missed and the false alarms.",
+            *parts,
+        ],
+    )
+
+
+def report_page(
+    frozen: Frozen, evaluation: Results | None = None, *, extra: Sequence[Section] = (), command: str = ""
+) -> str:
     """The report as one HTML text."""
     about = frozen.about
     facts = [
@@ -161,6 +190,7 @@ def report_page(frozen: Frozen, evaluation: Results | None = None, *, command: s
         *_pictures(frozen, evaluation),
         Section("The words", [words]),
         Section("Tables", [f"{len(tables)} tables; the best of a column is in bold.", *map(table_block, tables)]),
+        *extra,
         Section("What this is", facts),
     ]
     return render_page(
@@ -175,7 +205,7 @@ def report_page(frozen: Frozen, evaluation: Results | None = None, *, command: s
 
 
 def write_report(folder: Path, frozen: Frozen, evaluation: Results | None = None, *, command: str = "") -> Path:
-    """Write ``index.html`` and the tables as Markdown, LaTeX and csv; returns the index.
+    """Write ``index.html``, one page for each entity, and the tables as Markdown, LaTeX and csv; returns the index.
 
     Parameters
     ----------
@@ -183,13 +213,16 @@ def write_report(folder: Path, frozen: Frozen, evaluation: Results | None = None
     frozen : Frozen
         The figures.
     evaluation : Results, optional
-        The stored scores, for curves; without it the report has none.
+        The stored scores, for curves and pages of single entities; without it the report has neither.
     command : str
         What was typed, for the footer; the command that freezes the same figures unless given.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    extra = []
+    if evaluation is not None and frozen.figures:
+        extra.append(_entity_pages(folder, frozen, evaluation, command))
     index = folder / "index.html"
-    write_bytes(index, report_page(frozen, evaluation, command=command).encode())
+    write_bytes(index, report_page(frozen, evaluation, extra=extra, command=command).encode())
     write_bytes(folder / "tables.md", markdown_page(frozen).encode())
     tables = tables_of(frozen)
     write_bytes(folder / "tables.tex", "\n".join(table.latex() for table in tables).encode())

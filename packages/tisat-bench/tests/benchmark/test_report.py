@@ -27,15 +27,16 @@ def report(smoke, tmp_path_factory):
 
 
 def test_the_report_needs_no_network_and_no_script_but_its_own(report):
-    text = report.read_text(encoding="utf-8")
-    policy = re.search(r"default-src 'none';[^\"]*", text)[0]
-    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
-    assert len(scripts) == 2
-    for script in scripts:
-        assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy
-    addresses = set(re.findall(r"(?:src|href)=['\"]([^\"']+)['\"]", text))
-    assert all(address.startswith(("#", "data:")) for address in addresses), addresses
-    assert not re.search(r"url\((?!#)", text)
+    for page in (report, *report.parent.glob("entities/*.html")):
+        text = page.read_text(encoding="utf-8")
+        policy = re.search(r"default-src 'none';[^\"]*", text)[0]
+        scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
+        assert len(scripts) == 2
+        for script in scripts:
+            assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy
+        addresses = set(re.findall(r"(?:src|href)=['\"]([^\"']+)['\"]", text))
+        assert all(address.startswith(("#", "entities/", "data:")) for address in addresses), addresses
+        assert not re.search(r"url\((?!#)", text)
 
 
 def test_the_report_has_every_part(report):
@@ -48,6 +49,7 @@ def test_the_report_has_every_part(report):
         "SPD curves",
         "Pooled against mean",
         "Cost against quality",
+        "Single entities",
     ):
         assert words in text, words
     assert text.count("class='dots'") >= 3
@@ -55,7 +57,13 @@ def test_the_report_has_every_part(report):
     order = ["class='answer'", "class='contents'", "class='dots'", "SPD under: plain threshold"]
     assert sorted(order, key=text.index) == order, "the answer, a list of contents, pictures before tables"
     assert "best" in re.search(r"<td class=\"[^\"]*best", text)[0]
+    assert len(list(report.parent.glob("entities/*.html"))) == 3
     assert {"tables.md", "tables.tex", "table-1.csv"} <= {file.name for file in report.parent.iterdir()}
+
+
+def test_links_lead_to_pages_that_are_there(report):
+    for link in re.findall(r'href="(entities/[^"]+)"', report.read_text(encoding="utf-8")):
+        assert (report.parent / link).is_file()
 
 
 def test_the_same_figures_give_the_same_page(smoke):

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tisat import registry
@@ -13,7 +14,7 @@ from tisat.batch.engines import Inline
 from tisat.metrics import baselines, spd_score
 from tisat.utils.tables import Layout
 from tisat_bench.driver import drive
-from tisat_bench.evaluation import Results
+from tisat_bench.evaluation import Results, normal_unit
 from tisat_bench.frozen import FILES, gather, read_frozen, write_frozen
 from tisat_bench.published_figures import read_printed
 from tisat_bench.store import Store
@@ -73,6 +74,10 @@ def test_what_is_kept_beside_the_store_is_what_would_be_computed(smoke):
         assert kept == direct
         assert [s.per_series for s in kept.named.values()] == [s.per_series for s in direct.named.values()]
     assert evaluation.baselines_on([labels[0], ~labels[1]], 50) != evaluation.baselines_on(labels[:2], 50)
+    (run,), entities = evaluation.finished("last value", "plants")
+    normal = evaluation.store.arrays(run.done[entities[0]])["normal"]
+    tops = {evaluation.normal_top(run.done[entities[0]], "threshold") for _ in range(2)}
+    assert tops == {float(np.nanmax(normal / normal_unit(normal)))}
 
 
 def test_a_random_baseline_is_no_better_than_its_floor_under_any_rule(smoke):
