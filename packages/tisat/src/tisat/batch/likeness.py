@@ -28,7 +28,7 @@ RIDGE = 1e-3
 class Likeness:
     """How much larger the error of a model of all machines is than that of a model for each."""
 
-    level: float  # of the mean of each channel; the median over machines
+    level: float  # of the mean of a channel; the median over machines, of the channel that differs most
     relation: float  # of each channel predicted from the others; 1 where there is one channel
     machines: int  # looked at
     worst: str  # the machine that a pooled model suits least
@@ -85,12 +85,9 @@ def likeness(machines: Sequence[Series]) -> Likeness | None:
     unit = np.where(spread > 0, spread, 1.0)
     scaled = {name: ((train - middle) / unit, (test - middle) / unit) for name, (train, test) in split.items()}
     pooled = _Models((together - middle) / unit)
-    ratios = np.array(
-        [[shared / own for shared, own in zip(pooled.errors(test), _Models(train).errors(test), strict=True)]
-         for train, test in scaled.values()]
-    )  # fmt: skip
-    level, relation = np.median(ratios, axis=0)
-    worst = list(scaled)[int(np.argmax(ratios.max(axis=1)))]
+    ratios = np.array([pooled.errors(test) / _Models(train).errors(test) for train, test in scaled.values()])
+    level, relation = np.median(ratios, axis=0).max(axis=1)  # a channel alike everywhere says nothing of the others
+    worst = list(scaled)[int(np.argmax(ratios.max(axis=(1, 2))))]
     return Likeness(float(level), float(relation), len(scaled), worst)
 
 
@@ -106,9 +103,8 @@ class _Models:
         self.weights = -inverse / np.diag(inverse)[:, None]  # row c: channel c from the others
         np.fill_diagonal(self.weights, 0.0)
 
-    def errors(self, rows: Array) -> tuple[float, float]:
-        """Root mean square errors over rows and channels; not below LEAST."""
+    def errors(self, rows: Array) -> Array:
+        """Root mean square errors ``(2, C)`` of both models over rows; not below LEAST."""
         centred = rows - self.mean
-        residuals = centred - centred @ self.weights.T
-        level, relation = (float(np.sqrt(np.mean(one**2))) for one in (centred, residuals))
-        return max(level, LEAST), max(relation, LEAST) if rows.shape[1] > 1 else 1.0
+        residuals = centred - centred @ self.weights.T if rows.shape[1] > 1 else np.ones_like(centred)
+        return np.maximum([np.sqrt(np.mean(one**2, axis=0)) for one in (centred, residuals)], LEAST)
