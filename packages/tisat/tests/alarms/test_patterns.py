@@ -154,3 +154,15 @@ def test_after_another_switch_or_on_a_saturday_it_must_look_more_alike():
     for time, mode in (("2026-03-07T02:10:00", "pump down"), ("2026-03-05T02:10:00", "valve up")):
         assert proposal.pattern.matches(alarm(1, time, *alike, mode=mode))
         assert not proposal.pattern.matches(alarm(1, time, *less, mode=mode))
+
+
+def test_one_alarm_on_another_sort_of_day_has_the_time_of_its_kind():
+    """Alone on its Saturday it must not make a pattern of any hour: a fault at 14:00 would be known by it."""
+    days = [f"2026-06-{day:02d}T06:05:00" for day in (1, 2, 3, 6)]  # three working days and a Saturday
+    alarms = [alarm(10 * i, day, ("current", 0.9, 1), mode="") for i, day in enumerate(days)]
+    proposals = propose_patterns(alarms, dict.fromkeys(range(0, 40, 10), "false"))
+    assert {one.pattern.day for one in proposals} == {"working day", "Saturday"}
+    fault = alarm(99, "2026-06-04T14:05:00", ("current", 0.9, 1), mode="")
+    assert not any(one.pattern.matches(fault) for one in proposals)
+    same = alarm(99, "2026-06-04T06:20:00", ("current", 0.9, 1), mode="")
+    assert any(one.pattern.matches(same) for one in proposals)

@@ -83,8 +83,11 @@ def test_labels_lead_to_a_proposal_and_nothing_changes_unless_taken(capsys, file
         writer.writeheader()
         writer.writerows({**row, "label": "false"} for row in rows)
     before = model.read_bytes()
+    alone = run(capsys, "label", table, new, "--model", model, "--take", "threshold")
+    assert f"{len(rows)} false alarms" in alone.out
     said = run(capsys, "label", table, new, "--model", model)
-    assert f"{len(rows)} false alarms" in said.out
+    assert "The threshold would stay" in said.out  # a pattern that knows an alarm asks for no other threshold
+    assert f"of {len(rows)} labelled alarms are left to the patterns" in said.out
     assert "nothing has changed" in said.out
     run(capsys, "label", table, new, "--model", model, "--out", taken)
     assert model.read_bytes() == before

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tisat import Series, Watch
+from tisat.alarms.ongoing import rows_on
 from tisat.plotting.alarm_page import MOST_POINTS, alarm_page, answer
 
 EVIL = "</script><img src=x onerror=alert(1)>&\"'<!--"
@@ -178,3 +179,19 @@ def test_a_channel_that_fell_silent_is_said_on_top():
     alarms = watch.alarms(test)
     assert not len(alarms)
     assert answer(alarms, test) == "No alarm in 400 rows. amps fell silent at row 100."
+
+
+def test_a_fault_that_stays_is_on_in_the_page_as_long_as_in_the_table():
+    rng = np.random.default_rng(3)
+    drive = rng.normal(size=3000).cumsum() * 0.1
+    rows = np.column_stack([drive, drive]) + 0.05 * rng.normal(size=(3000, 2))
+    watch = Watch("prism", budget="1/500 rows").fit(Series(rows[:2200], channels=("flow", "power"), name="normal"))
+    broken = rows[2200:].copy()
+    broken[300:, 1] += 3.0  # until the end
+    series = Series(broken, channels=("flow", "power"), name="broken")
+    alarms = watch.alarms(series)
+    (ongoing,) = [one for one in alarms if one.state == "ongoing"]
+    on = rows_on(alarms)
+    assert on[ongoing.raised :].all()
+    assert on.sum() > alarms.active.sum()
+    assert f"{on.mean():.1%}" in alarm_page(alarms, series)

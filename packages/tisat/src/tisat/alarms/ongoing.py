@@ -30,7 +30,7 @@ from tisat.utils.stage import Folded, State
 from tisat.utils.types import Array, Flags, Integers
 
 if TYPE_CHECKING:
-    from tisat.alarms.alarms import Alarm
+    from tisat.alarms.alarms import Alarm, Alarms
 
 MEAN = 40  # rows over which a deviation is averaged
 MARGIN = 1.25  # times the largest normal mean deviation
@@ -40,6 +40,15 @@ STATES = ("raised", "ongoing", "back", "new normal", "merged", "cleared")
 
 Stamp = str | float | None
 _ROWS = re.compile(r"\s*(\d+)\s*rows?\s*")
+
+
+def rows_on(alarms: Alarms) -> Flags:
+    """Mark the rows with an alarm on: its statistic is above the threshold, or it is ongoing."""
+    on = np.array(alarms.active, dtype=np.bool_)
+    for alarm in alarms:
+        if alarm.ongoing_since is not None:
+            on[alarm.raised : alarm.back] = True
+    return on
 
 
 def rearm_rows(rearm: object, period: float | None) -> int | None:

@@ -50,6 +50,11 @@ class Fingerprint:
     minute: int | None = None  # of the day, local; None without a clock
     day: str = ""  # working day, Saturday or Sunday; empty without a clock
 
+    @property
+    def leader(self) -> tuple[str, int] | None:
+        """The first channel and its sign; None where no channel is known."""
+        return self.channels[0][:2] if self.channels else None
+
     @classmethod
     def of(cls, alarm: Alarm) -> Fingerprint:
         """The fingerprint of an alarm, from what was known when it was raised."""
@@ -209,7 +214,11 @@ def propose_patterns(alarms: Sequence[Alarm], labels: Mapping[int, str]) -> tupl
             groups.setdefault((found.kind, found.mode, found.day), []).append(found)
     proposals = []
     for (kind, mode, day), group in groups.items():
-        pattern = Pattern(kind, mode, day, _common_minute(group), tuple(one.channels for one in group[-MOST_EXAMPLES:]))
+        alike = [
+            one for others in groups.values() for one in others if one.kind == kind and one.leader == group[0].leader
+        ]
+        minute = _common_minute(group) if len(group) >= FEWEST else _common_minute(alike)
+        pattern = Pattern(kind, mode, day, minute, tuple(one.channels for one in group[-MOST_EXAMPLES:]))
         matched = [labels.get(one.raised, "unlabelled") for one in alarms if pattern.matches(one)]
         counts = (sum(word in PROPOSING for word in matched), matched.count("true"), matched.count("unlabelled"))
         proposals.append(PatternProposal(pattern, len(group), *counts))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tisat.alarms.ongoing import rows_on
 from tisat.errors import SeriesError
 from tisat.events import events_from_labels
 from tisat.io.timestamps import say_offset
@@ -100,8 +101,8 @@ def draw(
 def _statistic(axis: Axes, alarms: Alarms, times: AnyArray) -> None:
     axis.plot(times, alarms.statistic, color=INK, linewidth=0.7, label="statistic")
     axis.axhline(alarms.threshold, color=ALARM, linewidth=0.8, linestyle="--", label="threshold h")
-    active = np.where(alarms.active, alarms.threshold, np.nan)
-    axis.plot(times, active, color=ALARM, linewidth=3.0, solid_capstyle="butt", label="alarm on")
+    on = np.where(rows_on(alarms), alarms.threshold, np.nan)
+    axis.plot(times, on, color=ALARM, linewidth=3.0, solid_capstyle="butt", label="alarm on")
     known = alarms.statistic[~np.isnan(alarms.statistic)]
     if len(known) and known.max() > 20 * alarms.threshold:
         axis.set_yscale("symlog", linthresh=max(alarms.threshold, 1e-12))

@@ -134,7 +134,7 @@ def label(
     An alarm of a pattern that was taken is known: it stays in every table, and nobody is called.
     """
     from tisat.alarms.episode_log import LABELS, EpisodeRecord, propose
-    from tisat.alarms.patterns import propose_patterns
+    from tisat.alarms.patterns import PROPOSING, known_by, propose_patterns
     from tisat.errors import InputError
     from tisat.utils.validation import check_choice
     from tisat.watch import Watch
@@ -159,7 +159,6 @@ def label(
                 f"A label of {str(alarms)!r} must be {', '.join(LABELS[1:])}, or empty. Got {word!r} at row {number} instead."
             )
         if word != "unlabelled":
-            record.label(row, word)
             labels[row] = word
             count += 1
     if not rows and others:
@@ -172,8 +171,15 @@ def label(
             f"The table {str(alarms)!r} must have labels in a column 'label': {', '.join(LABELS[1:])}. Got none; add the column "
             "in a spreadsheet, or in any editor."
         )
-    proposal = propose(watch.calibration, record)
     patterns = propose_patterns(found.alarms, labels)
+    taken = [one.pattern for one in patterns if one.safe] if take == "both" else []
+    covered = {
+        alarm.raised for alarm in found.alarms if labels.get(alarm.raised) in PROPOSING and known_by(alarm, taken)
+    }
+    for row, word in labels.items():
+        if row not in covered:  # an alarm that a pattern knows asks for no other threshold
+            record.label(row, word)
+    proposal = propose(watch.calibration, record)
     if out is not None:
         if take != "patterns":
             watch.adopt(proposal)
@@ -192,7 +198,12 @@ def label(
             }
         )
         return
-    typer.echo("\n".join([*proposal.words, *(f"pattern: {one.words}" for one in patterns)]))
+    left_out = (
+        [f"{len(covered)} of {count} labelled alarms are left to the patterns, not to the threshold."]
+        if covered
+        else []
+    )
+    typer.echo("\n".join([*proposal.words, *left_out, *(f"pattern: {one.words}" for one in patterns)]))
     more = " and the patterns (--take says which)" if patterns else ""
     typer.echo(
         f"nothing has changed; --out writes a model with the threshold{more}" if out is None else f"written to {out}"

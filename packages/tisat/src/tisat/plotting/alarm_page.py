@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tisat.alarms.alarms import Alarm, Alarms, say_time
+from tisat.alarms.ongoing import rows_on
 from tisat.alarms.plot import contributing, series_of
 from tisat.alarms.recurrence import recurring
 from tisat.events import events_from_labels
@@ -133,7 +134,7 @@ def _keys(alarms: Alarms, series: Series) -> list[Key]:
     if len(faults):
         keys.append(Key(f"{sum(found)} of {len(faults)}", "labelled faults had an alarm while they lasted", "found"))
     keys.append(Key(str(alarms.calibration.budget), "false alarms you said you accept"))
-    on = int(np.asarray(alarms.active).sum())
+    on = int(rows_on(alarms).sum())
     if on:
         keys.append(Key(f"{on / len(series):.1%}", "of the rows had an alarm on"))
     return keys
