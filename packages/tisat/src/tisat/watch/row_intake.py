@@ -75,7 +75,9 @@ class RowReader:
             if self._missing and isinstance(row, list | tuple):
                 row = [math.nan if self._is_missing(value) else value for value in row]
             values = plain_array(row) if hasattr(row, "detach") else np.asarray(row)
-            if values.dtype != np.float64:
+            if values.dtype == np.float64:
+                values = values.copy()  # later rows are compared with it, and the caller may use the array again
+            else:
                 if values.dtype.kind not in "biufO":
                     raise TypeError
                 numbers = (
