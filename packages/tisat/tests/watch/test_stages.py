@@ -114,11 +114,11 @@ def tracking():
 def judged(number, values):
     known = not np.isnan(values).any()
     filled = np.array(values) if known else None
-    taken = Taken("ok" if known else "unusable", filled, None, None, number, deviations=filled)
+    taken = Taken("ok" if known else "unusable", filled, None, None, number)
     statistic = abs(values[0]) if known else float("nan")
     active = bool(known and statistic > 1.0)
     point = np.full(WATCH.detector.normal_.shape[1], np.nan) if filled is None else filled
-    return Judged(taken, point, statistic, statistic, active, number - (number % 3 if active else 0), known)
+    return Judged(taken, point, statistic, statistic, active, number - (number % 3 if active else 0), known, filled)
 
 
 def given_row(number, values):

@@ -41,7 +41,6 @@ class Taken(NamedTuple):
     unconfirmed_stamp: Stamp = None  # time of the first of them
     remark: str = ""  # a sentence about how it was taken in
     clock: float = math.nan  # local time in seconds since 1970, NaN where unknown
-    deviations: Array | None = None  # (C,) of the channels, where the detector has them
 
 
 class Judged(NamedTuple):
@@ -54,6 +53,7 @@ class Judged(NamedTuple):
     active: bool
     onset: int
     judged: bool  # it has a score
+    deviations: Array | None = None  # (C,) of the channels, where the detector has them
 
 
 class Course(Folded[Judged, "Alarm | None"]):
@@ -90,13 +90,13 @@ class Course(Folded[Judged, "Alarm | None"]):
 
     def step(self, row: Judged, /) -> Alarm | None:
         """Take in one row; the alarm, where it was raised, joined or cleared at it."""
-        taken, point, evidence, statistic, active, onset, judged = row
+        taken, point, evidence, statistic, active, onset, judged, deviations = row
         before, detector = self.alarm, self._watch.detector
         if taken.unconfirmed:
             self.states.skip(taken.unconfirmed)
             self._recent.run([None] * min(taken.unconfirmed, len(self._recent.rows)))
         self._recent.step(taken.filled)
-        self.ended = self.states.step(taken.deviations if judged else None, row=taken.row, stamp=taken.stamp)
+        self.ended = self.states.step(deviations if judged else None, row=taken.row, stamp=taken.stamp)
         self._still.step(taken.filled if judged else None)
         self._trace_onset(taken, onset, active=active, point=point if judged else None, evidence=evidence)
         if before is None:

@@ -9,6 +9,7 @@ Entities enrol and retire at any time, and the state of each can be kept by itse
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ class Fleet:
             As :meth:`tisat.watch.Monitor.update` takes them; entities without a row are left alone.
         times : date or number of seconds, or mapping from entity to one, optional
         """
-        moments = (times.get(name) if isinstance(times, Mapping) else times for name in rows)
+        moments = map(times.get, rows) if isinstance(times, Mapping) else repeat(times, len(rows))
         verdicts = self.judge([(name, row, time) for (name, row), time in zip(rows.items(), moments, strict=True)])
         return dict(zip(rows, verdicts, strict=True))
 
@@ -215,7 +216,7 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
     last bits. ``roll`` is told of every row that is taken in, and what it says of other entities goes with the row's result.
     """
     verdicts: list[RowResult] = []
-    wave: list[tuple[Monitor, Taken, Array | None]] = []  # (monitor, row, point where it is known)
+    wave: list[tuple[Monitor, Taken, Array | None, Array | None]] = []  # monitor, row, point and deviations where known
     windows, asked = np.empty((0, 0, 0)), 0  # room for a wave, and how many of its windows are to be asked about
     waiting: set[int] = set()  # monitors with a row in the wave
 
@@ -225,14 +226,14 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             return
         first = wave[0][0]
         answers = iter(first.stream.answers(windows[:asked], exact=exact) if asked else ())
-        points = []
-        for i, (monitor, taken, point) in enumerate(wave):
+        points, beside = [], []
+        for monitor, _, point, deviations in wave:
             points.append(monitor.stream.point(next(answers)) if point is None else point)
-            wave[i] = (monitor, taken._replace(deviations=monitor.stream.deviations) if point is None else taken, point)
+            beside.append(monitor.stream.deviations if point is None else deviations)
         scored = first.aggregation.run(np.stack(points))
-        for i, (monitor, taken, _) in enumerate(wave):
+        for i, (monitor, taken, _, _) in enumerate(wave):
             row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
-            verdicts.append(monitor.judge(taken, row))
+            verdicts.append(monitor.judge(taken, row, beside[i]))
         wave.clear()
         asked = 0
         waiting.clear()
@@ -252,14 +253,15 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             told = roll.step(Heard(monitor.name, monitor.time_step, taken.row, taken.stamp))
             taken = taken._replace(silences=taken.silences + told) if told else taken
         point, window = monitor.gather(taken)
+        deviations = None
         if window is None and taken.filled is not None:
-            taken = taken._replace(deviations=getattr(monitor.stream, "deviations", None))
+            deviations = getattr(monitor.stream, "deviations", None)
         if window is not None:
             if not len(windows):
                 windows = np.empty((min(BATCH, len(items)), *window.shape))
             windows[asked] = window
             asked += 1
         waiting.add(id(monitor))
-        wave.append((monitor, taken, point))
+        wave.append((monitor, taken, point, deviations))
     flush()
     return verdicts

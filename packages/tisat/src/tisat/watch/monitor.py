@@ -192,9 +192,7 @@ class Monitor:
             taken = taken._replace(learn=False)
         point = self._no_point if taken.filled is None else self.stream.step(self._framed(taken))
         deviations = None if taken.filled is None else getattr(self.stream, "deviations", None)
-        if deviations is not None:
-            taken = taken._replace(deviations=deviations)
-        return self.judge(taken, self.aggregation.run(point[None]))
+        return self.judge(taken, self.aggregation.run(point[None]), deviations)
 
     def extend(self, rows: Iterable[object], times: Sequence[object] | None = None) -> list[RowResult]:
         """The results on many rows, in order; a row that cannot be read is refused with its reason."""
@@ -248,8 +246,8 @@ class Monitor:
             entity=self.name, state=self.condition,
         )  # fmt: skip
 
-    def judge(self, taken: Taken, scored: Scored) -> RowResult:
-        """The result on a row that was taken in, from what the detector says of it."""
+    def judge(self, taken: Taken, scored: Scored, deviations: Array | None = None) -> RowResult:
+        """The result on a row that was taken in, from what the detector says of it; ``deviations`` (C,) where it has them."""
         status = taken.status
         if status in ("late", "duplicate", "unconfirmed"):
             self.counts[status] += 1
@@ -265,7 +263,7 @@ class Monitor:
         self.counts[status] += 1
         before = self._course.alarm is not None
         changed = self._course.step(
-            Judged(taken, scored.points[0], evidence, statistic, active, onset, judged=status == "ok")
+            Judged(taken, scored.points[0], evidence, statistic, active, onset, status == "ok", deviations)
         )
         return RowResult(
             row=now, status=status, score=score, evidence=evidence, statistic=statistic, threshold=self._run.used,
