@@ -114,8 +114,11 @@ def test_state_is_bounded_and_does_not_grow(views):
     for _ in range(3):
         values = rng.exponential(size=(2000, views)) * 5
         run.run(Scored.of(values, values[:, 0], values))
-        sizes.add(sum(array.size for array in split_state(run.state())[1].values()))
-    assert sizes == {views * (rule.window + rule.lag + rule.lasting + 8 + rule.length) + rule.hold + 5}
+        arrays = split_state(run.state())[1]
+        past, above = arrays.pop("evidence.past"), arrays.pop("evidence.above")
+        assert len(past) <= views * (rule.window + rule.lag) <= 8 * len(above) < views * (rule.window + rule.lag) + 8
+        sizes.add(sum(array.size for array in arrays.values()))
+    assert sizes == {views * (rule.lasting + 8 + rule.length) + rule.hold + 5}
 
 
 def has_a_moving_reference(name):

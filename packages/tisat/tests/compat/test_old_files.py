@@ -51,9 +51,14 @@ def test_a_state_with_the_sorted_past_of_earlier_versions_continues():
     evidence = state["run"]["evidence"]
     ends = np.cumsum(evidence["lengths"])
     table = np.zeros((len(ends), evidence["lengths"].max()))
-    for row, past in zip(table, np.split(evidence.pop("past"), ends[:-1]), strict=True):
+    level = np.repeat(watch.rule.level_, evidence["lengths"])
+    whole = level - 1.0  # what is not above the level was kept as it was
+    whole[np.unpackbits(evidence.pop("above"), count=len(whole)).astype(bool)] = evidence.pop("past")
+    for row, past in zip(table, np.split(whole, ends[:-1]), strict=True):
         row[: len(past)] = past
+    third = watch.monitor()
+    third.restore({**state, "run": {**state["run"], "evidence": {**evidence, "past": whole}}})
     del evidence["lengths"]
     second.restore({**state, "run": {**state["run"], "evidence": {**evidence, "past": table, "ordered": table * 0}}})
     for row in values[2500:]:
-        assert first.update(row).statistic == second.update(row).statistic
+        assert first.update(row).statistic == second.update(row).statistic == third.update(row).statistic

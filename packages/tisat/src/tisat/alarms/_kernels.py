@@ -161,9 +161,22 @@ BACK = 0.05  # share of scores above the normal level at which that level is tak
 
 
 @compiled()
+def _first_above(ordered: Array, size: int, value: float) -> int:
+    """The first position whose value is above ``value``."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled()
 def _insert(ordered: Array, size: int, free: int, value: float) -> None:
     """Put ``value`` where it belongs among the first ``size``, giving up the place ``free``: only what lies between moves."""
-    new = first_not_below(ordered, size, value)
+    new = _first_above(ordered, size, value)
     while free > new:
         ordered[free] = ordered[free - 1]
         free -= 1
@@ -254,6 +267,7 @@ def excess(
         count[v, RUN] += 1
         if above and count[v, ABOVE] > enter and score > centre[v] + gates[v] * spread:
             kept = current
+        kept = max(kept, level[v])  # no reference is below the level: lower scores count alike, and none moves another
         rows = count[v, ROWS] + 1
         count[v, ROWS] = rows
         raw[v, (rows - 1) % lasting] = min(score, LARGEST)
@@ -271,7 +285,7 @@ def excess(
             entering = kept if lag == 0 else past[v, (seen - lag) % capacity]
             free = size
             if size == window:
-                free = first_not_below(ordered[v], window, past[v, slot])
+                free = max(_first_above(ordered[v], window, past[v, slot]) - 1, 0)
             _insert(ordered[v], size, free, entering)
         past[v, slot] = kept
         count[v, SEEN] = seen + 1

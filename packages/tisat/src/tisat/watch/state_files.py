@@ -15,7 +15,7 @@ from tisat.errors import ArtefactError
 from tisat.gap_filling import Stamp
 from tisat.utils.fitted_state import check_fields, check_layout
 from tisat.utils.stage import State, join_state, split_state
-from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap
+from tisat.utils.types import Arrays, JsonDict, JsonMap
 from tisat.watch.watch import Watch
 
 EVIDENCE = "run.evidence"
@@ -70,7 +70,7 @@ def complete_state(state: State, fresh: State) -> State:
     kept, wanted = arrays.get("stream.buffer"), expected.get("stream.buffer")
     if kept is not None and wanted is not None and kept.ndim == 2 and kept.shape == (len(wanted), wanted.shape[-1] - 1):
         arrays["stream.buffer"] = np.column_stack([kept, np.full(len(kept), np.nan)])  # the local time, unknown
-    _unsort(arrays, expected)
+    _mark(arrays, expected)
     arrays = {**{name: expected[name] for name in ADDED if name in expected}, **arrays}
     if CONTROL not in expected:
         arrays.pop(CONTROL, None)
@@ -78,15 +78,25 @@ def complete_state(state: State, fresh: State) -> State:
     return join_state(document, arrays)
 
 
-def _unsort(arrays: Arrays, expected: Mapping[str, AnyArray]) -> None:
-    """States of earlier versions hold the pasts of the excess rule as one table, and sorted as well."""
+def _mark(arrays: Arrays, expected: Arrays) -> None:
+    """Accept any number of scores above the level in the pasts of the excess rule, if as many are marked.
+
+    States of earlier versions hold all scores: as they are, or as one table, and sorted as well.
+    """
     past, lengths = arrays.get(f"{EVIDENCE}.past"), expected.get(f"{EVIDENCE}.lengths")
-    if past is None or lengths is None or f"{EVIDENCE}.lengths" in arrays:
+    if past is None or lengths is None:
         return
-    arrays.pop(f"{EVIDENCE}.ordered", None)
-    arrays[f"{EVIDENCE}.lengths"] = lengths
-    if past.shape == (len(lengths), lengths.max()):
-        arrays[f"{EVIDENCE}.past"] = np.concatenate([one[:length] for one, length in zip(past, lengths, strict=True)])
+    if f"{EVIDENCE}.lengths" not in arrays:
+        arrays.pop(f"{EVIDENCE}.ordered", None)
+        arrays[f"{EVIDENCE}.lengths"] = lengths
+        if past.shape == (len(lengths), lengths.max()):
+            past = np.concatenate([one[:length] for one, length in zip(past, lengths, strict=True)])
+    wanted, total = expected[f"{EVIDENCE}.above"], int(lengths.sum())
+    above = arrays.setdefault(f"{EVIDENCE}.above", np.packbits(np.ones(total, dtype=np.bool_)))
+    arrays[f"{EVIDENCE}.past"] = past
+    marked = above.dtype == np.uint8 and above.shape == wanted.shape
+    if marked and past.shape == (np.unpackbits(above, count=total).sum(),):
+        expected[f"{EVIDENCE}.past"] = np.zeros(past.shape)
 
 
 @contextmanager

@@ -83,7 +83,7 @@ class _Excess(EvidenceStage):
         level = rule.level_[v]
         self._rest[v] = max(level, new_level(recent, rule.quantile)) if lasted else level
         known = recent[max(len(recent) - rule.lag - int(self._windows[v]), 0) :]
-        self._past[v, : len(known)] = np.minimum(known, self._rest[v]) if lasted else known
+        self._past[v, : len(known)] = np.maximum(np.minimum(known, self._rest[v]) if lasted else known, level)
         self._count[v, _kernels.SEEN], self._count[v, _kernels.ABOVE] = len(known), 0
         self._count[v, _kernels.CHANGED] = rows if lasted else 0
         self._sort(v)
@@ -96,11 +96,13 @@ class _Excess(EvidenceStage):
         self._ordered[v, :size] = np.sort(self._past[v, places])
 
     def state(self) -> State:
-        """Return the pasts, one behind the other; what is sorted follows from them."""
+        """Return the pasts, one behind the other: the scores above the level, and where they are; the others count as the level."""
         lengths = self._windows + self._rule.lag
         past = np.concatenate([one[:length] for one, length in zip(self._past, lengths, strict=True)])
+        above = past > np.repeat(self._rule.level_, lengths)
         return {
-            "past": past,
+            "past": past[above],
+            "above": np.packbits(above),
             "lengths": lengths,
             "raw": self._raw.copy(),
             "rest": self._rest.copy(),
@@ -109,10 +111,12 @@ class _Excess(EvidenceStage):
 
     def restore(self, state: Mapping[str, Any], /) -> None:
         """Continue from what :meth:`state` returned."""
-        ends = np.cumsum(self._windows + self._rule.lag)
+        lengths, level = self._windows + self._rule.lag, self._rule.level_
         self._raw[...], self._rest[...], self._count[...] = state["raw"], state["rest"], state["count"]
-        for v, part in enumerate(np.split(np.asarray(state["past"]), ends[:-1])):
-            self._past[v, : len(part)] = part
+        past = np.repeat(level, lengths)
+        past[np.unpackbits(state["above"], count=len(past)).astype(np.bool_)] = state["past"]
+        for v, part in enumerate(np.split(past, np.cumsum(lengths)[:-1])):
+            self._past[v, : len(part)] = np.maximum(part, level[v])
             self._sort(v)
 
 
