@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from tisat.detectors._moments import window_moments
 from tisat.detectors._windows import StandardWindowDetector
 from tisat.detectors.base import Array, Traits
 from tisat.utils.parameters import learned, real
 from tisat.utils.types import Flags
+
+COLUMNS = 250  # of the whitening that are multiplied at once
 
 
 class Mahalanobis(StandardWindowDetector):
@@ -51,19 +54,19 @@ class Mahalanobis(StandardWindowDetector):
     mean_: Array = learned("window * C")  # (d,) mean of the flat windows
     whitening_: Array = learned(
         "window * C, window * C"
-    )  # (d, d): the squared norm of (x - mean) @ whitening is the squared distance
+    )  # (d, d), upper triangular: the squared norm of (x - mean) @ whitening is the squared distance
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
         self.mean_, covariance = window_moments(parts, window=self.window)
         mean_variance = np.trace(covariance) / len(covariance)
         covariance[np.diag_indices_from(covariance)] += self.ridge * (mean_variance if mean_variance > 0 else 1.0)
-        values, vectors = np.linalg.eigh(covariance)
-        self.whitening_ = vectors / np.sqrt(values)
+        self.whitening_ = np.ascontiguousarray(dtrtri(np.linalg.cholesky(covariance), lower=1)[0].T)
+        self._triangular = True
 
     def _score_windows(self, flat: Array) -> Array:
         missing = np.isnan(flat)
         if not missing.any():
-            return np.asarray(np.mean(((flat - self.mean_) @ self.whitening_) ** 2, axis=1, keepdims=True))
+            return np.asarray(np.mean(self._whitened(flat - self.mean_) ** 2, axis=1, keepdims=True))
         points = np.full((len(flat), 1), np.nan)
         patterns, which = np.unique(missing, axis=0, return_inverse=True)
         for i, gone in enumerate(patterns):
@@ -73,6 +76,19 @@ class Mahalanobis(StandardWindowDetector):
                 squares = (here @ self._whitening_of(gone)) ** 2
                 points[rows, 0] = (squares.sum(axis=1) + gone.sum()) / len(gone)  # a normal value adds 1 on average
         return points
+
+    def _whitened(self, centred: Array) -> Array:
+        """``centred @ whitening``, without most of the zeros below its diagonal: one row takes as long as reading the weights."""
+        weights = self.whitening_
+        if not hasattr(self, "_triangular"):  # models of earlier versions are not
+            self._triangular = not np.tril(weights, -1).any()
+        if not self._triangular:
+            return np.asarray(centred @ weights)
+        out = np.empty_like(centred)
+        for first in range(0, len(weights), COLUMNS):
+            columns, last = slice(first, first + COLUMNS), first + COLUMNS
+            np.matmul(centred[:, :last], weights[:last, columns], out=out[:, columns])
+        return out
 
     def _whitening_of(self, gone: Flags) -> Array:
         """The whitening of the values that are there: of their own covariance, the others summed over."""
