@@ -12,7 +12,7 @@ from sklearn.svm import OneClassSVM
 import naive_detectors as naive
 from tisat.detectors import make
 from tisat.detectors.spectral_residual import _contrast
-from tisat.utils.neighbors import FEW_ROWS, nearest
+from tisat.utils.neighbors import FEW_ROWS, closest, heads_of, nearest
 
 RNG = np.random.default_rng(0)
 TRAIN = np.column_stack([np.sin(np.arange(400) / 7), np.cos(np.arange(400) / 7)]) + 0.2 * RNG.standard_normal((400, 2))
@@ -180,3 +180,12 @@ def test_matrix_profile_equals_stumpy():
     joined = stumpy.stump(test, 20, T_B=train, ignore_trivial=False)[:, 0].astype(float)
     found = make("matrix-profile", window=20).fit(train, holdout=0).points(test)[19:, 0]
     np.testing.assert_allclose(found, joined, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 200, 256, 700])
+def test_one_row_finds_the_neighbour_that_many_find_also_among_equals(count):
+    rng = np.random.default_rng(count)
+    for stored in (rng.normal(size=(count, 12)), rng.integers(0, 2, size=(count, 12)).astype(float)):
+        rows = rng.integers(0, 2, size=(40, 12)).astype(float)
+        found = nearest(rows, stored, k=1)[1][:, 0].tolist()
+        assert found == [closest(row, stored, heads_of(stored), np.empty(count)) for row in rows]

@@ -18,6 +18,7 @@ BLOCK_DISTANCES = 500_000  # distances held at a time: 2 MB, near the processor
 WORD = 8  # flags read at once
 SPARE = 8  # candidates beyond k: rounding in the matrix product must not cost a true neighbour
 HEAD = 8  # numbers of a stored row that are looked at first: one line of the processor's cache
+GROUPS = 256  # of stored rows, of each of which the least is kept
 ROUNDED = 1.0 + 1e-9  # far beyond what the order of a sum can change
 FEW_ROWS = 32  # fewer are measured against all: converting what is stored would cost more
 
@@ -81,23 +82,37 @@ def heads_of(stored: Array) -> Array:
 @compiled(reorder=True)
 def closest(row: Array, stored: Array, heads: Array, part: Array) -> int:  # pragma: no cover - compiled
     """The nearest stored row, as :func:`nearest` finds it; ``heads`` (HEAD, N) is read first, ``part`` (N,) is room for that."""
-    for j in range(len(part)):
-        part[j] = 0.0
-    for f in range(len(heads)):
-        value, head = row[f], heads[f]
-        for j in range(len(part)):
-            part[j] += (value - head[j]) * (value - head[j])
+    count = len(part)
+    lows = np.full(GROUPS, np.inf)  # of every GROUPS-th row: they are found side by side, the least of all one by one
+    for first in range(0, count, GROUPS):
+        some = part[first : first + GROUPS]
+        for j in range(len(some)):
+            some[j] = 0.0
+        for f in range(0, len(heads) - 3, 4):
+            a, b, c, d = row[f], row[f + 1], row[f + 2], row[f + 3]
+            some_a, some_b = heads[f, first : first + GROUPS], heads[f + 1, first : first + GROUPS]
+            some_c, some_d = heads[f + 2, first : first + GROUPS], heads[f + 3, first : first + GROUPS]
+            for j in range(len(some)):
+                near = (a - some_a[j]) * (a - some_a[j]) + (b - some_b[j]) * (b - some_b[j])
+                some[j] += near + (c - some_c[j]) * (c - some_c[j]) + (d - some_d[j]) * (d - some_d[j])
+        for j in range(len(some)):
+            lows[j] = some[j] if some[j] < lows[j] else lows[j]
     found, least = 0, np.inf
-    for j in range(len(part)):
+    for g in range(GROUPS):
+        if lows[g] < lows[found]:
+            found = g
+    for j in range(found, count, GROUPS):
         if part[j] < part[found]:
             found = j
     limit = _square(row, stored[found]) * ROUNDED
-    for j in range(len(part)):
-        if part[j] <= limit:
-            square = _square(row, stored[j])
-            if square < least:
-                found, least = j, square
-                limit = min(limit, least * ROUNDED)
+    for g in range(GROUPS):
+        if lows[g] <= limit:
+            for j in range(g, count, GROUPS):
+                if part[j] <= limit:
+                    square = _square(row, stored[j])
+                    if square < least or (square == least and j < found):  # of equals the first, as in :func:`nearest`
+                        found, least = j, square
+                        limit = min(limit, least * ROUNDED)
     return found
 
 
