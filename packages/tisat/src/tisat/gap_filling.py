@@ -273,13 +273,16 @@ class CarryForward(Folded[Array, Filled]):
         self._noticed: dict[int, tuple[int, Stamp]] = {}  # channel -> the row at which it was found silent
         self._rows = 0  # the number of the next row
 
-    def step(self, row: Array, /, *, number: int | None = None, stamp: Stamp = None) -> Filled:
+    def step(self, row: Array, /, *, number: int | None = None, stamp: Stamp = None, whole: bool = False) -> Filled:
         """Fill the missing values of a row ``(C,)`` as far as they may be carried; NaN stays where they may not.
 
         ``number`` and ``stamp`` are those of the row, as a :class:`Silence` carries them; unless given, rows are counted.
+        ``whole``: it is known to lack nothing.
         """
         self._rows = self._rows + 1 if number is None else number + 1
-        if not self._since and math.isfinite(np.add.reduce(row)):  # the usual row: nothing is missing, nothing was
+        if not self._since and (
+            whole or math.isfinite(np.add.reduce(row))
+        ):  # the usual row: nothing is missing, nothing was
             self._last = row
             return Filled(row)
         missing = np.isnan(row)

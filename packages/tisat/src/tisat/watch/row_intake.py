@@ -48,6 +48,7 @@ class RowReader:
         self._missing = tuple(missing)
         self._channels = tuple(channels)
         self._index = {channel: c for c, channel in enumerate(self._channels)}
+        self.whole = False  # whether the row read last is known to lack nothing
 
     def __call__(self, row: object) -> Array:
         """A row as ``(C,)`` floats; an error where it cannot be one, and nothing has changed."""
@@ -61,7 +62,8 @@ class RowReader:
                 values[self._index[channel]] = self._number(value, channel)
         else:
             values = self._positional(row)
-        if not math.isfinite(np.add.reduce(values)) and np.isinf(values).any():  # a finite sum has no infinity in it
+        self.whole = math.isfinite(np.add.reduce(values))  # a finite sum has no infinity in it, and nothing is missing
+        if not self.whole and np.isinf(values).any():
             channel = int(np.argmax(np.isinf(values)))
             raise SeriesError(
                 f"The row must be finite or NaN (missing). Got {values[channel]} in channel {self._channels[channel]!r} instead."
@@ -214,11 +216,12 @@ class RowIntake(Folded[tuple[object, object], Taken]):
 
     def _fill(self, values: Array, time: object, stamp: Stamp, *, clock: float = math.nan, steps: float = 1.0) -> Taken:
         """Take in a row whose time is good: its number, the growth of its counters, and its holes filled."""
+        whole = self._read.whole
         if len(self._growth.columns):
-            values = self._growth.step(values, steps=steps)
+            values, whole = self._growth.step(values, steps=steps), False
         row_number, self.rows = self.rows, self.rows + 1
         self.undated = self._dated and math.isnan(clock)
-        filled, silences = self._carry.step(values, number=row_number, stamp=stamp)
+        filled, silences = self._carry.step(values, number=row_number, stamp=stamp, whole=whole)
         if filled is values:  # the usual row: nothing is missing, nothing was
             return Taken("ok", values, time, stamp, row_number, clock=clock)
         missing = np.isnan(filled)
