@@ -135,7 +135,9 @@ class Linear(ForecastDetector):
     def _points_of_windows(self, windows: Array) -> Array:
         rows = windows.reshape(-1, windows.shape[2])  # one below the other
         newest = np.arange(windows.shape[1] - 1, len(rows), windows.shape[1])
-        return np.asarray((rows[newest] - self._forecasts(rows, newest)) / self.spread_)
+        errors = np.asarray(windows[:, -1] - self._forecasts(rows, newest))
+        errors /= self.spread_
+        return errors
 
     def _context(self) -> int:
         return self.window
