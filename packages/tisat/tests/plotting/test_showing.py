@@ -6,6 +6,7 @@ import pytest
 import tisat
 from tisat import Watch
 from tisat.alarms import calibrate, make_rule
+from tisat.errors import ParameterError
 
 ROWS = np.random.default_rng(0).normal(size=(3000, 3))
 FAULTY = ROWS[:500].copy()
@@ -44,3 +45,8 @@ def test_the_page_of_a_notebook_stays_small():
     page = tisat.show_anomalies(watch, rows, interactive=True)
     assert len(page.html) < 1_300_000
     assert "25" in page.html
+
+
+def test_swapped_arguments_are_refused_in_one_sentence():
+    with pytest.raises(ParameterError, match=r"show_anomalies\(model, series\). Got ndarray instead"):
+        tisat.show_anomalies(FAULTY, tisat.Watch("last-value"))

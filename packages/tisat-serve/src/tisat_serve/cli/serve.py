@@ -180,7 +180,8 @@ def _run(config: Config, path: Path | None) -> None:
     parts, routes = parts_of(config)
     groups = groups_of(config, say=_say)
     for group in groups:
-        _say(f"{group.name}: {group.watch.calibration}".replace("\n", " "))
+        found = group.watch.calibration
+        _say(f"{group.name}: {found.budget}, threshold {found.threshold:.4g} ({found.rule})")
     shard = Shard.parse(config.shard) if config.shard else None
     opened = running(
         Path(config.data), groups, settings=settings, limits=limits, parts=parts, routes=routes, shard=shard, say=_say

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tisat.alarms.budget import BudgetLike
 from tisat.alarms.plot import draw
+from tisat.errors import ParameterError
 from tisat.persistence.model_file import write_bytes
 from tisat.plotting.alarm_page import alarm_page
 from tisat.plotting.charts import rows_drawn
@@ -76,6 +77,12 @@ def show_anomalies(
     >>> show_anomalies(watch, np.concatenate([np.zeros((50, 2)), np.full((5, 2), 40.0)]), interactive=True)._repr_html_()[:7]
     '<iframe'
     """
+    if not isinstance(model, Watch) and not hasattr(model, "decision_function"):
+        raise ParameterError.about(
+            "model",
+            f"must be a Watch or a fitted detector, and the series comes after it: show_anomalies(model, series). Got {type(model).__name__} instead.",
+            whose="show_anomalies",
+        )
     watch = model if isinstance(model, Watch) else Watch(model, budget=budget)
     if budget is not None and isinstance(model, Watch):
         watch = watch.recalibrated(budget)
