@@ -6,6 +6,7 @@ import pytest
 from tisat import Series
 from tisat.cli import main
 from tisat.datasets.profile import look
+from tisat.datasets.sizes import size_notes
 from tisat.datasets.synthetic import make_pump
 
 CHANNELS = {
@@ -93,3 +94,8 @@ def test_what_is_said_of_many_channels_is_said_once(tmp_path, capsys):
     assert said.count("any other value stands out") == 1
     assert "(1) 11 channels: any other value stands out; not wanted: --drop 'set 0,set 1,set 2" in whole
     assert said.count("(1)") == 12
+
+
+def test_memory_of_a_million_rows_is_said():
+    assert "GB of memory" in size_notes(1_000_000, 2)[0]
+    assert size_notes(100_000, 2) == ()

@@ -11,6 +11,7 @@ SUPPORT = 3.0  # normal rows for each row of the longest period they support; as
 # What fitting the default takes at its peak: measured 0.60 GB of 1M x 2, 0.61 of 200k x 20, 1.22 of 100k x 100, 2.79 of 5M x 5.
 BYTES, BYTES_PER_VALUE = 0.35e9, 100
 WORTH_SAYING = 1e9  # bytes
+LONG = 1_000_000  # rows, from which on it is said in any case
 
 
 def is_small(rows: int) -> bool:
@@ -66,7 +67,7 @@ def size_notes(rows: int, channels: int) -> tuple[str, ...]:
             f"Until there are {FEW_ROWS}, --detector {FOR_FEW} learns more safely than prism.",
         )
     needed, free = memory_needed(rows, channels), memory_free()
-    if needed < WORTH_SAYING and (free is None or needed < free):
+    if needed < WORTH_SAYING and rows < LONG and (free is None or needed < free):
         return ()
     words = f"{rows * channels:,} values: fitting takes about {needed / 1e9:.1f} GB of memory at most"
     if free is not None and needed > free:
