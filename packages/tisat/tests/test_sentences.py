@@ -150,3 +150,25 @@ def test_the_channel_of_a_univariate_array_is_called_value():
     test = rng.standard_normal(300)
     test[200] = 40.0
     assert watch.alarms(test)[0].reasons[0].channel == "value"
+
+
+def test_the_end_of_a_fault_is_not_named_as_a_wrong_value():
+    usual = np.array([[52.0], [1.0]])
+    habits = Habits((), None, usual=usual)
+    still = np.zeros(1, dtype=np.int64)
+    for seen, expected, ends in ((52.3, 80.0, True), (80.0, 52.0, False), (58.0, 80.0, False), (52.3, 53.9, False)):
+        why = Explanation("spike", np.ones(1), np.array([seen]), np.array([expected]), np.array([0.4]), "contribution")
+        (reason,) = worded(why.reasons(("temp",)), why, ("temp",), still, habits)
+        assert ("a fault before may have ended here" in str(reason)) == ends
+
+
+def test_alarms_after_a_long_fault_say_that_the_value_is_usual():
+    rng = np.random.default_rng(0)
+    flow = 80 + 5 * np.sin(np.arange(6000) / 50) + rng.normal(0, 0.5, 6000)
+    rows = np.column_stack([flow, 52 + 0.2 * (flow - 80) + rng.normal(0, 0.3, 6000)])
+    watch = Watch(budget="1/300 rows").fit(rows[:4000])
+    test = rows[4000:].copy()
+    test[600:1300, 1] += 28
+    after = [one for one in watch.alarms(test) if 1290 < one.raised < 1340]
+    assert after
+    assert all("may have ended here" in one.why for one in after if one.channels and next(iter(one.channels)) == "1")

@@ -19,6 +19,7 @@ LONG = 3.0  # times as long as usual without a move: stuck
 FEWEST = 10  # rows without a move before a channel is called stuck
 ROWS = 60  # before the raise in which a switch names the operating mode
 Switch = tuple[int, float]  # a channel that switches, and the step that is a switch, in its units
+USUAL = 2.0  # training spreads round the median within which a value is usual
 OUTSIDE = 3.0  # spreads away from what the others say, from which that is worth a sentence
 
 
@@ -29,12 +30,13 @@ class Habits:
     moves_every: Sequence[float]  # rows between two moves of each channel; empty: unknown
     period: float | None  # seconds between two rows
     counters: Sequence[str] = ()  # channels that are looked at by their growth
+    usual: Array | None = None  # (2, C) median and spread of each channel
 
     @classmethod
-    def of(cls, trained_on: JsonMap) -> Habits:
+    def of(cls, trained_on: JsonMap, usual: Array | None = None) -> Habits:
         """From what a fitted detector remembers of its training data."""
         counters = tuple(trained_on.get("counters", ()))
-        return cls(tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"), counters)
+        return cls(tuple(trained_on.get("moves_every", ())), trained_on.get("period_seconds"), counters, usual)
 
     def duration(self, rows: float) -> str:
         """So many rows, as a duration where there is a clock.
@@ -68,10 +70,29 @@ def worded(
     """
     place = {name: c for c, name in enumerate(names)}
     made = tuple(
-        replace(one, words=_sentence(one, why, place[one.channel], names, int(still[place[one.channel]]), habits))
+        _with_return(
+            replace(one, words=_sentence(one, why, place[one.channel], names, int(still[place[one.channel]]), habits)),
+            place[one.channel],
+            habits,
+        )
         for one in reasons
     )
     return tuple(one for one in made if one.words or not _as_expected(one)) or made
+
+
+def _with_return(one: Reason, c: int, habits: Habits) -> Reason:
+    """The reason; where its value is usual and only what was expected is not, with a remark that a fault may have ended.
+
+    A forecast follows the rows before, and so does the reference of a correlation: after a long fault both expect the fault.
+    """
+    if habits.usual is None or one.channel in habits.counters or one.seen is None or one.expected is None:
+        return one
+    median, spread = (float(value) for value in habits.usual[:, c])
+    usual = abs(one.seen - median) <= USUAL * spread
+    if not usual or not _far(one) or abs(one.expected - median) < OUTSIDE * spread:
+        return one
+    remark = f"{number(one.seen, spread)} is usual ({number(median, spread)} ± {number(spread, spread)}): a fault before may have ended here"
+    return replace(one, words=f"{one}; {remark}")
 
 
 def joining(

@@ -75,7 +75,7 @@ class Course(Folded[Judged, "Alarm | None"]):
         self._watch, self._run, self._name = watch, run, name
         self._since_onset = np.zeros(watch.detector.normal_.shape[1])  # contributions of each coordinate
         self._amounts = watch.detector._amounts
-        self._habits = Habits.of(watch.detector.trained_on_)
+        self._habits = Habits.of(watch.detector.trained_on_, getattr(watch.detector, "usual_", None))
         self._still = Stillness(len(watch.channels))
         self._peak = np.full(1, -1.0)  # most evidence of a row since the onset, and that row with its point
         self._peak_row = np.full(len(watch.channels), np.nan)

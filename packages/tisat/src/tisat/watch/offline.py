@@ -104,7 +104,7 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         explain=lambda t: watch.detector.explain(seen.filled[t], traced.points(slice(t, t + 1))[0]),
         filled=seen.filled,
         amounts=watch.detector._amounts,
-        habits=Habits.of(watch.detector.trained_on_),
+        habits=Habits.of(watch.detector.trained_on_, getattr(watch.detector, "usual_", None)),
         tally=tally,
         silences=silent,
         states=states,
