@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import tisat
 from tisat.cli import main
 from tisat.datasets.synthetic import make_pump
 
@@ -180,3 +181,40 @@ def test_one_budget_or_the_other(capsys, plant, tmp_path):
     assert "tisat: --rule must be one of" in said.err
     assert "make_rule" not in said.err
     assert "--rule" in said.err
+
+
+def test_files_that_follow_each_other_are_one_series(capsys, plant, tmp_path):
+    header, *rows = (plant / "train" / "pump0.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "january.csv").write_text(header + "".join(rows[:1500]))
+    (tmp_path / "february.csv").write_text(header + "".join(rows[1500:]))
+    said = run(
+        capsys,
+        "fit",
+        tmp_path / "january.csv",
+        tmp_path / "february.csv",
+        "--detector",
+        "last-value",
+        "--out",
+        tmp_path / "m.tisat",
+    )
+    assert "january" in said.err
+    assert "one series in 2 files" in said.err
+    assert "machine:" not in said.err
+    assert "fitted on 3,000 rows" in said.out
+    run(
+        capsys,
+        "fit",
+        tmp_path / "january.csv",
+        tmp_path / "february.csv",
+        "--fleet-budget",
+        "1/day",
+        "--detector",
+        "last-value",
+        "--out",
+        tmp_path / "one.tisat",
+    )
+    one, whole = (tisat.Watch.load(tmp_path / name).calibration for name in ("one.tisat", "m.tisat"))
+    assert one.threshold == whole.threshold
+    said = run(capsys, "fit", plant / "train", "--detector", "last-value", "--out", tmp_path / "fleet.tisat")
+    assert "3 machines" in said.err
+    assert "one series" not in said.err

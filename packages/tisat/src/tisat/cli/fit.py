@@ -109,10 +109,13 @@ def fit(
     from tisat import registry
     from tisat.alarms.rules import make_rule
     from tisat.alarms.sentences import switches_note
+    from tisat.batch.consecutive import joined, joined_note
     from tisat.batch.likeness import likeness
     from tisat.datasets.sizes import LEAST_ROWS, is_small, size_notes, too_few
+    from tisat.datasets.user_files import files_of
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.counters import choose_counters, said_of
+    from tisat.io.files import stem_of
     from tisat.utils.near_names import meant
     from tisat.watch import Watch
 
@@ -175,12 +178,16 @@ def fit(
         )
     machines = read_machines(train, how, jobs=where.jobs)
     series = list(machines.values())
+    alike = likeness(series) if len(series) > 1 else None
+    files_joined = ""
+    if {stem_of(file) for path in train for file in files_of(path)} >= set(machines) and (whole := joined(series)):
+        files_joined = joined_note([one.name for one in series], unlike=alike is not None and alike.unlike)
+        series, alike = [whole], None
     if holdout is None and too_few(rows := sum(map(len, series))):
         raise InputError(f"tisat fit must be given at least {LEAST_ROWS} rows. Got {rows} instead.")
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
     names = choose_counters(series, counter or (), no_counter or ())
-    alike = likeness(series) if len(series) > 1 else None
     size = size_notes(sum(map(len, series)), series[0].n_channels)
     if detector is not None and is_small(sum(map(len, series))):
         size = ()  # somebody has chosen
@@ -200,6 +207,8 @@ def fit(
     notes = [note for one in series for note in one.notes] + ([said_of(told)] if told else []) + list(calibration.notes)
     if switches := [watch.channels[c] for c, _ in getattr(fitted, "switches", ())]:
         notes.append(switches_note(switches, modes=bool(getattr(fitted, "knows_modes", False))))
+    if files_joined:
+        notes.append(files_joined)
     if json:
         notes = [*size, *notes]
     if len(series) > 1:
