@@ -46,6 +46,7 @@ def test_clean_rows_stay():
     assert watch.calibration.threshold == pytest.approx(plain.calibration.threshold, rel=0.25)
 
 
+@pytest.mark.filterwarnings("ignore:.*were left out as anomalous:tisat.errors.CalibrationWarning")
 def test_a_fault_in_training_no_longer_hides_the_next():
     plain = tisat.Watch("mahalanobis", budget="1/900 rows").fit(rows())
     robust = tisat.Watch("mahalanobis", budget="1/900 rows", contaminated=True).fit(rows())
@@ -54,6 +55,7 @@ def test_a_fault_in_training_no_longer_hides_the_next():
     assert not any(1000 <= one.raised < 1020 for one in plain.alarms(fresh()))
 
 
+@pytest.mark.filterwarnings("ignore:.*were left out as anomalous:tisat.errors.CalibrationWarning")
 def test_it_is_said_kept_and_repeated(tmp_path):
     watch = tisat.Watch("mahalanobis", budget="1/500 rows", contaminated=True).fit(rows())
     assert "of 3,000 training rows" in watch.calibration.notes[-1]

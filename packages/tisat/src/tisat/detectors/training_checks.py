@@ -68,6 +68,14 @@ def training_record(many: Sequence[Series], parts: Sequence[Array]) -> Training:
     offsets = sorted({int(minutes) for one in many if one.offsets is not None for minutes in np.unique(one.offsets)})
     if offsets:
         record["zone"] = " or ".join(say_offset(minutes).replace("Z", "UTC") for minutes in offsets)
+    least, most = (
+        np.array([find(part, axis=0) for part in parts if len(part)]) for find in (np.fmin.reduce, np.fmax.reduce)
+    )
+    still = np.fmin.reduce(least, axis=0) == np.fmax.reduce(most, axis=0) if len(least) else ()
+    if constant := [
+        name for name, flat in zip(many[0].channels, still, strict=False) if flat and name not in many[0].differenced
+    ]:
+        record["constant"] = constant
     if many[0].differenced:
         record["counters"] = list(many[0].differenced)
     return record

@@ -168,11 +168,10 @@ def fit_without_anomalies(detector: Any, many: Sequence[Series], **options: obje
         sum(len(events_from_labels(~one)) for one in keep),
     )
     detector.fit([piece for one, rows in zip(many, keep, strict=True) for piece in pieces(one, rows)], **options)
-    told = {"series": [one.name for one in many], "period_seconds": many[0].period, "left_out": str(left)}
+    told = {
+        "series": [one.name for one in many],
+        "period_seconds": many[0].period,
+        "left_out": str(left),
+        "left_out_rows": left.rows,
+    }
     detector.trained_on_ = {**detector.trained_on_, **told}
-
-
-def notes_of(detector: Any) -> tuple[str, ...]:
-    """What a calibration says of training rows that were left out."""
-    left = getattr(detector, "trained_on_", {}).get("left_out")
-    return (left,) if isinstance(left, str) else ()

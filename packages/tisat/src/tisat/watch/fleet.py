@@ -52,7 +52,7 @@ class Fleet:
     Examples
     --------
     >>> import numpy as np
-    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.zeros((5000, 1)))
+    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.random.default_rng(0).normal(size=(5000, 1)))
     >>> fleet = watch.fleet(["a", "b"])
     >>> sorted(fleet.update({"a": [0.0], "b": [0.0]}))
     ['a', 'b']

@@ -21,7 +21,7 @@ class FleetLines:
     Examples
     --------
     >>> import numpy as np
-    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.zeros((5000, 1)))
+    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.random.default_rng(0).normal(size=(5000, 1)))
     >>> fleet = FleetLines(watch)
     >>> [fleet.update((name, [0.0])).entity for name in ("a", "b", "a")], len(fleet.fleet)
     (['a', 'b', 'a'], 2)

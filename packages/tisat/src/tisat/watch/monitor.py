@@ -62,7 +62,7 @@ class Monitor:
 
     Examples
     --------
-    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.zeros((5000, 2)))
+    >>> watch = Watch("random-guess", budget="1/250 rows", rule="threshold").fit(np.random.default_rng(0).normal(size=(5000, 2)))
     >>> monitor = watch.monitor(name="pump")
     >>> verdict = monitor.update([1.0, 2.0], time="2026-01-01T00:00")
     >>> verdict.row, verdict.status, verdict.active

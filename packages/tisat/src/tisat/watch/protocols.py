@@ -104,6 +104,8 @@ class Training(TypedDict, total=False):
     python: str
     shared_by: Sequence[str]  # the series of the model that others share
     left_out: str  # of contaminated training data
+    left_out_rows: int
+    constant: Sequence[str]  # channels that never moved
 
 
 class CommonSettings(TypedDict, total=False):

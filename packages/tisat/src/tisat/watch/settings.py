@@ -39,6 +39,12 @@ class WatchParameters:
 
     given_period: DurationLike | None
     given_counters: Sequence[str] | None
+    detector: Any
+
+    @property
+    def left_out_rows(self) -> int:
+        """Training rows left out as anomalous; 0 unless ``contaminated``."""
+        return int(getattr(self.detector, "trained_on_", {}).get("left_out_rows", 0))
 
     @classmethod
     def _get_param_names(cls) -> list[str]:

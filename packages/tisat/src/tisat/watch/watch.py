@@ -27,7 +27,7 @@ from tisat.alarms.ongoing import rearm_rows
 from tisat.alarms.patterns import Pattern, PatternProposal
 from tisat.alarms.rules import DEFAULT_RULE, RULES, RuleLike, Scored, make_rule, seeded_rule
 from tisat.alarms.rules.base import Aggregation
-from tisat.errors import ArtefactError, NotFittedError, ParameterError, TisatError
+from tisat.errors import ArtefactError, CalibrationWarning, NotFittedError, ParameterError, TisatError
 from tisat.io.counters import counters_of, difference
 from tisat.io.durations import DurationLike, seconds_of
 from tisat.persistence.estimator import document_of, registered
@@ -35,10 +35,11 @@ from tisat.persistence.model_file import read_artefact, write_artefact
 from tisat.series import ManySeries, Series, SeriesLike, as_many
 from tisat.utils.parameters import clone
 from tisat.utils.types import AnyArray, Arrays, JsonDict, JsonMap, Params
-from tisat.watch.contaminated import fit_without_anomalies, notes_of
+from tisat.watch.contaminated import fit_without_anomalies
 from tisat.watch.model_files import check_calibration, check_scale, check_watch
 from tisat.watch.protocols import CROSS_FITTED, Array, Scorer, fitted_counters
 from tisat.watch.settings import WatchParameters, explained
+from tisat.watch.training_notes import notes_of, warnings_of
 
 if TYPE_CHECKING:
     from tisat.watch.fleet import Fleet
@@ -75,8 +76,8 @@ class Watch(WatchParameters):
         Time after which an alarm that is ongoing is taken for the new normal: ``"6h"``, ``"500 rows"``; 0: at once. Never by
         itself unless given: it is ongoing until its channels are back or somebody accepts them.
     contaminated : bool
-        Training data may hold anomalies: rows that stand out by the detector's own out-of-sample scores are left out of it, and
-        the notes of the calibration say how many.
+        Training data may hold anomalies: rows that stand out by the detector's own out-of-sample scores are left out of it. A
+        warning and the notes of the calibration say how many; ``left_out_rows`` is their number.
 
     Examples
     --------
@@ -143,6 +144,8 @@ class Watch(WatchParameters):
             fit_without_anomalies(self.detector, many, **options)
         else:
             self.detector.fit(many, **options)
+        for note in warnings_of(self.detector):
+            warnings.warn(note, CalibrationWarning, stacklevel=2)
         return self.calibrate()
 
     def calibrate(self, budget: BudgetLike | None = None) -> Self:

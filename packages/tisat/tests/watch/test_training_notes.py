@@ -1,0 +1,31 @@
+"""What a fitted watch says of its training data: constant channels, and rows that were left out."""
+
+import numpy as np
+import pytest
+
+from tisat import Watch
+from tisat.errors import CalibrationWarning
+
+NORMAL = np.random.default_rng(0).normal(size=(3000, 2))
+
+
+def test_constant_data_is_said():
+    with pytest.warns(CalibrationWarning, match="All training data is constant"):
+        watch = Watch("last-value", budget="1/100 rows").fit(np.ones((3000, 2)))
+    assert any("no budget is supported" in note for note in watch.calibration.notes)
+    rows = NORMAL.copy()
+    rows[:, 1] = 4.0
+    watch = Watch("last-value", budget="1/100 rows").fit(rows)
+    assert any("Channel '1' is constant" in note for note in watch.calibration.notes)
+
+
+def test_rows_left_out_of_training_are_said_in_python(tmp_path):
+    rows = NORMAL.copy()
+    rows[1000:1010] += 40.0
+    watch = Watch("mahalanobis", budget="1/100 rows", contaminated=True)
+    assert watch.left_out_rows == 0
+    with pytest.warns(CalibrationWarning, match="training rows .* were left out as anomalous"):
+        watch.fit(rows)
+    assert 10 <= watch.left_out_rows < 100
+    watch.save(tmp_path / "model.tisat")
+    assert Watch.load(tmp_path / "model.tisat").left_out_rows == watch.left_out_rows
