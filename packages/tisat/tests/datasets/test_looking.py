@@ -65,11 +65,11 @@ def line(*, weeks, channels=11):
 def test_a_plant_that_stands_at_weekends_has_no_stuck_sensors():
     found = look(line(weeks=1))
     assert {one.kind for one in found.channels} == {"measurement"}
-    assert found.channels[0].advice == "kept; stands with the others, for up to 288 rows"
+    assert found.channels[0].advice == "kept; not stuck: it stands when the others do, for up to 288 rows"
     alone = look(line(weeks=3)[:, :1]).channels[0]
     assert (alone.kind, alone.advice) == (
         "measurement",
-        "kept; stands at one value again and again, for up to 288 rows",
+        "kept; not stuck: it stands at one value again and again, for up to 288 rows",
     )
 
 
@@ -99,3 +99,17 @@ def test_what_is_said_of_many_channels_is_said_once(tmp_path, capsys):
 def test_memory_of_a_million_rows_is_said():
     assert "GB of memory" in size_notes(1_000_000, 2)[0]
     assert size_notes(100_000, 2) == ()
+
+
+def test_rows_without_a_value_are_not_counted_as_usable(tmp_path, capsys):
+    rows = np.random.default_rng(0).normal(size=(600, 2))
+    rows[200:500] = np.nan
+    found = look(rows)
+    assert (found.rows, found.rows_empty, found.usable, found.duplicated_rows) == (600, 300, 300, 0)
+    lines = "\n".join("," if np.isnan(row[0]) else f"{row[0]},{row[1]}" for row in rows)
+    (tmp_path / "a.csv").write_text(f"flow,heat\n{lines}\n")
+    with pytest.raises(SystemExit):
+        main(["look", str(tmp_path / "a.csv")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "300 of 600 rows have no value in any channel: 300 can be used." in said
+    assert "300 rows are few" in said

@@ -58,7 +58,7 @@ def look(
         )
         return
     one = found[0]
-    few = f"--detector {FOR_FEW} " if is_small(one.rows) else ""
+    few = f"--detector {FOR_FEW} " if is_small(one.usable) else ""
     cells, shared = _advice(one)
     print_table(
         f"{one.name}: {one.rows:,} rows of {_channels(one)}{_clock(one)}",
@@ -98,7 +98,7 @@ def _next(one: Look, command: str, file: str, how: How | None) -> list[str]:
     """The command to type next, one that runs; none where there is nothing to fit."""
     from tisat.datasets.sizes import too_few
 
-    if too_few(one.rows) or len(one.empty) == len(one.channels):
+    if too_few(one.usable) or len(one.empty) == len(one.channels):
         return []
     told = dict(how or {})
     if "channels" in told:  # --drop is for those that nobody has asked for
@@ -121,13 +121,17 @@ def _clock(one: Look) -> str:
 def _remarks(one: Look) -> list[str]:
     from tisat.datasets.sizes import size_notes
 
-    found = list(size_notes(one.rows, len(one.channels)))
+    found = list(size_notes(one.usable, len(one.channels)))
     if one.first is None:
         found.append("No time column (name it with --time); without one, budgets count rows: 1/1000 rows.")
     if one.gaps:
         rows = f", {one.rows_missing} row{'s' * (one.rows_missing != 1)} missing" if one.rows_missing else ""
         found.append(
             f"{one.gaps} gap{'s' * (one.gaps != 1)} in time, the longest {spelt(one.longest_gap)}{rows}; not filled."
+        )
+    if one.rows_empty:
+        found.append(
+            f"{one.rows_empty:,} of {one.rows:,} rows have no value in any channel: {one.usable:,} can be used."
         )
     if one.duplicated_rows > 0.01 * one.rows:
         found.append(f"{one.duplicated_rows} rows equal the row before in every channel: was the logger stuck?")

@@ -60,10 +60,16 @@ class Look:
     gaps: int  # jumps in time
     longest_gap: float  # seconds
     rows_missing: int  # rows that a regular clock would have had
+    rows_empty: int  # without a value in any channel
     duplicated_rows: int  # equal to the row before them in every channel
     events: int | None
     channels: tuple[ChannelLook, ...]
     notes: tuple[str, ...]
+
+    @property
+    def usable(self) -> int:
+        """The rows with a value in at least one channel."""
+        return self.rows - self.rows_empty
 
     @property
     def empty(self) -> list[str]:
@@ -89,6 +95,7 @@ def look(data: SeriesLike) -> Look:
     jumps = steps[series.gaps - 1] if len(series.gaps) else np.empty(0)
     lost = int(np.sum(np.round(jumps / period) - 1)) if period and len(jumps) else 0
     together = _standing_together(values)
+    nothing: Flags = np.asarray(np.isnan(values).all(axis=1))
     same = np.all((values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1])), axis=1)
     return Look(
         name=series.name,
@@ -99,7 +106,8 @@ def look(data: SeriesLike) -> Look:
         gaps=len(series.gaps),
         longest_gap=float(jumps.max(initial=0.0)),
         rows_missing=lost,
-        duplicated_rows=int(same.sum()),
+        rows_empty=int(nothing.sum()),
+        duplicated_rows=int((same & ~nothing[1:]).sum()),
         events=None if series.labels is None else len(series.events),
         channels=tuple(_channel(name, values[:, c], together) for c, name in enumerate(series.channels)),
         notes=series.notes,
@@ -137,9 +145,12 @@ def _channel(name: str, values: Array, together: Flags) -> ChannelLook:
     if kind == "stuck":
         alone = _longest((values[1:] == values[:-1]) & ~together) + 1
         if not _is_long(alone, len(known)):
-            kind, advice = "measurement", f"kept; stands with the others, for up to {run} rows"
+            kind, advice = "measurement", f"kept; not stuck: it stands when the others do, for up to {run} rows"
         elif _comes_back(known, run):
-            kind, advice = "measurement", f"kept; stands at one value again and again, for up to {run} rows"
+            kind, advice = (
+                "measurement",
+                f"kept; not stuck: it stands at one value again and again, for up to {run} rows",
+            )
     gap = _longest(missing)
     if gap > MAX_GAP:
         advice += f"; missing for up to {gap} rows: reported silent after {MAX_GAP}"
