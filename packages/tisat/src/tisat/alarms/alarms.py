@@ -255,14 +255,14 @@ class Alarms(Sequence[Alarm]):
         return arrow_of(self.alarms)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas table, times as dates, in UTC where they have a zone; shares and reasons as text."""
+        """A pandas table, times as dates with their offset (in UTC where that changes); shares and reasons as text."""
         found: pd.DataFrame = dated(self.to_arrow(), self.alarms).to_pandas()
         return found
 
     def to_polars(self) -> pl.DataFrame:
-        """A polars table, like that of :meth:`to_pandas`."""
+        """A polars table, like that of :meth:`to_pandas`; times with an offset in UTC."""
         found: pl.DataFrame = require("polars", whose="Alarms.to_polars").from_arrow(
-            dated(self.to_arrow(), self.alarms)
+            dated(self.to_arrow(), self.alarms, keep_offset=False)
         )
         return found
 

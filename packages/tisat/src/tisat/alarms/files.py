@@ -72,10 +72,16 @@ def arrow_of(alarms: Sequence[Alarm]) -> pa.Table:
     return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([(name, types.get(name, text)) for name in COLUMNS]))
 
 
-def dated(table: pa.Table, alarms: Sequence[Alarm]) -> pa.Table:
-    """The arrow table with its times as dates in UTC where they have an offset, as local dates or as numbers otherwise."""
+def dated(table: pa.Table, alarms: Sequence[Alarm], *, keep_offset: bool = True) -> pa.Table:
+    """The arrow table with its times as dates, or as numbers where they are none.
+
+    Dates with an offset keep it where all have the same one; in UTC where they differ (summer time) or ``keep_offset`` is False.
+    """
     import pyarrow as pa
 
+    texts = [stamp for alarm in alarms for name in TIMES if isinstance(stamp := getattr(alarm, name), str)]
+    ends = {"UTC" if text[-1] == "Z" else text[-6:] for text in texts}
+    zone = ends.pop() if len(ends) == 1 and keep_offset else "UTC"
     for name in TIMES:
         stamps = [getattr(alarm, name) for alarm in alarms]
         known = [stamp for stamp in stamps if stamp is not None]
@@ -83,7 +89,7 @@ def dated(table: pa.Table, alarms: Sequence[Alarm]) -> pa.Table:
             column = pa.array(stamps, pa.float64())
         elif known:
             zoned = any(stamp[-1] == "Z" or stamp[-6] in "+-" for stamp in known)
-            column = pa.array(stamps, pa.string()).cast(pa.timestamp("ns", "UTC" if zoned else None))
+            column = pa.array(stamps, pa.string()).cast(pa.timestamp("ns", zone if zoned else None))
         else:
             continue
         table = table.set_column(table.schema.get_field_index(name), name, column)

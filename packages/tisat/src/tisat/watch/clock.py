@@ -16,6 +16,7 @@ PACE_TOLERANCE = 0.1  # how much it may differ from the model's sampling period
 MANY_LATE = 20  # late rows in a row after which somebody should look
 NEW_CLOCK = 20  # late rows that agree with one another and lie outside all times seen: the clock has been set
 SET_BACK = 1000  # the same for rows within times seen, which may be a repetition of old rows
+ABOUT_TIMES = "The rows have no "  # how the sentences below begin
 UNDATED = (
     "The rows have no date, and the model knows the time of day and the day of the week: they are scored without these views. "
     "Give each row its time as a date."

@@ -83,7 +83,7 @@ class Monitor:
         self._intake = RowIntake(
             self._channels, period=watch.period, counters=trained.get("counters", ()), step=trained.get("period_seconds"),
             partial=watch.detector.traits.partial, name=name, missing=watch.reading.get("missing", ()),
-            dated=getattr(watch.detector, "knows_calendar", False),
+            dated=getattr(watch.detector, "knows_calendar", False), zone=trained.get("zone", ""),
         )  # fmt: skip
         self._frame: Array | None = np.empty(len(self._channels) + 1) if watch.detector.traits.clocked else None
         self.aggregation = Aggregation(watch.detector)
@@ -167,7 +167,8 @@ class Monitor:
     @property
     def trouble(self) -> str | None:
         """What somebody should know of how the rows come in; None where all is well."""
-        return self._intake.trouble(self.stamp) or self.wrong_pace or (UNDATED if self._intake.undated else None)
+        intake = self._intake
+        return intake.trouble(self.stamp) or self.wrong_pace or (UNDATED if intake.undated else intake.unzoned or None)
 
     @property
     def wrong_pace(self) -> str | None:

@@ -21,7 +21,7 @@ from tisat.io.validate import plain_array
 from tisat.utils.near_names import meant
 from tisat.utils.stage import Folded, State
 from tisat.watch.alarm_tracker import Taken
-from tisat.watch.clock import MANY_LATE, RowClock
+from tisat.watch.clock import MANY_LATE, UNZONED, RowClock
 from tisat.watch.protocols import Array
 from tisat.watch.state_files import check_stamp
 
@@ -133,6 +133,8 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         Words that stand for a missing value.
     dated : bool
         The model knows the calendar: rows without a date are scored with less, which is said.
+    zone : str
+        Offsets from UTC that the dates of training were written with; rows without one are then taken as they are, which is said.
     """
 
     def __init__(
@@ -146,10 +148,13 @@ class RowIntake(Folded[tuple[object, object], Taken]):
         name: str = "",
         missing: Sequence[str] = (),
         dated: bool = False,
+        zone: str = "",
     ) -> None:
         self._read = RowReader(channels, missing=missing)
         self._dated = dated
         self.undated = False  # a row had no date where the model knows the calendar
+        self._zone = zone
+        self.unzoned = ""  # the sentence about a row without a zone where training had one
         self.clock = RowClock(period)
         self._growth = Growth(channels, counters)
         self._carry = CarryForward(channels, series=name)
@@ -188,6 +193,8 @@ class RowIntake(Folded[tuple[object, object], Taken]):
             return self._fill(values, None, None)
         moment = self.clock.read(time)
         stamp = say(moment.value, moment.offset, dates=moment.dates)
+        local = bool(self._zone) and moment.dates and moment.offset is None
+        self.unzoned = UNZONED.format(zone=self._zone) if local else ""
         candidate, waiting, steps = self.clock.candidate, self.clock.waiting, self._steps(moment)
         passed = self.clock.step(moment)
         if passed == "unconfirmed" and self.clock.waiting == 1:

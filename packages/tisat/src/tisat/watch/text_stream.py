@@ -31,7 +31,7 @@ from tisat.io.text_lines import SHOWN, Writing
 from tisat.utils.near_names import meant
 from tisat.utils.types import JsonDict, JsonMap
 from tisat.utils.validation import check_integer
-from tisat.watch.clock import UNDATED
+from tisat.watch.clock import ABOUT_TIMES
 from tisat.watch.fleet_stream import FleetLines
 from tisat.watch.input_lines import LONGEST_LINE as LONGEST_LINE
 from tisat.watch.input_lines import OPENING, fingerprint
@@ -326,7 +326,7 @@ def watch_lines(
     read = LineReader(monitor.watch.channels, header=at.header) if reader is None else reader
     off = Switch() if switch is None else switch
     saved = at.lines
-    told: set[bool] = set()  # one sentence about dates, one about anything else
+    told: set[str] = set()  # each sentence about dates and zones, one about anything else
 
     def save() -> None:
         at.header = read.header
@@ -355,8 +355,9 @@ def watch_lines(
                 save()  # so that a restart goes on behind these rows
                 raise SeriesError(pace)
             trouble = monitor.trouble
-            if trouble is not None and (trouble == UNDATED) not in told:
-                told.add(trouble == UNDATED)
+            kind = "" if trouble is None else trouble if trouble.startswith(ABOUT_TIMES) else "clock"
+            if trouble is not None and kind not in told:
+                told.add(kind)
                 report(trouble)
         if at.lines - saved >= every:
             save()
