@@ -147,6 +147,19 @@ def test_units_are_shown_whichever_of_two_lines_they_are_in(tmp_path):
     assert "line 2 was taken for units: bar, °C" in read(tmp_path, "a,b\n,\nbar,°C\n1,2\n3,4\n").notes
 
 
+@pytest.mark.parametrize("units", [";m3/h;degC;-", ";mm_s;Nm;kWh", "local;W/m2/K2;pct;rel"])
+def test_units_in_plain_letters_are_no_row(tmp_path, units):
+    rows = "04.05.2026 00:00;42,1;4,9;1\n04.05.2026 00:01;42,3;4,8;0\n04.05.2026 00:02;42,2;4,7;1\n"
+    series = read(tmp_path, f"Zeit;flow;heat;pump\n{units}\n{rows}", time="Zeit")
+    assert series.values[:, 0].tolist() == [42.1, 42.3, 42.2]
+    assert any("line 2 was taken for units" in note for note in series.notes)
+
+
+def test_a_row_with_a_time_is_data_whatever_its_words(tmp_path):
+    with pytest.raises(InputError, match="must hold numbers"):
+        read(tmp_path, "time,flow\n2026-05-04 00:00,Bad\n2026-05-04 00:01,1\n2026-05-04 00:02,2\n")
+
+
 @pytest.mark.parametrize(
     "text", ['a;b\n"1,5";1\n"2.5";2\n', "more;cells;than;rows\na;b\n1;2\n3;4\n5;6\n", "a,b\nx,y\nu,v\n1,2\n3,4\n"]
 )

@@ -48,6 +48,7 @@ def read(lines, **how):
 def test_comments_and_units_are_no_rows():
     found = read(["# made by a logger", "time;cpu;disk", ";°C;bar", "1;2,5;3"], seen={"delimiter": ";", "decimal": ",", "comment": "#"})  # fmt: skip
     assert found == [({"cpu": 2.5, "disk": 3.0}, "1")]
+    assert read(["time,cpu,disk", ",mm_s,-", "1,2.5,3"]) == [({"cpu": 2.5, "disk": 3.0}, "1")]
 
 
 def test_of_many_machines_each_row_must_name_its_own():

@@ -38,8 +38,11 @@ _GROUPED = {  # thousands separator -> what a grouped number looks like, by deci
     },
 }
 _UNIT = re.compile(
-    r"[\[(].*[\])]|.*[°%µ²³/].*|[kMmGuµ]?(m|s|A|V|W|Wh|Hz|Pa|bar|g|N|l|C|F|K|rpm|min|h|deg|pcs|psi|gpm)\d?|-|", re.I
+    r"[\[(].*[\])]|.*[°%µ²³/].*|[kMmGuµ]?(m|s|A|V|W|Wh|Hz|Pa|bar|g|N|l|C|F|K|rpm|min|h|deg|deg ?[CFK]|pcs|psi|gpm)\d?|-|",
+    re.I,
 )
+_DATED = re.compile(r"([a-z]{3,9}[\s,.-]+)*\d+\D+\d+.*", re.I)  # a date or a time of day, not a number
+LONGEST_UNIT = 24  # letters
 
 
 NO_TEXT = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")  # encodings of something else
@@ -352,8 +355,22 @@ def is_unit(cell: str) -> bool:
     return _UNIT.fullmatch(cell.strip()) is not None
 
 
+def are_words(cells: Sequence[str]) -> bool:
+    """Whether cells are short words, none of them a number or a date.
+
+    Examples
+    --------
+    >>> are_words(["", "mm_s", "Nm"]), are_words(["2026-01-01", "Bad"])
+    (True, False)
+    """
+    return all(
+        len(cell) <= LONGEST_UNIT and not _DATED.fullmatch(cell) and (is_missing(cell) or not is_number(cell))
+        for cell in cells
+    )
+
+
 def _unit_rows(rows: Sequence[Sequence[str]], decimal: str, thousands: str) -> int:
-    """How many rows below the header hold units: no numbers where the rows after them have numbers."""
+    """How many rows below the header hold units: no numbers and no date where the rows after them have them."""
     for count in (1, 2):
         if len(rows) < count + 2:
             return 0
@@ -370,5 +387,9 @@ def _unit_rows(rows: Sequence[Sequence[str]], decimal: str, thousands: str) -> i
         if any(cell and is_number(cell, decimal=decimal) and not is_missing(cell) for cell in cells):
             return 0
         if all(map(is_unit, cells[: len(numeric)])) and any(cells):
+            return count
+        dated = [c for c, cell in enumerate(after) if c not in numeric and _DATED.fullmatch(cell)]
+        words = all(map(are_words, above)) and not all(map(is_missing, cells))
+        if words and (dated or any(cell and is_unit(cell) for cell in cells[: len(numeric)])):  # not a row of data: it has no time
             return count
     return 0

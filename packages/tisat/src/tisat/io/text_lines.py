@@ -8,7 +8,7 @@ from typing import Any
 
 from tisat.errors import SeriesError
 from tisat.io.dates import ISO, DateReader
-from tisat.io.dialect import COMMENTS, DELIMITERS, check_encoding, is_unit, number_text, sign
+from tisat.io.dialect import COMMENTS, DELIMITERS, are_words, check_encoding, is_unit, number_text, sign
 from tisat.io.files import Reading
 from tisat.io.missing_values import is_number, is_word, read_number
 from tisat.io.time_zones import offsets_of_local, zone_of
@@ -92,13 +92,11 @@ class Writing:
             return float("nan")
         return read_number(number_text(cell, self.decimal, self.thousands), decimal=self.decimal)
 
-    def are_units(self, cells: Sequence[str]) -> bool:
-        """Whether a line below the header only says in what units the channels are."""
-        return (
-            any(cells)
-            and all(is_unit(cell) for cell in cells)
-            and not any(cell and self.is_number(cell) for cell in cells)
-        )
+    def are_units(self, cells: Sequence[str], *, timed: bool = False) -> bool:
+        """Whether a line below the header only says in what units the channels are; ``timed``: every row of data has a time."""
+        if not any(cells) or any(self.is_number(cell) for cell in cells if cell and cell != "-"):
+            return False
+        return all(map(is_unit, cells)) or (timed and are_words(cells))
 
     def time(self, cell: Any) -> Any:
         """The time of a row as a monitor takes it."""

@@ -112,7 +112,7 @@ class LineReader:
             return None
         if self._units_may_follow:
             self._units_may_follow = False
-            if self._writing.are_units(cells):
+            if self._writing.are_units(cells, timed=bool(self._times)):
                 return None
         return self._cells(cells)
 
