@@ -66,7 +66,7 @@ def test_look_suggest_and_fit_agree_on_few_rows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     few = np.random.default_rng(0).normal(size=(300, 2))
     np.savetxt("few.csv", few, delimiter=",", header="a,b", comments="")
-    sentence = "300 rows are few: they support at most one false alarm in 100 rows"
+    sentence = "300 rows are few: fit says which budget they support"
     said = []
     for words in (
         ["look", "few.csv"],
@@ -83,11 +83,25 @@ def test_look_suggest_and_fit_agree_on_few_rows(tmp_path, monkeypatch, capsys):
     assert suggest(few).detectors[0].detector == "ewma"
 
 
+@pytest.mark.parametrize(("detector", "least"), [("prism", 127), ("ewma", 41)])
+def test_a_model_can_be_fitted_from_the_number_that_is_said(tmp_path, monkeypatch, capsys, detector, least):
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).normal(size=(least, 2))
+    for name, part in (("enough", rows), ("few", rows[1:])):
+        np.savetxt(f"{name}.csv", part, delimiter=",", header="a,b", comments="")
+    for file, code in (("enough.csv", 0), ("few.csv", 2)):
+        with pytest.raises(SystemExit) as done:
+            main(["fit", file, "--detector", detector, "--out", f"{file}.tisat"])
+        assert bool(done.value.code) == bool(code)
+    assert f"at least {least} rows" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["look", "few.csv"])
+    assert f"{least} rows on" in " ".join(capsys.readouterr().out.split())
+
+
 def test_memory_is_said_before_it_is_used(monkeypatch):
-    from tisat.alarms import episodes
     from tisat.datasets import sizes
 
-    assert sizes.SUPPORT == episodes.SUPPORT
     assert sizes.size_notes(10_000, 5) == ()
     assert "2.9 GB" in sizes.size_notes(5_000_000, 5)[0]
     monkeypatch.setattr(sizes, "memory_free", lambda: 2e9)

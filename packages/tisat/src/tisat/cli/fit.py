@@ -111,7 +111,7 @@ def fit(
     from tisat.alarms.sentences import switches_note
     from tisat.batch.consecutive import joined, joined_note
     from tisat.batch.likeness import likeness
-    from tisat.datasets.sizes import LEAST_ROWS, is_small, size_notes, too_few
+    from tisat.datasets.sizes import FOR_FEW, LEAST_FOR_DEFAULT, LEAST_ROWS, is_small, size_notes
     from tisat.datasets.user_files import files_of
     from tisat.errors import CalibrationWarning, InputError, ParameterError
     from tisat.io.counters import choose_counters, said_of
@@ -183,8 +183,12 @@ def fit(
     if {stem_of(file) for path in train for file in files_of(path)} >= set(machines) and (whole := joined(series)):
         files_joined = joined_note([one.name for one in series], unlike=alike is not None and alike.unlike)
         series, alike = [whole], None
-    if holdout is None and too_few(rows := sum(map(len, series))):
-        raise InputError(f"tisat fit must be given at least {LEAST_ROWS} rows. Got {rows} instead.")
+    default = registry.name_of(cls) == registry.DEFAULT
+    if holdout is None and (rows := sum(map(len, series))) < (LEAST_FOR_DEFAULT if default else LEAST_ROWS):
+        other = f" for prism, {LEAST_ROWS} with --detector {FOR_FEW}"
+        raise InputError(
+            f"tisat fit must be given at least {LEAST_FOR_DEFAULT if default else LEAST_ROWS} rows{other if default else ''}. Got {rows} instead."
+        )
     budget = budget_of(budget, fleet_budget, len(series))
     seen = {name: text for one in series for name, text in one.seen.items()}
     names = choose_counters(series, counter or (), no_counter or ())

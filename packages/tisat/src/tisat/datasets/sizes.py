@@ -7,7 +7,7 @@ from pathlib import Path
 FEW_ROWS = 500  # below it a detector with little to learn is proposed
 FOR_FEW = "ewma"
 LEAST_ROWS = 41  # from which on that one can be fitted: below, fewer than 8 scores are left to find a threshold from
-SUPPORT = 3.0  # normal rows for each row of the longest period they support; as tisat.alarms.episodes has it
+LEAST_FOR_DEFAULT = 127  # rows from which on prism can be fitted: 102 to learn from, beside the fifth held out
 # What fitting the default takes at its peak: measured 0.60 GB of 1M x 2, 0.61 of 200k x 20, 1.22 of 100k x 100, 2.79 of 5M x 5.
 BYTES, BYTES_PER_VALUE = 0.35e9, 100
 WORTH_SAYING = 1e9  # bytes
@@ -25,12 +25,12 @@ def too_few(rows: int) -> str:
     Examples
     --------
     >>> too_few(30), too_few(41)
-    ('30 rows are too few: a model can be fitted from 41 rows on. Give more.', '')
+    ('30 rows are too few: a model can be fitted from 41 rows on with --detector ewma, from 127 on with prism. Give more.', '')
     """
     if rows >= LEAST_ROWS:
         return ""
     found = "1 row is" if rows == 1 else f"{rows} rows are"
-    return f"{found} too few: a model can be fitted from {LEAST_ROWS} rows on. Give more."
+    return f"{found} too few: a model can be fitted from {LEAST_ROWS} rows on with --detector {FOR_FEW}, from {LEAST_FOR_DEFAULT} on with prism. Give more."
 
 
 def memory_needed(rows: int, channels: int) -> float:
@@ -53,7 +53,7 @@ def size_notes(rows: int, channels: int) -> tuple[str, ...]:
     Examples
     --------
     >>> size_notes(300, 4)
-    ('300 rows are few: they support at most one false alarm in 100 rows. Until there are 500, --detector ewma learns more safely than prism.',)
+    ('300 rows are few: fit says which budget they support. Until there are 500, --detector ewma learns more safely than prism.',)
     >>> size_notes(5000, 4)
     ()
     >>> size_notes(5_000_000, 5)[0][:63]
@@ -61,10 +61,13 @@ def size_notes(rows: int, channels: int) -> tuple[str, ...]:
     """
     if rows < LEAST_ROWS:
         return (too_few(rows),)
+    if rows < LEAST_FOR_DEFAULT:
+        return (
+            f"{rows} rows are few: a model can be fitted on them with --detector {FOR_FEW}, from {LEAST_FOR_DEFAULT} rows on with prism.",
+        )
     if is_small(rows):
         return (
-            f"{rows} rows are few: they support at most one false alarm in {max(rows / SUPPORT, 1.0):.0f} rows. "
-            f"Until there are {FEW_ROWS}, --detector {FOR_FEW} learns more safely than prism.",
+            f"{rows} rows are few: fit says which budget they support. Until there are {FEW_ROWS}, --detector {FOR_FEW} learns more safely than prism.",
         )
     needed, free = memory_needed(rows, channels), memory_free()
     if needed < WORTH_SAYING and rows < LONG and (free is None or needed < free):

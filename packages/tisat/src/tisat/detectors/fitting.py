@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,9 +44,11 @@ def fit_series(
         tails = [tail for _, ends in cut for tail in ends]
     rows = sum(map(len, parts))
     if rows < detector._minimum_rows():
+        least = next(n for n in count(detector._minimum_rows()) if round((1 - share) * n) >= detector._minimum_rows())
+        held = f", {share:.0%} of them held out" if share else ""
         raise SeriesError(
-            f"The series given to {whose}.fit must have at least {detector._minimum_rows()} usable rows "
-            f"(after the {share:.0%} held out). Got {rows} instead."
+            f"The series given to {whose}.fit must have at least {least} usable rows{held}. "
+            f"Got {sum(len(values) for one in clean for values in one)} instead."
         )
     detector._look_at(parts)
     learn(parts)

@@ -390,6 +390,8 @@ def _unit_rows(rows: Sequence[Sequence[str]], decimal: str, thousands: str) -> i
             return count
         dated = [c for c, cell in enumerate(after) if c not in numeric and _DATED.fullmatch(cell)]
         words = all(map(are_words, above)) and not all(map(is_missing, cells))
-        if words and (dated or any(cell and is_unit(cell) for cell in cells[: len(numeric)])):  # not a row of data: it has no time
+        if words and (
+            dated or any(cell and is_unit(cell) for cell in cells[: len(numeric)])
+        ):  # not a row of data: it has no time
             return count
     return 0
