@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tisat.cli.options import Asked, How, Model, Taken, open_watch, reads_files
+from tisat.cli.options import Asked, How, Taken, open_watch, reads_files
 from tisat.cli.output_files import Overwrite, check_outputs
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 @reads_files
 def watch(
-    model: Model,
+    model: Annotated[
+        Path, typer.Option(help="The model file of one machine, or of all that share a model.", metavar="FILE")
+    ],
     asked: Asked = Asked(),
     state: Annotated[Path | None, typer.Option(help="Keep the state here, and go on from it if it is there.")] = None,
     every: Annotated[int, typer.Option(help="Lines between two states.", min=1)] = 100,
@@ -173,6 +175,11 @@ def _check_files(model: Path, state: Path | None, output: Path | None) -> None:
 
     if state is not None and state.is_dir():
         raise InputError(f"--state must be a file. Got the folder {str(state)!r}.")
+    if model.is_dir():
+        raise InputError(
+            f"The model of tisat watch must be one file, such as {model.name}/MACHINE.tisat. Got the folder {str(model)!r}; "
+            f"to watch all of its machines: tisat serve --model {model.name}"
+        )
     check_outputs({"--state": state, "--output": output}, inputs=[model], overwrite=True)
 
 
