@@ -29,3 +29,12 @@ def test_watch_says_what_to_do_with_a_folder_of_models(run, tmp_path):
     assert code
     assert "must be one file, such as models/MACHINE.tisat" in said
     assert "tisat serve --model models" in said
+
+
+def test_without_a_clock_budgets_are_in_rows(run):
+    write("rows.csv", np.random.default_rng(0).normal(size=(600, 1)), "a")
+    assert "1/10000 rows unless given" in run("look", "rows.csv")[1]
+    code, said = run("fit", "rows.csv", "--detector", "ewma", "--out", "m.tisat")
+    assert code == 0
+    assert "for another: --budget '1/1000 rows'" in said
+    assert run("fit", "rows.csv", "--detector", "ewma", "--budget", "1/1000 rows", "--out", "n.tisat")[0] == 0

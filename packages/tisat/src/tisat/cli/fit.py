@@ -242,7 +242,8 @@ def fit(
     )
     typer.echo(str(calibration))
     if budget is None:
-        typer.echo("That budget is the default; for another: --budget 3/week")
+        other = "3/week" if watch.period is not None else "'1/1000 rows'"
+        typer.echo(f"That budget is the default; for another: --budget {other}")
 
 
 def _check_folder(machines: list[Machine], out: Path) -> None:

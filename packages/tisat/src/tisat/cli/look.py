@@ -123,7 +123,9 @@ def _remarks(one: Look) -> list[str]:
 
     found = list(size_notes(one.usable, len(one.channels)))
     if one.first is None:
-        found.append("No time column (name it with --time); without one, budgets count rows: 1/1000 rows.")
+        found.append(
+            "No time column (name it with --time); without one, budgets count rows: 1/10000 rows unless given."
+        )
     if one.gaps:
         rows = f", {one.rows_missing} row{'s' * (one.rows_missing != 1)} missing" if one.rows_missing else ""
         found.append(
