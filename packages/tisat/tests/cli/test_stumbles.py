@@ -38,3 +38,11 @@ def test_without_a_clock_budgets_are_in_rows(run):
     assert code == 0
     assert "for another: --budget '1/1000 rows'" in said
     assert run("fit", "rows.csv", "--detector", "ewma", "--budget", "1/1000 rows", "--out", "n.tisat")[0] == 0
+
+
+def test_one_channel_is_no_channels(run):
+    write("rows.csv", np.random.default_rng(0).normal(size=(600, 1)), "a")
+    for words in (["suggest", "rows.csv"], ["fit", "rows.csv", "--detector", "ewma", "--out", "m.tisat"]):
+        said = run(*words)[1]
+        assert "of 1 channel" in said
+        assert "1 channels" not in said

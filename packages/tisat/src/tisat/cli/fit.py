@@ -237,7 +237,7 @@ def fit(
     for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)
     typer.echo(
-        f"{summary['detector']} fitted on {summary['rows']:,} rows of {summary['channels']} channels; "
+        f"{summary['detector']} fitted on {summary['rows']:,} rows of {summary['channels']} channel{'s' * (summary['channels'] != 1)}; "
         f"written to {out} ({summary['bytes']:,} bytes)"
     )
     typer.echo(str(calibration))

@@ -145,7 +145,7 @@ def _facts(one: _Traits) -> list[str]:
     found = one.look
     clock = "no clock, so budgets are in rows" if found.period is None else f"a row every {spelt(found.period)}"
     facts = [
-        f"{found.rows:,} rows of {len(found.channels)} channels, {clock}.",
+        f"{found.rows:,} rows of {len(found.channels)} channel{'s' * (len(found.channels) != 1)}, {clock}.",
         *size_notes(found.rows, len(found.channels)),
     ]
     lacking = [channel for channel in found.channels if channel.missing > 0.01]
