@@ -31,6 +31,7 @@ from tisat.alarms.result import from_episodes
 from tisat.alarms.result import period_interval as period_interval
 from tisat.alarms.rules import AlarmRule, PaperRule, Scored
 from tisat.errors import CalibrationWarning, InputError
+from tisat.utils.callers import caller_level
 from tisat.utils.random import generator
 from tisat.utils.types import Array, Integers
 from tisat.utils.validation import check_choice
@@ -284,5 +285,5 @@ def calibrate(
         budget, method=method, control=control, random_state=random_state
     )
     for note in calibration.notes:
-        warnings.warn(note, CalibrationWarning, stacklevel=2)
+        warnings.warn(note, CalibrationWarning, stacklevel=caller_level())
     return calibration

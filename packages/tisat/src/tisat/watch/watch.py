@@ -131,6 +131,10 @@ class Watch(WatchParameters):
         **options
             Of the detector's own ``fit``.
         """
+        if "contaminated" in options:
+            raise ParameterError(
+                "'contaminated' is a parameter of Watch, not of its fit: Watch(contaminated=True).fit(series)"
+            )
         many = as_many(series, whose="Watch.fit")
         names = counters_of(many) if self.given_counters is None else tuple(self.given_counters)
         unknown = [name for name in names if name not in many[0].channels]
