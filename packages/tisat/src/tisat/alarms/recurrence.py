@@ -67,12 +67,17 @@ class Recurrence:
             said = f"{since.day} {MONTHS[since.month - 1]}{year}"
         return f"{ordinal(len(self.alarms))} time{f', {self.rhythm}' if self.rhythm else ''} since {said}"
 
-    def __str__(self) -> str:
+    @property
+    def title(self) -> str:
+        """The entity, the kind and the channel that leads most often."""
         what = self.last.kind or "alarm"
         first = [one.reasons[0].channel for one in reversed(self.alarms) if one.reasons]
         channel = f" of {max(first, key=first.count)}" if first else ""  # the latest of those that lead equally often
         whose = f"{self.last.series}: " if self.last.series else ""
-        return f"{whose}{what}{channel}" + (f": {self.words}" if self.words else "")
+        return f"{whose}{what}{channel}"
+
+    def __str__(self) -> str:
+        return self.title + (f": {self.words}" if self.words else "")
 
 
 def recurring(alarms: Iterable[Alarm]) -> tuple[Recurrence, ...]:
@@ -109,6 +114,20 @@ def recurring(alarms: Iterable[Alarm]) -> tuple[Recurrence, ...]:
             groups.append(((alarm.series, alarm.kind), shares, [alarm]))
     found = [Recurrence(tuple(group), rhythm_of([moment_of(one.raised_time) for one in group])) for *_, group in groups]
     return tuple(sorted(found, key=lambda one: _order(one.last), reverse=True))
+
+
+def recurrence_lines(alarms: Iterable[Alarm]) -> list[str]:
+    """One line for each title among the alarms that recur: groups that differ in their shares alone are counted together."""
+    titles: dict[str, list[Alarm]] = {}
+    for one in recurring(alarms):
+        if one.words:
+            titles.setdefault(one.title, []).extend(one.alarms)
+    lines = []
+    for title, group in titles.items():
+        group.sort(key=_order)
+        whole = Recurrence(tuple(group), rhythm_of([moment_of(one.raised_time) for one in group]))
+        lines.append(f"{title}: {whole.words}")
+    return lines
 
 
 def rhythm_of(moments: Sequence[datetime.datetime | None]) -> str:

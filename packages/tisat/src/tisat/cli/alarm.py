@@ -138,7 +138,7 @@ def document_of(found: Alarms) -> JsonDict:
 
 def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -> None:
     """Print the alarms of one series as a table, of very many the strongest, and the channels that fell silent."""
-    from tisat.alarms.recurrence import recurring
+    from tisat.alarms.recurrence import recurrence_lines
 
     def first(one: Alarm) -> tuple[bool, float]:
         return one.cleared is None, one.peak / one.threshold if one.threshold else one.peak
@@ -147,7 +147,7 @@ def show_alarms(found: Alarms, name: str, notes: Sequence[str], *, shown: int) -
     left = len(found) - len(listed)
     more = [f"listed: what is still on and the strongest; {left:,} more with --out or --json"] if left else []
 
-    repeated = [f"recurring: {one}" for one in recurring(found) if one.words]
+    repeated = [f"recurring: {line}" for line in recurrence_lines(found)]
     print_table(
         f"{name}: {len(found)} alarm{'s' * (len(found) != 1)}{_quiet(found)}; {found.tally}",
         ["raised", "since - until", "x h", "why"],

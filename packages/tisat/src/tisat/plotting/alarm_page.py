@@ -14,7 +14,7 @@ import numpy as np
 from tisat.alarms.alarms import Alarm, Alarms, say_time
 from tisat.alarms.ongoing import rows_on
 from tisat.alarms.plot import contributing, series_of
-from tisat.alarms.recurrence import recurring
+from tisat.alarms.recurrence import recurrence_lines
 from tisat.events import events_from_labels
 from tisat.plotting.charts import MOST_POINTS, Mark, alarm_chart, span, thinned, time_axis
 from tisat.plotting.page import Block, Key, Section, render_page
@@ -162,7 +162,7 @@ def _reading(alarms: Alarms) -> str:
 
 
 def _small_print(alarms: Alarms, said: str) -> list[str]:
-    lines = [str(one) for one in recurring(alarms) if one.words]
+    lines = recurrence_lines(alarms)
     lines += [f"{alarms.tally}. {alarms.calibration}".replace("\n", " "), *alarms.calibration.notes]
     return [*lines, said] if said else lines
 
