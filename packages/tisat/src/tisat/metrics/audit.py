@@ -218,6 +218,7 @@ def audit(
     PA-F1 0.99 is what a trivial baseline gets: 0.99 (random).
     """
     number = check_integer(n_simulations, "n_simulations", "audit", minimum=1)
+    all_scores(y_score, all_windows(y_true, delta_max, timestamps=timestamps, whose="audit"), whose="audit")
     source = "given"
     if threshold is None:
         source = "oracle"

@@ -246,7 +246,7 @@ def audit_layout(audits: Mapping[str, Audit], comparison: Comparison) -> Layout:
         rows.append([*cells, _three(row.baseline_score), row.baseline])
     caption = (
         f"{first.n_series} series, {first.n_rows:,} rows, {first.n_events} events, delta_max {first.curve.delta_max}; pooled. In brackets: 95 % "
-        "bootstrap intervals over events. Oracle: the threshold was chosen with the labels. Baseline score: what the best of four trivial baselines gets on the same labels."
+        "bootstrap intervals over events. Oracle: the threshold was chosen with the labels. Baseline score: what the best trivial baseline gets on the same labels."
     )
     columns = [("", "score"), *(("", name) for name in audits), ("", "baseline score"), ("", "best trivial baseline")]
     return Layout("Scores beside their baseline scores", columns, rows, caption)
