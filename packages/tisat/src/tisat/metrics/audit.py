@@ -20,7 +20,7 @@ from tisat.metrics.evaluation import CLOSE, Evaluation, evaluate
 from tisat.metrics.event_f1 import best_event_f1
 from tisat.metrics.instance import PrecisionRecall
 from tisat.metrics.random_guess import best_random_guess, random_guess
-from tisat.metrics.windows import Delay, all_scores, all_stamps, parse_duration, series_list
+from tisat.metrics.windows import Delay, all_scores, all_stamps, all_windows, parse_duration, series_list
 from tisat.utils.html import Printed
 from tisat.utils.random import Seed
 from tisat.utils.types import JsonDict, Labels, Scores, Stamps
