@@ -40,7 +40,7 @@ def where_from(frozen: Frozen) -> str:
 
 def _trained(frozen: Frozen, shown: Sequence[Figure]) -> str:
     """Preset, whose rows it was trained on, gradient steps and anchoring of every network that is shown."""
-    said = []
+    sentences = []
     for system in frozen.about["systems"]:
         steps = [f.steps for f in shown if f.system == system["name"] and f.steps > 0]
         if not steps or "settings" not in system:
@@ -54,8 +54,8 @@ def _trained(frozen: Frozen, shown: Sequence[Figure]) -> str:
             f"{count} steps",
             f"anchor {settings['anchor']}" if "anchor" in settings else None,
         ]
-        said.append(f"{system['name']} ({', '.join(word for word in words if word)})")
-    return f"Networks, with preset, median gradient steps and anchoring: {'; '.join(said)}." if said else ""
+        sentences.append(f"{system['name']} ({', '.join(word for word in words if word)})")
+    return f"Networks, with preset, median gradient steps and anchoring: {'; '.join(sentences)}." if sentences else ""
 
 
 def _partial(frozen: Frozen, shown: Sequence[Figure]) -> list[str]:

@@ -115,7 +115,7 @@ class Results:
     @cached_property
     def runs(self) -> dict[tuple[str, str], list[Run]]:
         """(system, data set) -> one run a seed."""
-        found: dict[tuple[str, str], list[Run]] = {}
+        runs: dict[tuple[str, str], list[Run]] = {}
         for system in self.experiment.systems:
             mine: dict[tuple[str, int | None], list[Task]] = {}
             for task in self.experiment.tasks_of(system):
@@ -130,18 +130,18 @@ class Results:
                     {name: row["reason"] for name, row in status.items() if row.get("status") == "failed"},
                     tuple(name for name, row in status.items() if not row),
                 )
-                found.setdefault((system.name, dataset), []).append(run)
-        return found
+                runs.setdefault((system.name, dataset), []).append(run)
+        return runs
 
     def finished(self, system: str, dataset: str) -> tuple[list[Run], tuple[str, ...]]:
         """The runs to be averaged, and the entities all of them have: seeds that are as far as the farthest one."""
         runs = self.runs.get((system, dataset), [])
         most = max((len(run.done) for run in runs), default=0)
-        chosen = [run for run in runs if len(run.done) == most and most]
-        if not chosen:
+        complete = [run for run in runs if len(run.done) == most and most]
+        if not complete:
             return [], ()
-        common = tuple(name for name in self.entities[dataset] if all(name in run.done for run in chosen))
-        return (chosen, common) if common else ([], ())
+        common = tuple(name for name in self.entities[dataset] if all(name in run.done for run in complete))
+        return (complete, common) if common else ([], ())
 
     def rule(self, name: str) -> AlarmRule:
         """The alarm rule with the experiment's options."""
@@ -155,18 +155,18 @@ class Results:
 
     def counts(self, run: Run, entities: Sequence[str], rule: str, delta_max: int) -> EntityCounts:
         """The counts of one run under one rule."""
-        made = self.rule(rule)
+        alarm_rule = self.rule(rule)
         identifiers = [run.done[entity] for entity in entities]
 
         def count() -> EntityCounts:
             windows = [windows_of(self.labels(run.dataset, entity), delta_max) for entity in entities]
-            if made.feeds_back:
-                evidence = [evidence_of(self.store.arrays(identifier), made) for identifier in identifiers]
-                return counts_of_rule(evidence, windows, made)
+            if alarm_rule.feeds_back:
+                evidence = [evidence_of(self.store.arrays(identifier), alarm_rule) for identifier in identifiers]
+                return counts_of_rule(evidence, windows, alarm_rule)
             return counts_of_scores([self.statistic(identifier, rule) for identifier in identifiers], windows)
 
         return EntityCounts.of_arrays(
-            self._kept(["run", identifiers, rule, made.params(), delta_max], lambda: count().to_arrays())
+            self._kept(["run", identifiers, rule, alarm_rule.params(), delta_max], lambda: count().to_arrays())
         )
 
     def statistic(self, identifier: str, rule: str) -> Array:
@@ -177,7 +177,7 @@ class Results:
 
     def normal_top(self, identifier: str, rule: str) -> float:
         """The highest value the statistic reached on the task's normal rows, under a rule that does not restart."""
-        made = self.rule(rule)
+        alarm_rule = self.rule(rule)
 
         def make() -> dict[str, Array]:
             arrays = self.store.arrays(identifier)
@@ -185,13 +185,13 @@ class Results:
             if "normal_views" in arrays:
                 normal |= {"normal_views": arrays["normal_views"], "views": arrays["normal_views"]}
                 normal |= {"momentary": arrays["momentary"]} if "momentary" in arrays else {}
-            return {"top": np.array(np.nanmax(statistic_of(normal, made)))}
+            return {"top": np.array(np.nanmax(statistic_of(normal, alarm_rule)))}
 
-        return float(self._kept(["normal top", identifier, rule, made.params()], make)["top"])
+        return float(self._kept(["normal top", identifier, rule, alarm_rule.params()], make)["top"])
 
     def baseline(self, dataset: str, entities: Sequence[str], rule: str, delta_max: int) -> list[EntityCounts]:
         """The counts of random baselines that get the same post-processing as everybody else."""
-        found = []
+        counts = []
         for draw in range(BASELINE_DRAWS):
             made = self.rule(rule)
 
@@ -210,8 +210,8 @@ class Results:
                 ).to_arrays()
 
             key = ["baseline", dataset, list(entities), draw, rule, made.params(), delta_max]
-            found.append(EntityCounts.of_arrays(self._kept(key, arrays)))
-        return found
+            counts.append(EntityCounts.of_arrays(self._kept(key, arrays)))
+        return counts
 
     def baselines(self, dataset: str, entities: Sequence[str], delta_max: int) -> Baselines:
         """What trivial baselines get on the same labels, whatever the rule."""

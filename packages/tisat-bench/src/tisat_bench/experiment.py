@@ -69,12 +69,12 @@ class Experiment:
 
     def restricted(self, only: Iterable[str]) -> Experiment:
         """The same with only these systems, by name or by detector."""
-        wanted = list(only)
-        for name in wanted:
+        names = list(only)
+        for name in names:
             if not any(name in (system.name, system.detector) for system in self.systems):
                 known = ", ".join(system.name for system in self.systems)
                 raise ParameterError(f"The experiment {self.name!r} must have a system {name!r}. It has {known}.")
-        return replace(self, systems=tuple(s for s in self.systems if s.name in wanted or s.detector in wanted))
+        return replace(self, systems=tuple(s for s in self.systems if s.name in names or s.detector in names))
 
     @cached_property
     def names(self) -> dict[str, tuple[str, ...]]:
@@ -156,12 +156,12 @@ def _system(entry: JsonMap, seeds: tuple[int, ...], folder: Path, where: str) ->
         entry = {**entry, "detector": SCORES, "params": {"folder": str((folder / str(entry["scores"])).resolve())}}
     if "detector" not in entry:
         raise ParameterError(f"Every system in {where} must name its detector. {entry.get('name', 'One')!r} does not.")
-    chosen = tuple(check_integer(seed, "seeds", where, minimum=0) for seed in entry.get("seeds", seeds))
+    system_seeds = tuple(check_integer(seed, "seeds", where, minimum=0) for seed in entry.get("seeds", seeds))
     return System(
         name=str(entry.get("name", entry["detector"])),
         detector=str(entry["detector"]),
         params=dict(entry.get("params", {})),
-        seeds=chosen,
+        seeds=system_seeds,
         entities={name: tuple(these) for name, these in entry.get("entities", {}).items()},
         data=tuple(entry["data"]) if "data" in entry else None,
         note=str(entry.get("note", "")),
@@ -207,21 +207,21 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
     """
     file = Path(path)
     where = f"the experiment file {str(file)!r}"
-    found = _read(file)
-    shared = "systems" in found  # a list for several experiments may name data sets that this one does not have
+    document = _read(file)
+    shared = "systems" in document  # a list for several experiments may name data sets that this one does not have
     if shared:
-        found = {**_read(file.parent / found["systems"]), **found}
-    _refuse_unknown(found, KEYS, where)
-    seeds = tuple(check_integer(seed, "seeds", where, minimum=0) for seed in found.get("seeds", (0,)))
-    rules = found.get("rules", list(RULE_ORDER))
+        document = {**_read(file.parent / document["systems"]), **document}
+    _refuse_unknown(document, KEYS, where)
+    seeds = tuple(check_integer(seed, "seeds", where, minimum=0) for seed in document.get("seeds", (0,)))
+    rules = document.get("rules", list(RULE_ORDER))
     for rule in rules:
         check_choice(rule, "rules", where, choices=RULES)
-    for rule, options in found.get("rule", {}).items():
+    for rule, options in document.get("rule", {}).items():
         make_rule(rule, **options)  # refused here, not after the work is done
     sources: dict[str, Source] = {}
     entities: dict[str, tuple[str, ...] | None] = {}
     titles: dict[str, str] = {}
-    for entry in found.get("data", []):
+    for entry in document.get("data", []):
         _refuse_unknown(
             entry, {"name", "title", "entities", "telemetry_only", "path", "train", "label"}, f"a data set in {where}"
         )
@@ -231,7 +231,7 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         sources[name] = source
         entities[name] = tuple(entry["entities"]) if "entities" in entry else None
         titles |= {name: str(entry["title"])} if "title" in entry else {}
-    systems = tuple(_system(entry, seeds, file.parent, where) for entry in found.get("system", []))
+    systems = tuple(_system(entry, seeds, file.parent, where) for entry in document.get("system", []))
     names = [system.name for system in systems]
     if len(set(names)) != len(names):
         raise ParameterError(f"The systems in {where} must have distinct names. Got {', '.join(names)}.")
@@ -245,18 +245,18 @@ def read_experiment(path: str | Path, *, data: str | None = None) -> Experiment:
         raise ParameterError(f"An experiment must have data sets. {where.capitalize()} has none.")
     return Experiment(
         name=file.stem,
-        title=str(found.get("title", file.stem)),
-        kind=check_choice(found.get("kind", "spd"), "kind", where, choices=KINDS),
-        delta_max=check_integer(found.get("delta_max", 100), "delta_max", where, minimum=1),
-        sweep=tuple(check_integer(delta, "sweep", where, minimum=1) for delta in found.get("sweep", ())),
+        title=str(document.get("title", file.stem)),
+        kind=check_choice(document.get("kind", "spd"), "kind", where, choices=KINDS),
+        delta_max=check_integer(document.get("delta_max", 100), "delta_max", where, minimum=1),
+        sweep=tuple(check_integer(delta, "sweep", where, minimum=1) for delta in document.get("sweep", ())),
         rules=tuple(rules),
-        rule_options={rule: dict(options) for rule, options in found.get("rule", {}).items()},
+        rule_options={rule: dict(options) for rule, options in document.get("rule", {}).items()},
         sources=sources,
         entities=entities,
         systems=systems,
-        reference=str(found.get("reference", names[0] if names else "")),
-        note=str(found.get("note", "")),
-        printed=read_printed(file.parent / str(found["printed"])) if "printed" in found else None,
+        reference=str(document.get("reference", names[0] if names else "")),
+        note=str(document.get("note", "")),
+        printed=read_printed(file.parent / str(document["printed"])) if "printed" in document else None,
         titles=titles,
-        said={about: str(sentence) for about, sentence in found.get("said", {}).items()},
+        said={about: str(sentence) for about, sentence in document.get("said", {}).items()},
     )

@@ -55,7 +55,7 @@ def ideal_study(*, time_steps: int = IDEAL_TIME_STEPS, random_state: int = 0) ->
     """The theorem's own model: exponential ``d^m``, independent over time; periods at the exact and closed-form thresholds."""
     rng = np.random.default_rng(random_state)
     rule = far.ideal_rule()
-    found, curves = [], []
+    promises, curves = [], []
     for alpha in IDEAL_ALPHAS:
         evidence = far.ideal_evidence(time_steps, alpha=alpha, rng=rng)
         volume = -math.log(alpha)  # v_m d_alpha^m with v_m = lambda = 1
@@ -73,10 +73,10 @@ def ideal_study(*, time_steps: int = IDEAL_TIME_STEPS, random_state: int = 0) ->
                 counted = (alarms, time_steps, *period_interval(alarms, time_steps))
                 restarts = far.count_restarts(rule, evidence, threshold)
                 who = (f"ideal, alpha {alpha:g}", "paper", "power", method, method)
-                found.append(far.Promise(*who, target, threshold, *counted, None, restarts))
+                promises.append(far.Promise(*who, target, threshold, *counted, None, restarts))
         thresholds, periods = far.actual_curve(rule, evidence[:2_000_000], points=25)
         curves.append(Curve(f"ideal, alpha {alpha:g}", thresholds, periods, bounds))
-    return found, curves
+    return promises, curves
 
 
 def _training(data: Sequence[str], root: Path | None, entities: Sequence[str] | None) -> Iterator[tuple[str, Series]]:
@@ -109,17 +109,17 @@ def study(
 
     ``rules`` are names; ``paper:weibull`` and ``paper:log`` are the paper's with another form of evidence.
     """
-    found: list[far.Promise] = []
+    promises: list[far.Promise] = []
     for name, normal, points, scores in _scored(data, root, entities, detector, tail):
         periods = targets or [len(normal) / 3.0]
         for wanted in rules:
             rule, _, form = wanted.partition(":")
             options = {"form": form or "power"} if rule == "paper" else {}
             chosen = methods or far.METHODS[form or "power" if rule == "paper" else ""]
-            found += far.promises(
+            promises += far.promises(
                 normal, points, targets=periods, rule=rule, methods=chosen, scores=scores, entity=name, **options
             )
-    return found
+    return promises
 
 
 def _scored(
@@ -154,7 +154,7 @@ def held_out_curves(
     """
     curves = []
     for name, normal, points, scores in _scored(data, root, entities, detector, tail):
-        made = far.promises(
+        promises = far.promises(
             normal,
             points,
             targets=[len(normal) / 3.0],
@@ -165,7 +165,7 @@ def held_out_curves(
         )
         bounds = {
             one.method: math.log(one.target) / one.threshold
-            for one in made
+            for one in promises
             if one.used == one.method and 0 < one.threshold < math.inf
         }
         thresholds, periods = far.held_out_curve(normal, points, rule="paper", scores=scores, form="power")
@@ -189,15 +189,15 @@ def draw_real(curves: Sequence[Curve]) -> Figure:
     for row, name in enumerate(sets):
         own = [curve for curve in curves if curve.entity.partition(" ")[0] == name]
         for column, (method, colour) in enumerate(COLOURS.items()):
-            axis, drawn = panels[row, column], 0
+            axis, n_curves = panels[row, column], 0
             for curve in own:
                 if method in curve.bounds:
                     promised = np.exp(np.minimum(curve.bounds[method] * curve.thresholds, 50.0))
                     axis.plot(promised, curve.periods, color="#3b4252", linewidth=0.7, alpha=0.5)
-                    drawn += 1
+                    n_curves += 1
             axis.plot([1, FARTHEST], [1, FARTHEST], color=colour, linewidth=1.2, linestyle="--")
             axis.set(xscale="log", yscale="log", xlim=(1, FARTHEST), ylim=(1, FARTHEST))
-            axis.set_title(f"{name}, {method}: {drawn} of {len(own)}", fontsize=8)
+            axis.set_title(f"{name}, {method}: {n_curves} of {len(own)}", fontsize=8)
             axis.tick_params(labelsize=7)
     figure.supxlabel(
         "rows between false alarms that the bound promises at h, exp(omega h); dashed: the bound", fontsize=8
@@ -243,9 +243,9 @@ def draw_promises(found: Sequence[far.Promise]) -> Figure:
     """A panel for each entity and rule, a row for each method: the observed period over the one asked for. Right of 1 a promise was kept."""
     figure_module = require("matplotlib.figure", whose="The false-alarm figure")
     groups: dict[str, list[far.Promise]] = {}
-    for one in found:
-        groups.setdefault(_named(one), []).append(one)
-    methods = list(dict.fromkeys(one.method for one in found))
+    for promise in found:
+        groups.setdefault(_named(promise), []).append(promise)
+    methods = list(dict.fromkeys(promise.method for promise in found))
     columns = min(3, len(groups))
     rows = math.ceil(len(groups) / columns)
     figure: Figure = figure_module.Figure(
@@ -254,12 +254,13 @@ def draw_promises(found: Sequence[far.Promise]) -> Figure:
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axis, (name, many) in zip(panels, groups.items(), strict=False):
         axis.axvline(1.0, color=SOFT, linewidth=1.0, linestyle="--")
-        for one in many:
-            y = methods.index(one.method)
+        for promise in many:
+            y = methods.index(promise.method)
             low, high, value = (
-                np.clip(v / one.target, LEAST, MOST) for v in (one.low, one.high or math.inf, one.observed)
+                np.clip(v / promise.target, LEAST, MOST)
+                for v in (promise.low, promise.high or math.inf, promise.observed)
             )
-            colour = FOUND if one.kept else ALARM
+            colour = FOUND if promise.kept else ALARM
             axis.plot([low, high], [y, y], color=colour, linewidth=2.5, alpha=0.4, solid_capstyle="butt")
             axis.plot([value], [y], marker=">" if value >= MOST else "o", color=colour, markersize=6, clip_on=False)
         axis.set_title(name, fontsize=10)

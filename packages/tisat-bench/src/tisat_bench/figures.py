@@ -151,12 +151,12 @@ def _seeds(evaluation: Results, runs: Sequence[Run], entities: Sequence[str], ru
     if key not in evaluation.resampled:
         weights = _weights(evaluation, runs[0].dataset, entities)
         counts = [evaluation.counts(run, entities, rule, delta_max) for run in runs]
-        each = [one.each() for one in counts]
+        per_seed = [one.each() for one in counts]
         evaluation.resampled[key] = (
             [float(one.pooled()[0]) for one in counts],
             np.mean([one.pooled(weights) for one in counts], axis=0),
-            [float(np.nanmean(one)) if not np.isnan(one).all() else math.nan for one in each],
-            np.mean([resampled_means(one, weights) for one in each], axis=0),
+            [float(np.nanmean(one)) if not np.isnan(one).all() else math.nan for one in per_seed],
+            np.mean([resampled_means(one, weights) for one in per_seed], axis=0),
         )
     kept: Seeds = evaluation.resampled[key]
     return kept
@@ -175,7 +175,7 @@ def baseline_of(
 
 def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int]) -> list[Figure]:
     """A figure for every system and data set that has results."""
-    found = []
+    rows = []
     cells = [(rule, delta) for delta in deltas for rule in rules]
     for dataset, everyone in evaluation.entities.items():
         baselines: dict[tuple[Any, ...], tuple[float, float]] = {}
@@ -192,7 +192,7 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
                 pooled, pooled_draws, means, mean_draws = _seeds(evaluation, runs, entities, rule, delta)
                 whole = interval_of(float(np.mean(pooled)), pooled_draws)
                 mean = interval_of(float(np.mean(means)), mean_draws)
-                found.append(
+                rows.append(
                     Figure(
                         dataset=dataset,
                         system=system.name,
@@ -216,7 +216,7 @@ def figures(evaluation: Results, *, rules: Iterable[str], deltas: Iterable[int])
                         epochs=int(np.median([row.get("epochs") or 0 for one in tasks for row in one])),
                     )
                 )
-    return found
+    return rows
 
 
 def _less(one: Seeds, other: Seeds) -> tuple[float, float, float, float, float, float]:
@@ -228,7 +228,7 @@ def _less(one: Seeds, other: Seeds) -> tuple[float, float, float, float, float, 
 
 def differences(evaluation: Results, *, reference: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
     """Every system against the reference, paired by entity and resample."""
-    found = []
+    rows = []
     for rule in rules:
         for dataset in evaluation.entities:
             ours, our_entities = evaluation.finished(reference, dataset)
@@ -239,13 +239,13 @@ def differences(evaluation: Results, *, reference: str, rules: Iterable[str], de
                     continue
                 one, other = (_seeds(evaluation, runs, common, rule, delta_max) for runs in (theirs, ours))
                 who = (dataset, system.name, reference, rule, delta_max, len(common))
-                found.append(Difference(*who, *_less(one, other)))
-    return found
+                rows.append(Difference(*who, *_less(one, other)))
+    return rows
 
 
 def rule_differences(evaluation: Results, *, against: str, rules: Iterable[str], delta_max: int) -> list[Difference]:
     """The same system under another rule less under ``against``: what the rule is worth, whatever the model."""
-    found = []
+    rows = []
     for rule in rules:
         if rule == against:
             continue
@@ -256,29 +256,29 @@ def rule_differences(evaluation: Results, *, against: str, rules: Iterable[str],
                     continue
                 one, other = (_seeds(evaluation, runs, entities, name, delta_max) for name in (rule, against))
                 who = (dataset, system.name, against, rule, delta_max, len(entities))
-                found.append(Difference(*who, *_less(one, other)))
-    return found
+                rows.append(Difference(*who, *_less(one, other)))
+    return rows
 
 
 def entity_figures(evaluation: Results, *, rules: Iterable[str], delta_max: int) -> list[EntityFigure]:
     """SPD of every system on every entity."""
-    found = []
+    rows = []
     for dataset in evaluation.entities:
         for system in evaluation.experiment.systems:
             runs, entities = evaluation.finished(system.name, dataset)
             for rule in rules if runs else ():
                 counts = [evaluation.counts(run, entities, rule, delta_max) for run in runs]
                 each = np.mean([one.each() for one in counts], axis=0)
-                found += [
+                rows += [
                     EntityFigure(dataset, entity, system.name, rule, delta_max, int(events), float(value))
                     for entity, events, value in zip(entities, counts[0].n_events, each, strict=True)
                 ]
-    return found
+    return rows
 
 
 def adjusted_figures(evaluation: Results) -> list[Adjusted]:
     """Point-adjusted precision, recall and F1 of every system, pooled, at the threshold an oracle chooses."""
-    found = []
+    rows = []
     for dataset, everyone in evaluation.entities.items():
         random_baselines: dict[tuple[str, ...], float] = {}
         for system in evaluation.experiment.systems:
@@ -293,7 +293,7 @@ def adjusted_figures(evaluation: Results) -> list[Adjusted]:
                 arrays = [evaluation.store.arrays(run.done[entity]) for entity in entities]
                 best.append(best_adjusted_f1(labels, [one["scores"] / normal_unit(one["normal"]) for one in arrays]))
             f1 = float(np.mean([one.f1 for one in best]))
-            found.append(
+            rows.append(
                 Adjusted(
                     dataset=dataset,
                     system=system.name,
@@ -308,7 +308,7 @@ def adjusted_figures(evaluation: Results) -> list[Adjusted]:
                     beats_random_baseline=f1 > random_baselines[entities],
                 )
             )
-    return found
+    return rows
 
 
 def baseline_figures(
@@ -320,7 +320,7 @@ def baseline_figures(
     """The trivial baselines on the labels of each data set; ``baselines`` may be one that keeps what it has computed."""
     from tisat.events import events_from_labels
 
-    found = []
+    rows = []
     for dataset, many in labels.items():
         time_steps = sum(map(len, many))
         if not time_steps:
@@ -329,7 +329,7 @@ def baseline_figures(
         share = 100.0 * sum(int(one.sum()) for one in many) / time_steps
         for delta in deltas:
             for baseline, score in baselines(many, delta).named.items():
-                found.append(
+                rows.append(
                     Baseline(
                         dataset,
                         len(many),
@@ -342,14 +342,14 @@ def baseline_figures(
                         score.per_series_mean,
                     )
                 )
-    return found
+    return rows
 
 
 def random_baseline_figures(labels: dict[str, list[Flags]], *, p: float = 0.01) -> list[RandomBaseline]:
     """Random Guess under point adjustment on the labels of each data set."""
-    found = []
+    rows = []
     for dataset, many in labels.items():
         guess = random_guess(many, p)
         best_p, best = best_random_guess(many)
-        found.append(RandomBaseline(dataset, len(many), p, guess.precision, guess.recall, guess.f1, best_p, best.f1))
-    return found
+        rows.append(RandomBaseline(dataset, len(many), p, guess.precision, guess.recall, guess.f1, best_p, best.f1))
+    return rows

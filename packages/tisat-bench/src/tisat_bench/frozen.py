@@ -45,12 +45,12 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
     types = get_type_hints(kind)
     convert: dict[Any, Callable[[str], Any]] = {float: float, int: int, str: str, bool: "True".__eq__}
     with path.open(encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
     try:
         known = [
-            name for name in types if name in (found[0] if found else types)
+            name for name in types if name in (rows[0] if rows else types)
         ]  # a field with a default may be younger
-        return [kind(**{name: convert[types[name]](row[name]) for name in known}) for row in found]
+        return [kind(**{name: convert[types[name]](row[name]) for name in known}) for row in rows]
     except (KeyError, ValueError, TypeError) as error:
         raise InputError(f"The file {str(path)!r} must hold rows of {kind.__name__}. It does not: {error}.") from None
 
@@ -92,7 +92,7 @@ FILES: dict[str, type[Any]] = {
 
 def label_sets(experiment: Experiment) -> dict[str, list[Any]]:
     """The test labels of every published data set whose labels are there, all entities of them, values or not."""
-    found: dict[str, list[Any]] = {}
+    labels_by_set: dict[str, list[Any]] = {}
     data = next((source.data for source in experiment.sources.values()), None)
     for name in NAMES:
         try:
@@ -100,11 +100,11 @@ def label_sets(experiment: Experiment) -> dict[str, list[Any]]:
         except DataFileError:
             continue
         if many:  # a folder without an entity is what a failed download has left
-            found[name] = many
+            labels_by_set[name] = many
     if PLANTS in experiment.sources:
         source = experiment.sources[PLANTS]
-        found[PLANTS] = [source.pair(entity)[1].labels for entity in experiment.names[PLANTS]]
-    return found
+        labels_by_set[PLANTS] = [source.pair(entity)[1].labels for entity in experiment.names[PLANTS]]
+    return labels_by_set
 
 
 def _settings(system: System) -> Params:
@@ -124,7 +124,7 @@ def about(evaluation: Results) -> JsonDict:
     """Which experiment, command, versions and machines figures come from, and what is missing: all that captions say."""
     plan, rows, runs = evaluation.experiment, evaluation.rows.values(), evaluation.runs
     machines = sorted({json.dumps(row["machine"], sort_keys=True) for row in rows})
-    told = {
+    document = {
         "experiment": plan.name,
         **{name: getattr(plan, name) for name in PLANNED},
         "command": f"tisat bench experiments/{plan.name}.toml --freeze experiments/frozen",
@@ -151,7 +151,7 @@ def about(evaluation: Results) -> JsonDict:
         "titles": plan.titles,
         "said": plan.said,
     }
-    read_again: JsonDict = json.loads(json.dumps(told))  # fresh or frozen, it is the same
+    read_again: JsonDict = json.loads(json.dumps(document))  # fresh or frozen, it is the same
     return read_again
 
 
@@ -159,23 +159,23 @@ def gather(evaluation: Results) -> Frozen:
     """Every figure that an experiment of this kind shows."""
     plan = evaluation.experiment
     kind = plan.kind
-    shown: JsonDict = {"rules": plan.rules, "delta_max": plan.delta_max}
+    settings: JsonDict = {"rules": plan.rules, "delta_max": plan.delta_max}
     deltas = tuple(sorted({*plan.sweep, plan.delta_max})) if kind in ("sweep", "baselines") else (plan.delta_max,)
-    known = label_sets(plan) if kind in ("adjusted", "baselines", "spd", "sweep") else {}
-    found: dict[str, list[Any]] = {}
+    set_labels = label_sets(plan) if kind in ("adjusted", "baselines", "spd", "sweep") else {}
+    figures: dict[str, list[Any]] = {}
     if kind in ("spd", "sweep", "rules"):
-        found["figures"] = flat.figures(evaluation, rules=plan.rules, deltas=deltas)
+        figures["figures"] = flat.figures(evaluation, rules=plan.rules, deltas=deltas)
     if kind == "spd":
-        found["differences"] = flat.differences(evaluation, reference=plan.reference, **shown)
-        found["entities"] = flat.entity_figures(evaluation, **shown)
+        figures["differences"] = flat.differences(evaluation, reference=plan.reference, **settings)
+        figures["entities"] = flat.entity_figures(evaluation, **settings)
     if kind == "rules":
-        found["rule_differences"] = flat.rule_differences(evaluation, against="threshold", **shown)
+        figures["rule_differences"] = flat.rule_differences(evaluation, against="threshold", **settings)
     if kind == "adjusted":
-        found["adjusted"] = flat.adjusted_figures(evaluation)
+        figures["adjusted"] = flat.adjusted_figures(evaluation)
     if kind in ("adjusted", "baselines"):
-        found["random_baselines"] = flat.random_baseline_figures(known)
-    found["baselines"] = flat.baseline_figures(known, deltas=deltas, baselines=evaluation.baselines_on)
-    return Frozen(about(evaluation), **found)
+        figures["random_baselines"] = flat.random_baseline_figures(set_labels)
+    figures["baselines"] = flat.baseline_figures(set_labels, deltas=deltas, baselines=evaluation.baselines_on)
+    return Frozen(about(evaluation), **figures)
 
 
 def _coverage(frozen: Frozen) -> dict[tuple[str, str], int]:
@@ -209,25 +209,25 @@ def with_earlier(frozen: Frozen, earlier: Frozen) -> Frozen:
     """
     have, had = _coverage(frozen), _coverage(earlier)
     now, then = _systems(frozen), _systems(earlier)
-    kept = {
+    earlier_rows = {
         pair
         for pair, entities in had.items()
         if entities > have.get(pair, 0) and pair[0] in frozen.about["data"] and now.get(pair[1]) == then[pair[1]]
     }
-    if not kept:
+    if not earlier_rows:
         return frozen
     datasets, systems, rules = list(frozen.about["data"]), list(now), list(frozen.about["rules"])
     merged: dict[str, list[Any]] = {}
     for name in ("figures", "differences", "rule_differences", "entities", "adjusted"):
-        rows = [row for row in getattr(frozen, name) if (row.dataset, row.system) not in kept]
-        rows += [row for row in getattr(earlier, name) if (row.dataset, row.system) in kept]
+        rows = [row for row in getattr(frozen, name) if (row.dataset, row.system) not in earlier_rows]
+        rows += [row for row in getattr(earlier, name) if (row.dataset, row.system) in earlier_rows]
         if name == "differences":
             rows.sort(key=lambda row: (datasets.index(row.dataset), rules.index(row.rule), systems.index(row.system)))
         else:
             rows.sort(key=lambda row: (datasets.index(row.dataset), systems.index(row.system)))
         merged[name] = rows
     about = dict(frozen.about)
-    names = tuple(f"{system} on {dataset}{end}" for dataset, system in kept for end in ": ")
+    names = tuple(f"{system} on {dataset}{end}" for dataset, system in earlier_rows for end in ": ")
     for name in ("not_run", "failures"):
         about[name] = sorted(
             [line for line in frozen.about[name] if not line.startswith(names)]

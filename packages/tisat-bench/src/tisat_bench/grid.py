@@ -52,11 +52,11 @@ class Grid:
 
     def row(self, name: str, cells: Callable[[str, str], Sequence[str]], *more: str) -> list[str]:
         """The row of a system, or of whatever has the name: ``cells(name, data set)``, and what was printed of it."""
-        found = [name, *more]
+        row_cells = [name, *more]
         for dataset in self.datasets:
-            found += cells(name, dataset)
-            found += [self.printed.cell(name, dataset)] if self.printed.covers(dataset) else []
-        return found + [self.printed.cell(name, dataset) for dataset in self.absent]
+            row_cells += cells(name, dataset)
+            row_cells += [self.printed.cell(name, dataset)] if self.printed.covers(dataset) else []
+        return row_cells + [self.printed.cell(name, dataset) for dataset in self.absent]
 
     def rows(self, cells: Callable[[str, str], Sequence[str]]) -> list[list[str]]:
         """The row of every system."""

@@ -115,18 +115,20 @@ def curves_group(
 
 def sweep_group(frozen: Frozen, *, rule: str) -> Group:
     """SPD against delta_max, with the best trivial baseline's, one panel for each data set."""
-    shown = [f for f in frozen.figures if f.rule == rule]
-    systems = strongest(frozen, shown, 7)
+    figures = [f for f in frozen.figures if f.rule == rule]
+    systems = strongest(frozen, figures, 7)
     panels = []
     for dataset in frozen.about["data"]:
-        drawn = []
+        lines = []
         for i, system in enumerate(systems):
-            points = sorted((f.delta_max, f.pooled) for f in shown if f.system == system and f.dataset == dataset)
-            drawn.append((system, f"c{i % 8}", [p[0] for p in points], [p[1] for p in points]))
-        whole = sorted({(f.delta_max, f.baseline_score) for f in shown if f.dataset == dataset and f.entities == f.of})
-        drawn.append(("best trivial baseline, same rule", "baseline", [p[0] for p in whole], [p[1] for p in whole]))
-        panels.append(curves(frozen.titles[dataset], drawn, range=[0, 1], ylabel="pooled SPD"))
-    ticks = sorted({f.delta_max for f in shown})
+            points = sorted((f.delta_max, f.pooled) for f in figures if f.system == system and f.dataset == dataset)
+            lines.append((system, f"c{i % 8}", [p[0] for p in points], [p[1] for p in points]))
+        whole = sorted(
+            {(f.delta_max, f.baseline_score) for f in figures if f.dataset == dataset and f.entities == f.of}
+        )
+        lines.append(("best trivial baseline, same rule", "baseline", [p[0] for p in whole], [p[1] for p in whole]))
+        panels.append(curves(frozen.titles[dataset], lines, range=[0, 1], ylabel="pooled SPD"))
+    ticks = sorted({f.delta_max for f in figures})
     return Group([], panels, axis={"label": "delta_max, rows", "log": True, "ticks": ticks})
 
 
@@ -144,7 +146,7 @@ def strongest(frozen: Frozen, shown: Sequence[Figure], number: int) -> list[str]
 def pooled_mean_group(frozen: Frozen, *, delta_max: int) -> Group:
     """Pooled against per-entity mean, every system under every rule."""
     whole = [f for f in frozen.figures if f.delta_max == delta_max and f.entities == f.of]
-    drawn = [
+    points = [
         (
             rule_title(rule),
             f"c{i % 8}",
@@ -152,7 +154,7 @@ def pooled_mean_group(frozen: Frozen, *, delta_max: int) -> Group:
         )
         for i, rule in enumerate(frozen.about["rules"])
     ]
-    panel = scatter("One point for each system, data set and rule", drawn, ylabel="pooled SPD (one threshold for all)")
+    panel = scatter("One point for each system, data set and rule", points, ylabel="pooled SPD (one threshold for all)")
     top = max((max(f.mean, f.pooled) for f in whole), default=1.0)
     panel["lines"].append({"label": "equal", "look": "baseline", "x": [0.0, top], "values": [0.0, top]})
     return Group([], [panel], axis={"label": "per-entity mean SPD (a threshold for each entity)"}, switches=False)
@@ -161,13 +163,13 @@ def pooled_mean_group(frozen: Frozen, *, delta_max: int) -> Group:
 def cost_group(frozen: Frozen, *, rule: str, delta_max: int) -> Group:
     """SPD over seconds: one point for each system, mean of the data sets it has in full."""
     datasets = list(frozen.about["data"])
-    found: dict[str, list[Figure]] = {}
+    by_system: dict[str, list[Figure]] = {}
     for f in frozen.figures:
         if f.rule == rule and f.delta_max == delta_max and f.entities == f.of:
-            found.setdefault(f.system, []).append(f)
-    complete = {name: many for name, many in found.items() if len(many) == len(datasets) and name != GUESS}
+            by_system.setdefault(f.system, []).append(f)
+    complete = {name: many for name, many in by_system.items() if len(many) == len(datasets) and name != GUESS}
     kinds = {REFERENCE: frozen.about["reference"], OURS: "ours", OTHERS: "others"}
-    drawn = [
+    points = [
         (
             title,
             colour,
@@ -179,6 +181,6 @@ def cost_group(frozen: Frozen, *, rule: str, delta_max: int) -> Group:
         )
         for colour, title in kinds.items()
     ]
-    panel = scatter("Cost against quality", drawn, ylabel="pooled SPD, percent, mean of the data sets")
+    panel = scatter("Cost against quality", points, ylabel="pooled SPD, percent, mean of the data sets")
     axis = {"label": "seconds to fit and score every entity of every data set, one thread", "log": True}
     return Group([], [panel], axis=axis, switches=False)

@@ -20,11 +20,11 @@ SHAPES = {"spd": 1, "adjusted": 3}  # numbers a data set
 def read_printed(path: Path) -> JsonDict:
     """The file as it is, once it is known to be whole."""
     try:
-        found: JsonDict = json.loads(path.read_text(encoding="utf-8"))
-        datasets = found["datasets"]
-        whole = all(isinstance(found[key], str) for key in ("name", "source")) and isinstance(datasets, list)
+        document: JsonDict = json.loads(path.read_text(encoding="utf-8"))
+        datasets = document["datasets"]
+        whole = all(isinstance(document[key], str) for key in ("name", "source")) and isinstance(datasets, list)
         for kind, numbers in SHAPES.items():
-            for row in found[kind]["systems"].values():
+            for row in document[kind]["systems"].values():
                 whole = whole and len(row) == len(datasets)
                 whole = whole and all(len(cell) == numbers if numbers > 1 else cell == float(cell) for cell in row)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -34,7 +34,7 @@ def read_printed(path: Path) -> JsonDict:
             f"The file of printed figures {str(path)!r} must be JSON with name, source, datasets, spd and adjusted, a figure "
             "(spd) or three (adjusted) for each data set. It is not."
         )
-    return found
+    return document
 
 
 class Printed:

@@ -57,7 +57,7 @@ def curve_systems(frozen: Frozen, rule: str) -> list[str]:
 
 def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
     delta = frozen.about["delta_max"]
-    drawn, baselines = {}, {}
+    curves, baselines = {}, {}
     for dataset, everyone in evaluation.entities.items():
         lines = {}
         for name in curve_systems(frozen, rule):
@@ -65,9 +65,9 @@ def _curves(frozen: Frozen, evaluation: Results, rule: str) -> Group | None:
             if runs and len(entities) == len(everyone):
                 lines[name] = evaluation.counts(runs[0], entities, rule, delta).curve()
         if lines:
-            drawn[dataset] = lines
+            curves[dataset] = lines
             baselines[dataset] = baseline_of(evaluation, dataset, everyone, rule, delta)[0]
-    return draw.curves_group(frozen, drawn, baselines) if drawn else None
+    return draw.curves_group(frozen, curves, baselines) if curves else None
 
 
 def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
@@ -94,13 +94,13 @@ def _pictures(frozen: Frozen, evaluation: Results | None) -> list[Section]:
     if pictures:
         sections.append(Section("Mean ranks", pictures))
     if evaluation is not None and frozen.figures:
-        drawn: list[Item] = []
+        items: list[Item] = []
         for rule in rules:
             group = _curves(frozen, evaluation, rule)
             if group is not None:
-                drawn += [f"Alarm rule: {rule_title(rule)}.", group]
-        if drawn:
-            sections.append(Section("SPD curves", ["The area under a step line is the SPD of the first seed, pooled.", *drawn]))  # fmt: skip
+                items += [f"Alarm rule: {rule_title(rule)}.", group]
+        if items:
+            sections.append(Section("SPD curves", ["The area under a step line is the SPD of the first seed, pooled.", *items]))  # fmt: skip
     if len({f.delta_max for f in frozen.figures}) > 1:
         swept: list[Item] = ["The trivial baseline grows with delta_max, so a longer delay is no better result."]
         for rule in rules:

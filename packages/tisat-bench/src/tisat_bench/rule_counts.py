@@ -41,12 +41,12 @@ def _count(
 ) -> tuple[int, int, int]:
     """Delay saved, events found and false alarms of one active mask: :func:`tisat.metrics.count_alarms` in one compiled pass."""
     saved = 0
-    found = 0
+    count = 0
     for i in range(len(onsets)):
         for t in range(onsets[i], stops[i]):
             if active[t]:
                 saved += delta_max - (t - onsets[i])
-                found += 1
+                count += 1
                 break
     false = 0
     lasting = 0  # rows since the alarm was last raised, counted from 1; 0 while it is off
@@ -58,7 +58,7 @@ def _count(
             false += outside[t]
             lasting = 0
         lasting += 1
-    return saved, found, false
+    return saved, count, false
 
 
 def counts_of_rule(evidence: Sequence[Array], windows: Sequence[Windows], rule: AlarmRule) -> EntityCounts:

@@ -43,19 +43,19 @@ class Source:
     def names(self, chosen: Iterable[str] | None = None) -> tuple[str, ...]:
         """The entities whose values are there, or the chosen ones, which must be."""
         if self.dataset == PLANTS:
-            wanted = ("plant-0", "plant-1", "plant-2") if chosen is None else tuple(chosen)
-            for name in wanted:
+            names = ("plant-0", "plant-1", "plant-2") if chosen is None else tuple(chosen)
+            for name in names:
                 _plant_number(name)
-            return wanted
+            return names
         if self.path is not None:
             there = _own(self).names
-            wanted = there if chosen is None else tuple(chosen)
-            missing = next((name for name in wanted if name not in there), None)
+            names = there if chosen is None else tuple(chosen)
+            missing = next((name for name in names if name not in there), None)
             if missing is not None:
                 raise ParameterError(
                     f"The entities of {self.dataset!r} must be among {', '.join(there[:8])}. Got {missing!r} instead."
                 )
-            return wanted
+            return names
         if self.dataset not in SOURCES:
             raise ParameterError(f"A data set must be one of {', '.join(SOURCES)}. Got {self.dataset!r} instead.")
         return load(self.dataset, self.data, chosen, self.telemetry_only).names
@@ -74,13 +74,13 @@ def _own(source: Source) -> Dataset:
     """A data set of one's own, read whole; its test series must be labelled."""
     assert source.path is not None
     how = {} if source.label is None else {"label": source.label}
-    found = read_dataset(source.path, train=source.train, **how)
-    bare = next((entity.name for entity in found if entity.test.labels is None), None)
+    dataset = read_dataset(source.path, train=source.train, **how)
+    bare = next((entity.name for entity in dataset if entity.test.labels is None), None)
     if bare is not None:
         raise ParameterError(
             f"The data set {source.dataset!r} must have labels in every test series. {bare!r} has none; label = '...' names their column."
         )
-    return found
+    return dataset
 
 
 @lru_cache(maxsize=KEPT)

@@ -118,17 +118,17 @@ class Store:
     def rows(self) -> dict[str, JsonDict]:
         """The latest row of every task, by its hash, in the order of the log."""
         log = self.folder / LOG
-        found: dict[str, JsonDict] = {}
+        rows: dict[str, JsonDict] = {}
         if not log.is_file():
-            return found
+            return rows
         for line in log.read_bytes().split(b"\n"):
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError):
                 continue  # empty, or cut off by a kill: the task is run again
             if _whole(row):
-                found[row["id"]] = row
-        return found
+                rows[row["id"]] = row
+        return rows
 
     def arrays(self, identifier: str) -> dict[str, Array]:
         """The arrays of a task that is done."""

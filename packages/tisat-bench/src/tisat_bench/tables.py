@@ -30,17 +30,19 @@ RANK_DIGITS = 4  # SPDs closer than a hundredth of a percentage point are ties, 
 def spd_table(frozen: Frozen, *, rule: str) -> Layout:
     """SPD under one alarm rule, pooled and per-entity mean, beside the figures printed elsewhere."""
     delta = frozen.about["delta_max"]
-    shown = [f for f in frozen.figures if f.rule == rule and f.delta_max == delta]
-    cells = {(f.system, f.dataset): f for f in shown}
+    chosen_figures = [f for f in frozen.figures if f.rule == rule and f.delta_max == delta]
+    cells = {(f.system, f.dataset): f for f in chosen_figures}
     printed = Printed(frozen.about.get("printed"), "spd")
-    grid = Grid(frozen, (f.system for f in shown), ("pooled", "mean"), printed=printed)
+    grid = Grid(frozen, (f.system for f in chosen_figures), ("pooled", "mean"), printed=printed)
     rows = grid.rows(lambda system, dataset: percents(cells.get((system, dataset)), "pooled", "mean"))
     rows.append(
-        grid.row(BASELINE, lambda _, dataset: percents(_whole(shown, dataset), "baseline_score", "baseline_mean"))
+        grid.row(
+            BASELINE, lambda _, dataset: percents(_whole(chosen_figures, dataset), "baseline_score", "baseline_mean")
+        )
     )
     below = caption(
         frozen,
-        shown,
+        chosen_figures,
         f"SPD in percent, alarm rule: {rule_with_options(frozen, rule)}; delta_max = {delta} rows; exact over all thresholds"
         + (" of a grid." if rule in RULES and RULES[rule].feeds_back else ".")
         + " Pooled: one threshold for all entities; mean: over entities."
@@ -64,10 +66,10 @@ def _whole(shown: Sequence[Figure], dataset: str, delta: int | None = None) -> F
 def corrected_table(frozen: Frozen) -> Layout:
     """Chance-corrected SPD, all rules side by side."""
     delta = frozen.about["delta_max"]
-    shown = [f for f in frozen.figures if f.delta_max == delta]
-    cells = {(f.system, f.dataset, f.rule): f for f in shown}
+    figures = [f for f in frozen.figures if f.delta_max == delta]
+    cells = {(f.system, f.dataset, f.rule): f for f in figures}
     rules = list(frozen.about["rules"])
-    grid = Grid(frozen, (f.system for f in shown), rules)
+    grid = Grid(frozen, (f.system for f in figures), rules)
 
     def of(system: str, dataset: str, rule: str) -> str:
         f = cells.get((system, dataset, rule))
@@ -78,7 +80,7 @@ def corrected_table(frozen: Frozen) -> Layout:
     trivial = [name for name in dict.fromkeys(one.baseline for one in frozen.baselines) if name != "random, simulated"]
     below = caption(
         frozen,
-        shown,
+        figures,
         f"Chance-corrected SPD in percent, pooled / per-entity mean: (SPD - baseline score) / (1 - baseline score), delta_max = {delta}. "
         f"Baseline score: the best of {'; '.join(trivial) or 'the trivial baselines'}; and the mean of {BASELINE_DRAWS} random draws under the same rule, which one seed can exceed. "
         "Below 0, a trivial baseline does better.",
@@ -130,22 +132,22 @@ def _differences(frozen: Frozen, shown: Sequence[Difference], title: str, below:
 
 def sweep_table(frozen: Frozen, *, rule: str, pooled: bool = True) -> Layout:
     """SPD against delta_max."""
-    shown = [f for f in frozen.figures if f.rule == rule]
-    deltas = sorted({f.delta_max for f in shown})
-    cells = {(f.system, f.dataset, f.delta_max): f for f in shown}
+    figures = [f for f in frozen.figures if f.rule == rule]
+    deltas = sorted({f.delta_max for f in figures})
+    cells = {(f.system, f.dataset, f.delta_max): f for f in figures}
     score, baseline_score = ("pooled", "baseline_score") if pooled else ("mean", "baseline_mean")
-    grid = Grid(frozen, (f.system for f in shown), list(map(str, deltas)))
+    grid = Grid(frozen, (f.system for f in figures), list(map(str, deltas)))
 
     def of(system: str, dataset: str) -> list[str]:
         return [cell for delta in deltas for cell in percents(cells.get((system, dataset, delta)), score)]
 
     def of_baseline(_: str, dataset: str) -> list[str]:
-        return [cell for delta in deltas for cell in percents(_whole(shown, dataset, delta), baseline_score)]
+        return [cell for delta in deltas for cell in percents(_whole(figures, dataset, delta), baseline_score)]
 
     rows = [*grid.rows(of), grid.row(BASELINE, of_baseline)]
     below = caption(
         frozen,
-        shown,
+        figures,
         f"SPD in percent, {'pooled' if pooled else 'per-entity mean'}, by delta_max (columns); alarm rule: {rule_with_options(frozen, rule)}.",
     )
     title = f"SPD against delta_max, {rule_title(rule)}, {'pooled' if pooled else 'mean'}"
@@ -185,12 +187,12 @@ def ranks_table(frozen: Frozen, *, rule: str) -> Layout | None:
 
 def cost_table(frozen: Frozen) -> Layout:
     """How each system was run and what it costs: settings, gradient steps, seconds and memory."""
-    shown = [
+    figures = [
         f for f in frozen.figures if f.rule == frozen.about["rules"][0] and f.delta_max == frozen.about["delta_max"]
     ]
-    cells = {(f.system, f.dataset): f for f in shown}
-    given = {system["name"]: system for system in frozen.about["systems"]}
-    grid = Grid(frozen, (f.system for f in shown), ("steps", "seconds", "MB"), names=("System", "set to"))
+    cells = {(f.system, f.dataset): f for f in figures}
+    systems = {system["name"]: system for system in frozen.about["systems"]}
+    grid = Grid(frozen, (f.system for f in figures), ("steps", "seconds", "MB"), names=("System", "set to"))
 
     def of(system: str, dataset: str) -> list[str]:
         f = cells.get((system, dataset))
@@ -200,13 +202,13 @@ def cost_table(frozen: Frozen) -> Layout:
         return [f"{f.steps:,}{epochs}" if f.steps else DASH, f"{f.seconds:.0f}{fewer(f)}", f"{f.megabytes:.0f}"]
 
     def set_to(system: str) -> str:
-        settings = ", ".join(f"{name} {value}" for name, value in given[system]["params"].items())
-        return ("pooled; " if given[system].get("pooled") else "") + (settings or "defaults")
+        settings = ", ".join(f"{name} {value}" for name, value in systems[system]["params"].items())
+        return ("pooled; " if systems[system].get("pooled") else "") + (settings or "defaults")
 
     rows = [grid.row(system, of, set_to(system)) for system in grid.systems]
     below = caption(
         frozen,
-        shown,
+        figures,
         "Gradient steps of one model (median over entities; in brackets its epochs, where they were recorded), seconds to fit and score all entities of a data set with one thread, and the most memory a process held.",
         frozen.about.get("said", {}).get("cost", ""),
     )

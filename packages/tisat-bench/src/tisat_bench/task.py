@@ -104,12 +104,12 @@ class Task:
     @classmethod
     def from_json(cls, document: JsonMap) -> Task:
         """The task that :meth:`to_json` described."""
-        given = dict(document)
+        entries = dict(document)
         try:
             for name in ("params", "evidence"):
-                given[name] = freeze(given[name], whose="a task")
-            given["pooled"] = tuple(given.get("pooled", ()))
-            return cls(**given)
+                entries[name] = freeze(entries[name], whose="a task")
+            entries["pooled"] = tuple(entries.get("pooled", ()))
+            return cls(**entries)
         except (KeyError, TypeError) as error:
             raise InputError(f"A task must have the fields of tisat_bench.task.Task. It does not: {error}.") from None
 
@@ -175,23 +175,23 @@ def make_task(
         kept = freeze({"folder": folder, "checksum": checksum(folder, dataset, entity)}, whose="scores")
         return Task(dataset, entity, SCORES, kept, None, rule, fingerprint)
     cls = registry.resolve(detector)
-    known = cls().get_params(deep=False)
-    given = dict(params or {})
-    if SEED_NAME in given:
+    params_known = cls().get_params(deep=False)
+    params_given = dict(params or {})
+    if SEED_NAME in params_given:
         raise ParameterError(f"The seed of {detector!r} must be given as 'seeds', not as the parameter {SEED_NAME!r}.")
-    unknown = [name for name in given if name not in known]
+    unknown = [name for name in params_given if name not in params_known]
     if unknown:
         raise ParameterError(
-            f"The detector {detector!r} must have parameters among {', '.join(known)}. Got {unknown[0]!r} instead."
+            f"The detector {detector!r} must have parameters among {', '.join(params_known)}. Got {unknown[0]!r} instead."
         )
-    made = cls(**given)
+    made = cls(**params_given)
     full = {name: getattr(made, name) for name in made.get_params(deep=False) if name != SEED_NAME}
     return Task(
         dataset=dataset,
         entity=entity,
         detector=detector,
         params=freeze(full, whose=f"detector {detector!r}"),
-        seed=seed if SEED_NAME in known else None,
+        seed=seed if SEED_NAME in params_known else None,
         evidence=rule,
         fingerprint=fingerprint,
         pooled=tuple(pooled),

@@ -149,14 +149,14 @@ def _compute(task: Task, train: Series, test: Series, source: Source | None) -> 
         if normal.views.shape[1] > 1:
             arrays |= {"views": detector.score_points(points).views, "normal_views": normal.views}
             arrays["momentary"] = np.array(normal.momentary, dtype=np.int64)
-        done = time.perf_counter()
+        end = time.perf_counter()
     row = {
         "status": "done",
         "fit_seconds": fitted - started + together / max(1, len(task.pooled)),
         "steps": getattr(detector, "steps_", None),
         "epochs": len(getattr(detector, "history_", ())) + len(getattr(detector, "pretraining_", ())),
         "score_seconds": scored - fitted,
-        "evidence_seconds": done - scored,
+        "evidence_seconds": end - scored,
         "points": int(points.shape[1]),
         "rows_train": len(train),
         "rows_test": len(test),

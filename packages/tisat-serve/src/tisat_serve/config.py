@@ -321,11 +321,11 @@ def fit_from_history(config: Config, table: GroupTable) -> Watch:
         raise InputError(
             f"The group {table.name!r} must have a model or a source of kind 'promql' to fit one from. It has neither."
         )
-    found = promql_of(source).history(_seconds(table.history or "1 day", "history"))
+    series = promql_of(source).history(_seconds(table.history or "1 day", "history"))
     detector = registry.resolve(table.detector or registry.DEFAULT)()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Watch(detector, budget=table.budget).fit(found if len(found) > 1 else found[0])
+        return Watch(detector, budget=table.budget).fit(series if len(series) > 1 else series[0])
 
 
 def _together(table: SinkTable, usual: float) -> float:
@@ -360,11 +360,11 @@ SOURCES: dict[str, Callable[[SourceTable], Part]] = {
 
 def _maker(kind: str, kinds: dict[str, T], what: str) -> T:
     """What makes a source or a sink of a kind: ours, or one that another package has under an entry point."""
-    others = {one.name: one for one in entry_points(group=f"tisat_serve.{what}s")}
-    if kind not in kinds and kind not in others:
-        *first, last = [*kinds, *others]
+    makers = {one.name: one for one in entry_points(group=f"tisat_serve.{what}s")}
+    if kind not in kinds and kind not in makers:
+        *first, last = [*kinds, *makers]
         raise InputError(f"The kind of a {what} must be {', '.join(first)} or {last}. Got {kind!r} instead.")
-    return kinds[kind] if kind in kinds else others[kind].load()
+    return kinds[kind] if kind in kinds else makers[kind].load()
 
 
 def parts_of(config: Config) -> tuple[list[Part], tuple[str, ...]]:

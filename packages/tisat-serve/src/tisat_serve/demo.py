@@ -53,18 +53,18 @@ class Pump:
         return values
 
     def _broken(self, values: Array, kind: str, channel: int, since: float) -> Array:
-        found = values.copy()
+        faulty = values.copy()
         if kind == "level":
-            found[channel] += 9.0 * SWING[channel]
-            found[(channel + 1) % len(found)] += 3.0 * SWING[(channel + 1) % len(found)]
+            faulty[channel] += 9.0 * SWING[channel]
+            faulty[(channel + 1) % len(faulty)] += 3.0 * SWING[(channel + 1) % len(faulty)]
         elif kind == "drift":
-            found[channel] += 0.35 * since * SWING[channel]
+            faulty[channel] += 0.35 * since * SWING[channel]
         elif kind == "shaking":
-            found[channel] += 5.0 * SWING[channel] * self._rng.normal()
+            faulty[channel] += 5.0 * SWING[channel] * self._rng.normal()
         else:
             self._stuck = values.copy() if self._stuck is None else self._stuck
-            found[channel] = self._stuck[channel] + 6.0 * SWING[channel]
-        return found
+            faulty[channel] = self._stuck[channel] + 6.0 * SWING[channel]
+        return faulty
 
     def breaks(self, kind: str, channel: int, begin: float, seconds: float) -> None:
         """A fault from ``begin`` on."""
@@ -82,11 +82,16 @@ KINDS = ("level", "drift", "shaking", "stuck")
 def demo_watch(seed: int = 0) -> Watch:
     """A watch over pumps like these, fitted on rows without faults."""
     pumps = [Pump(1000 + k, seed) for k in range(4)]
-    each = TRAINING // len(pumps)
+    rows_each = TRAINING // len(pumps)
     start = np.datetime64("2026-01-01T00:00:00")
-    times = start + np.arange(each).astype("timedelta64[s]")
+    times = start + np.arange(rows_each).astype("timedelta64[s]")
     series = [
-        Series(np.array([pump.row(float(t)) for t in range(each)]), timestamps=times, channels=CHANNELS, name=pump.name)
+        Series(
+            np.array([pump.row(float(t)) for t in range(rows_each)]),
+            timestamps=times,
+            channels=CHANNELS,
+            name=pump.name,
+        )
         for pump in pumps
     ]
     detector = registry.resolve("linear-last")(window=20)

@@ -39,8 +39,8 @@ def apply(service: Service, config: Config, started: Config | None = None) -> li
     engine = service.engine
     new = [group for group in groups if group.name not in engine.groups]
     engine.entities.add_groups(new)  # one may be refused: nothing has changed yet
-    said = [f"group {group.name} is new" for group in new]
-    said += _renewed(service, config)
+    notes = [f"group {group.name} is new" for group in new]
+    notes += _renewed(service, config)
     for part in service.parts:
         part.stop()
     with engine.lock:
@@ -49,13 +49,13 @@ def apply(service: Service, config: Config, started: Config | None = None) -> li
             for name in LIVE:
                 if getattr(known, name) != getattr(group, name):
                     setattr(known, name, getattr(group, name))
-                    said.append(f"group {group.name}: {name} is {getattr(group, name)} now")
+                    notes.append(f"group {group.name}: {name} is {getattr(group, name)} now")
         engine.configure(limits, routes)
     settings.host, settings.url = service.settings.host, settings.url or service.settings.url
     service.settings, service.parts = settings, list(parts)
     for part in service.parts:
         part.start(service)
-    return [*said, *_unchanged(service, groups, config, started), f"{len(parts)} sources and sinks began again"]
+    return [*notes, *_unchanged(service, groups, config, started), f"{len(parts)} sources and sinks began again"]
 
 
 def _renewed(service: Service, config: Config) -> list[str]:
@@ -68,31 +68,31 @@ def _renewed(service: Service, config: Config) -> list[str]:
 
 def _unchanged(service: Service, groups: list[Group], config: Config, started: Config | None) -> list[str]:
     """What a configuration says and a running service cannot take, one sentence each."""
-    said = []
+    notes = []
     for name in FIXED if started is not None else ():
         before, now = _field(started, name), _field(config, name)
         if before != now:
-            said.append(f"not changed: {name} is {now!r} in the file; restart to have it")
+            notes.append(f"not changed: {name} is {now!r} in the file; restart to have it")
     if started is not None and bool(started.listen.certificate) != bool(config.listen.certificate):
-        said.append("not changed: TLS begins or ends with a restart")
+        notes.append("not changed: TLS begins or ends with a restart")
     engine = service.engine
     for group in groups:
         known = engine.groups[group.name]
-        used = known.watches[known.calibration].calibration
+        calibration = known.watches[known.calibration].calibration
         first = known.models[0]
         if group.models[0].print != first.print:
-            said.append(
+            notes.append(
                 f"not changed: group {group.name} has another model or rule in the file; a folder keeps those it began with, "
                 "give a refit or another data folder"
             )
-        elif group.watch.calibration.budget not in (used.budget, first.watch.calibration.budget):
-            said.append(
-                f"not changed: group {group.name} is at {used.budget}, the file says {group.watch.calibration.budget}; "
+        elif group.watch.calibration.budget not in (calibration.budget, first.watch.calibration.budget):
+            notes.append(
+                f"not changed: group {group.name} is at {calibration.budget}, the file says {group.watch.calibration.budget}; "
                 "a threshold changes by a proposal that somebody takes"
             )
     gone = [name for name in engine.groups if name not in {group.name for group in groups}]
-    said += [f"not changed: group {name} is not in the file any more and continues until a restart" for name in gone]
-    return said
+    notes += [f"not changed: group {name} is not in the file any more and continues until a restart" for name in gone]
+    return notes
 
 
 def _field(config: object, name: str) -> object:

@@ -95,11 +95,11 @@ class Tokens:
     def may(self, token: str | None, scope: str) -> tuple[bool, str]:
         """Check whether a token allows a scope; with the name of the token, empty where it is unknown."""
         mine = hashed(token or "")
-        found, name = "", ""
+        role, name = "", ""
         for known, owner, scopes in self.in_force():
             if hmac.compare_digest(known, mine):
-                found, name = scopes, owner
-        granted = {one for part in found.split(",") for one in (part, *IMPLIED.get(part, ()))}
+                role, name = scopes, owner
+        granted = {one for part in role.split(",") for one in (part, *IMPLIED.get(part, ()))}
         return scope in granted, name
 
 

@@ -220,12 +220,12 @@ class Service:
 
     def _gather(self) -> list[Work]:
         """What waits: at least one request, or nothing after a while; not more rows than are judged at once."""
-        found = []
+        work = []
         count = 0
         try:
             item = self._queue.get(timeout=TEND / 2)
             while item is not None:
-                found.append(item)
+                work.append(item)
                 if item[2] is not None:
                     break  # it is the last of its transaction
                 count += len(item[0])
@@ -234,7 +234,7 @@ class Service:
                 item = self._queue.get_nowait()
         except queue.Empty:
             pass
-        return found
+        return work
 
     def _judge(self, work: list[Work]) -> None:
         begin = clocks.perf_counter()

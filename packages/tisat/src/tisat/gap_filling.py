@@ -90,11 +90,11 @@ def carry_forward(values: AnyArray, begins: Flags | None = None) -> Array:
     [nan, 1.0, 1.0, 3.0]
     """
     filled = np.clip(np.asarray(values, dtype=np.float64), -HUGE, HUGE)
-    known = ~np.isnan(filled)
-    if known.all():
+    valid = ~np.isnan(filled)
+    if valid.all():
         return filled
     rows = np.arange(len(filled))[:, None]
-    last = np.maximum.accumulate(np.where(known, rows, -1), axis=0)  # (T, C), row of the last known value
+    last = np.maximum.accumulate(np.where(valid, rows, -1), axis=0)  # (T, C), row of the last known value
     usable = (last >= 0) & (rows - last <= MAX_GAP)
     if begins is not None:
         usable &= last >= np.maximum.accumulate(np.where(begins[:, None], rows, 0), axis=0)
@@ -128,14 +128,14 @@ def take_in(series: Series, *, period: float | None, partial: bool = False) -> T
         A row is usable where at least one channel has a value.
     """
     left_out, begins = time_flags(series, period)
-    kept = ~left_out
-    if kept.all():
+    rows_in = ~left_out
+    if rows_in.all():
         filled = carry_forward(series.values, begins)
     else:
         filled = np.clip(np.asarray(series.values, dtype=np.float64), -HUGE, HUGE)
-        filled[kept] = carry_forward(series.values[kept], begins[kept])
+        filled[rows_in] = carry_forward(series.values[rows_in], begins[rows_in])
     missing = np.isnan(filled)
-    usable: Flags = np.asarray(~(missing.all(axis=1) if partial else missing.any(axis=1))) & kept
+    usable: Flags = np.asarray(~(missing.all(axis=1) if partial else missing.any(axis=1))) & rows_in
     return TakenIn(filled, usable, left_out, begins)
 
 
@@ -178,14 +178,14 @@ def time_flags(series: Series, period: float | None) -> tuple[Flags, Flags]:
     if period is None:
         return left_out, begins
     steps = np.diff(stamps[first:]) / unit
-    done = 0
+    row_done = 0
     for row in np.flatnonzero(steps > FAR * period) + 1:
         at = int(row)
-        if at > done:
+        if at > row_done:
             end = min(at + MOST_WAITING, len(steps) + 1)
             close = np.flatnonzero(steps[at : end - 1] <= MAX_GAP * period)
-            done = at + 1 + int(close[0]) if len(close) else end  # the row that is believed
-            left_out[first + at : first + done] = True
+            row_done = at + 1 + int(close[0]) if len(close) else end  # the row that is believed
+            left_out[first + at : first + row_done] = True
     kept = first + np.flatnonzero(~left_out[first:])
     begins[kept[1:]] = np.diff(stamps[kept]) / unit > MAX_GAP * period
     return left_out, begins
@@ -210,20 +210,20 @@ def _first_pace(stamps: AnyArray, unit: float, left_out: Flags, begins: Flags) -
 
 def silences(series: Series, left_out: Flags | None = None) -> list[Silence]:
     """The channels that were missing for longer than they may be carried, in the order in which that was noticed."""
-    kept = np.arange(len(series)) if left_out is None else np.flatnonzero(~left_out)
-    found = []
+    rows_in = np.arange(len(series)) if left_out is None else np.flatnonzero(~left_out)
+    silences_found = []
     for c, channel in enumerate(series.channels):
-        for start, stop in events_from_labels(np.isnan(series.values[kept, c])).tolist():
+        for start, stop in events_from_labels(np.isnan(series.values[rows_in, c])).tolist():
             if stop - start > MAX_GAP:
-                since, noticed = int(kept[start]), int(kept[start + MAX_GAP])
-                until = int(kept[stop]) if stop < len(kept) else None
-                found.append(
+                since, noticed = int(rows_in[start]), int(rows_in[start + MAX_GAP])
+                until = int(rows_in[stop]) if stop < len(rows_in) else None
+                silences_found.append(
                     Silence(
                         channel, since, noticed, until,
                         series.stamp(since), series.stamp(noticed), series.stamp(until), series.name,
                     )
                 )  # fmt: skip
-    return sorted(found, key=lambda one: one.noticed)
+    return sorted(silences_found, key=lambda one: one.noticed)
 
 
 class Bounded(Protocol):
@@ -300,18 +300,18 @@ class CarryForward(Folded[Array, Filled]):
     def _changes(self, time_step: int, stamp: Stamp) -> tuple[Silence, ...]:
         if not self._since and not self._age.any():
             return ()
-        found = []
+        changes = []
         for c in np.flatnonzero(self._age == 1).tolist():
             self._since[c] = (time_step, stamp)
         for c in np.flatnonzero(self._age == MAX_GAP + 1).tolist():
             self._noticed[c] = (time_step, stamp)
-            found.append(self._silence(c, None, None))
+            changes.append(self._silence(c, None, None))
         for c in [c for c in self._since if self._age[c] == 0]:
             if c in self._noticed:
-                found.append(self._silence(c, time_step, stamp))
+                changes.append(self._silence(c, time_step, stamp))
                 del self._noticed[c]
             del self._since[c]
-        return tuple(found)
+        return tuple(changes)
 
     def _silence(self, c: int, until: int | None, until_time: Stamp) -> Silence:
         (since, since_time), (noticed, noticed_time) = self._since[c], self._noticed[c]

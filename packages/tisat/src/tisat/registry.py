@@ -115,7 +115,7 @@ def add(target: str) -> str:
     >>> add("tisat.detectors.random_guess:RandomGuess")
     'random-guess'
     """
-    said, _, where = target.rpartition("=")
+    label, _, where = target.rpartition("=")
     module, colon, attribute = where.partition(":")
     if not (colon and module and attribute.isidentifier()):
         raise ParameterError(
@@ -131,7 +131,7 @@ def add(target: str) -> str:
         raise ParameterError(f"{target!r} must be a class that derives from tisat.Detector. Got {cls!r} instead.")
     target = f"{cls.__module__}:{cls.__qualname__}"
     known = next((name for name, other in DETECTORS.items() if other == target), None)
-    name = said or known or re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", "-", attribute).lower()
+    name = label or known or re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", "-", attribute).lower()
     if known != name:
         register(name, cls)
     return name
@@ -156,11 +156,11 @@ def resolve(name: str) -> type[Detector]:
 
 def name_of(cls: type[object]) -> str:
     """The name under which ``cls`` is registered."""
-    wanted = f"{cls.__module__}:{cls.__qualname__}"
-    if wanted not in DETECTORS.values():
+    path = f"{cls.__module__}:{cls.__qualname__}"
+    if path not in DETECTORS.values():
         _look_outside()
     for name, target in DETECTORS.items():
-        if target == wanted:
+        if target == path:
             return name
     raise ParameterError(
         f"The class {cls.__qualname__} must be registered before it can be saved or loaded. "

@@ -137,12 +137,12 @@ class Series:
         return f"Series({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        shown = [
+        cells = [
             (name, *(f"{q:.4g}" for q in spread_of(self.values[:, c]))) for c, name in enumerate(self.channels[:50])
         ]
         known = f"{self.stamp(0)} to {self.stamp(len(self) - 1)}, one every {self.period or 0.0:g} s"
         clock = "" if self.period is None else known
-        return table(repr(self), ("channel", "least", "median", "most", "missing"), shown, note=clock)
+        return table(repr(self), ("channel", "least", "median", "most", "missing"), cells, note=clock)
 
     def plot(self, *, channels: int = 12) -> Figure:
         """A matplotlib figure of the first channels over time, labelled events in grey."""
@@ -280,12 +280,12 @@ class Series:
             ``delimiter``, ``decimal``, ``encoding``, ``sheet``; ``time_format`` (``"day-first"``, ``"%d/%m/%Y"``, ...),
             ``timezone``; ``sort=True``, ``dedup="first"``, ``"last"`` or ``"mean"``.
         """
-        found = cls.read_all(path, name=name, **how)
-        if len(found) != 1:
+        series = cls.read_all(path, name=name, **how)
+        if len(series) != 1:
             raise DataFileError(
-                f"The file {str(path)!r} must hold one series here. Got {len(found)}; read_all reads them all."
+                f"The file {str(path)!r} must hold one series here. Got {len(series)}; read_all reads them all."
             )
-        return next(iter(found.values()))
+        return next(iter(series.values()))
 
     @classmethod
     def read_all(cls, path: str | Path, *, name: str | None = None, **how: object) -> dict[str, Series]:
@@ -310,17 +310,17 @@ class Series:
         notes, times, values, labels = list(found.notes), found.times, found.values, found.labels
         channels, keep = found.channels, list(range(len(found.channels)))
         for c in keep[:] if how.channels is None and len(channels) > 1 else []:
-            what = clock_like(values[:, c])
-            if not what:
+            kind = clock_like(values[:, c])
+            if not kind:
                 continue
             keep.remove(c)
-            if what == "a clock" and times is None:
+            if kind == "a clock" and times is None:
                 times = read_times(values[:, c], name=channels[c])
                 notes.append(f"the column {channels[c]!r} is plainly a clock and was taken for the time")
             else:
                 option = "--channels" if file else "channels"
                 notes.append(
-                    f"the column {channels[c]!r} is plainly {what} and was left out; name it in {option} to keep it"
+                    f"the column {channels[c]!r} is plainly {kind} and was left out; name it in {option} to keep it"
                 )
         values = values[:, keep] if len(keep) < len(channels) else values
         if times is not None and (how.sort or how.dedup):

@@ -32,19 +32,19 @@ def _watching(total: int) -> Iterator[Watcher]:
     """A live line on a terminal; in a log file, a line whenever another twentieth is done."""
     from tisat.utils.progress import progress as bar_of
 
-    step, seen = max(total // 20, 1), {"done": 0, "logged": -1}
+    step, counts = max(total // 20, 1), {"done": 0, "logged": -1}
     with bar_of("tasks", total=total) as bar:
 
         def tell(progress: Progress) -> None:
             finished = progress.total - progress.left
             running = "; ".join(map(str, list(progress.running.values())[:2])) or "none"
             note = f"{finished} of {total} · {len(progress.failed)} failed · running {len(progress.running)}: {running}"
-            bar.advance(finished - seen["done"], note=note)
-            seen["done"] = finished
+            bar.advance(finished - counts["done"], note=note)
+            counts["done"] = finished
             twentieth = (progress.done + len(progress.failed)) // step
-            if twentieth > seen["logged"] and not sys.stderr.isatty():
+            if twentieth > counts["logged"] and not sys.stderr.isatty():
                 typer.echo(f"{progress}; {_duration(progress.seconds_left)}", err=True)
-            seen["logged"] = twentieth
+            counts["logged"] = twentieth
 
         yield tell
 

@@ -124,11 +124,11 @@ def show(
     from tisat_bench.datasets import NAMES, card, load
 
     if name in NAMES and not entities:
-        known = card(name)
+        dataset_card = card(name)
         if json:
-            print_json(known.to_json())
+            print_json(dataset_card.to_json())
         else:
-            _print_card(known)
+            _print_card(dataset_card)
         return
     split: float | int | None = None
     if train is not None:
@@ -138,14 +138,14 @@ def show(
             raise ParameterError(
                 f"The '--train' option must be a share or a number of rows. Got {train!r} instead."
             ) from None
-    found = load(name, data, train=split)
-    rows = _entity_rows(found)
+    dataset = load(name, data, train=split)
+    rows = _entity_rows(dataset)
     if json:
-        print_json({"card": found.card.to_json(), "entities": rows, "missing": found.missing})
+        print_json({"card": dataset.card.to_json(), "entities": rows, "missing": dataset.missing})
         return
-    note = f"Without values here: {', '.join(found.missing)}" if found.missing else ""
+    note = f"Without values here: {', '.join(dataset.missing)}" if dataset.missing else ""
     print_table(
-        f"{found.card.title} ({found.name})",
+        f"{dataset.card.title} ({dataset.name})",
         [key.replace("_", " ") for key in rows[0]],
         [list(row.values()) for row in rows],
         note=note,
@@ -166,13 +166,13 @@ def verify(
     result = check(name, data, values=values)
     if json:
         counts = {count: getattr(result, count) for count in ("entities", "train_rows", "test_rows", "events")}
-        found = {
+        findings = {
             "name": name,
             "folder": str(result.folder),
             "complete": result.complete,
             "checked_files": result.checked,
         }
-        print_json({**found, **counts, "findings": [vars(finding) for finding in result.findings]})
+        print_json({**findings, **counts, "findings": [vars(finding) for finding in result.findings]})
     else:
         for finding in result.findings:
             typer.echo(f"{finding.problem:<11}{finding.path}: {finding.what}")
@@ -202,13 +202,15 @@ def download(
     from tisat_bench.datasets import card
     from tisat_bench.datasets import download as fetch
 
-    known = card(name)
-    if not known.download:
-        typer.echo(f"{known.title} is given out by its owner only. {known.obtain}")
+    dataset_card = card(name)
+    if not dataset_card.download:
+        typer.echo(f"{dataset_card.title} is given out by its owner only. {dataset_card.obtain}")
         typer.echo("Then: tisat data verify swat --data THE_FOLDER_THAT_HOLDS_SWaT")
         return
     folder = fetch(name, data, url=url)
-    typer.echo(f"{known.title}: {len(known.files)} files in {folder}, every checksum right. Licence: {known.licence}")
+    typer.echo(
+        f"{dataset_card.title}: {len(dataset_card.files)} files in {folder}, every checksum right. Licence: {dataset_card.licence}"
+    )
 
 
 @app.command()

@@ -56,12 +56,12 @@ def far(
     )
 
     if not data:
-        found, curves = ideal_study()
+        studies, curves = ideal_study()
     else:
         periods = None if targets is None else _periods(targets)
         methods = None if method is None else [name.strip() for name in method.split(",")]
         rules = [name.strip() for name in rule.split(",")]
-        found = study(
+        studies = study(
             data,
             root=root,
             detector=detector,
@@ -75,16 +75,16 @@ def far(
         elif rules == ["paper"]:
             figure = draw_real(held_out_curves(data, root=root, detector=detector))
         else:
-            figure = draw_promises(found)
+            figure = draw_promises(studies)
         save_figure(figure, picture)
     if json:
-        print_json([{**vars(one), "observed": one.observed, "kept": one.kept} for one in found])
+        print_json([{**vars(one), "observed": one.observed, "kept": one.kept} for one in studies])
         return
     print_table(
         "False-alarm period, in rows: asked for, and counted on held-out normal data",
         ["entity", "rule, method", "target", "observed", "95 %", "alarms", "met"],
-        [_row(one) for one in found],
-        note=_summary(found),
+        [_row(one) for one in studies],
+        note=_summary(studies),
     )
 
 
@@ -93,12 +93,12 @@ def _periods(text: str) -> list[float]:
     from tisat.errors import ParameterError
 
     try:
-        found = [float(value) for value in text.split(",")]
+        periods = [float(value) for value in text.split(",")]
     except ValueError:
-        found = []
-    if not found or not all(1.0 < value < float("inf") for value in found):
+        periods = []
+    if not periods or not all(1.0 < value < float("inf") for value in periods):
         raise ParameterError(f"--targets must be rows between two alarms, such as 500,5000. Got {text!r} instead.")
-    return found
+    return periods
 
 
 def _row(one: Promise) -> list[object]:

@@ -57,7 +57,7 @@ def random_guess_table(
     from tisat_bench.frozen import TITLES
     from tisat_bench.published_figures import Printed, read_printed
 
-    others = Printed(None if printed is None else read_printed(printed), "adjusted")
+    published = Printed(None if printed is None else read_printed(printed), "adjusted")
 
     rows, absent = [], []
     for name in datasets.NAMES:
@@ -66,7 +66,7 @@ def random_guess_table(
         except DataFileError as error:
             absent.append(str(error))
             continue
-        rows.append(_row(name, labels, p, simulations, others.value(GUESS, name)))
+        rows.append(_row(name, labels, p, simulations, published.value(GUESS, name)))
     if not rows:
         raise DataFileError(
             f"The folder {str(datasets.data_root(data))!r} must hold at least one of {', '.join(datasets.NAMES)}. Got none of them."
@@ -77,7 +77,7 @@ def random_guess_table(
     # plain lines, not a box: three triples of figures do not fit 80 columns, and wrapped triples cannot be read
     typer.echo(f"{GUESS}, p = {p:g}: adjusted precision / recall / F1 in percent\n")
     layout = "{:7}{:>7}{:>9}{:>8}{:>13}   {:23}{:23}{}"
-    kinds = {"closed_form": "closed form", "simulated": "simulated", "printed": others.name}
+    kinds = {"closed_form": "closed form", "simulated": "simulated", "printed": published.name}
     typer.echo(layout.format("labels", "series", "T", "events", "anomalous %", *kinds.values()).rstrip())
     for row in rows:
         triples = [" / ".join(f"{value:.2f}" for value in row[kind] or ()) for kind in kinds]
@@ -85,13 +85,13 @@ def random_guess_table(
         typer.echo(layout.format(TITLES[row["labels"]], *counts, *triples).rstrip())
     typer.echo()
     for row in rows:
-        said = ""
+        note = ""
         if row["printed"]:
             gap = max(abs(a - b) for a, b in zip(row["closed_form"], row["printed"], strict=True))
             verdict = "agrees" if gap <= 0.05 else "is not what this p gives on the published labels"
-            said = f"{others.name}, largest difference {gap:.2f}: {verdict}; "
+            note = f"{published.name}, largest difference {gap:.2f}: {verdict}; "
         typer.echo(
-            f"{row['labels']}: {said}the best random baseline (p = {row['best_p']:.3g}) has F1 {row['best_f1']:.2f}"
+            f"{row['labels']}: {note}the best random baseline (p = {row['best_p']:.3g}) has F1 {row['best_f1']:.2f}"
         )
     for sentence in absent:
         typer.echo(f"left out: {sentence}", err=True)

@@ -57,14 +57,14 @@ def _given(texts: Sequence[str]) -> dict[str, Path]:
     """``NAME=FOLDER``, or a folder that is called by its name."""
     from tisat.errors import DataFileError
 
-    named = {}
+    files = {}
     for text in texts:
         name, sign, folder = text.partition("=")
         path = Path(folder if sign else text)
         if not path.is_dir():
             raise DataFileError(f"Folder of scores not found: {path}.")
-        named[name if sign else path.resolve().name] = path
-    return named
+        files[name if sign else path.resolve().name] = path
+    return files
 
 
 def compare_on(
@@ -76,37 +76,41 @@ def compare_on(
     from tisat_bench.tsb_ad.scoring import file_of_scores
 
     benchmark = read_benchmark(name, data)
-    found = find_series(benchmark, data)
-    given = _given(scores)
+    series_found = find_series(benchmark, data)
+    score_files = _given(scores)
     own = list(only) if only else list(SCORERS)
-    if not found:
+    if not series_found:
         raise DataFileError(
             f"The data folder must hold series of {benchmark.title}, or raw MSL, SMAP, SMD, NAB or UCR. Got none."
         )
-    for title, folder in given.items():
-        missing = [one.listed.file for one in found if file_of_scores(folder, one.listed.stem) is None]
+    for title, folder in score_files.items():
+        missing = [series.listed.file for series in series_found if file_of_scores(folder, series.listed.stem) is None]
         if missing:
             raise DataFileError(
                 f"The folder of scores {str(folder)!r} ({title}) must hold a file for each series that is there. "
-                f"{len(missing)} of {len(found)} are missing, {missing[0].removesuffix('.csv')}.npy first."
+                f"{len(missing)} of {len(series_found)} are missing, {missing[0].removesuffix('.csv')}.npy first."
             )
-    results: dict[str, list[float]] = {title: [] for title in (*own, *given)}
-    typer.echo(f"{benchmark.title}: {len(found)} of {len(benchmark.series)} series, store {store}", err=True)
-    for number, one in enumerate(found, 1):
+    results: dict[str, list[float]] = {title: [] for title in (*own, *score_files)}
+    typer.echo(f"{benchmark.title}: {len(series_found)} of {len(benchmark.series)} series, store {store}", err=True)
+    for number, series in enumerate(series_found, 1):
         began = time.perf_counter()
-        values, labels = one.read()
+        values, labels = series.read()
         for title in own:
             folder = _folder(store, name, title)
-            if not run and file_of_scores(folder, one.listed.stem) is None:
-                raise DataFileError(f"The store {str(folder)!r} must hold {one.listed.stem}.npy. Run without --no-run.")
-            results[title].append(vus_of(values, labels, _own_scores(title, one, values, folder)))
-        for title, folder in given.items():
-            file = file_of_scores(folder, one.listed.stem)
+            if not run and file_of_scores(folder, series.listed.stem) is None:
+                raise DataFileError(
+                    f"The store {str(folder)!r} must hold {series.listed.stem}.npy. Run without --no-run."
+                )
+            results[title].append(vus_of(values, labels, _own_scores(title, series, values, folder)))
+        for title, folder in score_files.items():
+            file = file_of_scores(folder, series.listed.stem)
             assert file is not None  # checked above
             results[title].append(vus_of(values, labels, read_scores(file, rows=len(values))))
         seconds = time.perf_counter() - began
-        typer.echo(f"{number} of {len(found)}: {one.listed.stem} ({one.source}), {seconds:.1f} s", err=True)
-    return compare_with_published(benchmark, [one.listed for one in found], results)
+        typer.echo(
+            f"{number} of {len(series_found)}: {series.listed.stem} ({series.source}), {seconds:.1f} s", err=True
+        )
+    return compare_with_published(benchmark, [series.listed for series in series_found], results)
 
 
 def show(comparison: Comparison, *, report: Path | None, json: bool) -> None:

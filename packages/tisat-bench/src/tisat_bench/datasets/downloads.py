@@ -87,7 +87,7 @@ def fetch(url: str, target: Path, *, published: FileCard | None, attempts: int, 
     nothing is left behind that could be taken for the file, nor a folder in which nothing is.
     """
     part = target.with_name(f"{target.name}.part")
-    made = [folder for folder in (part.parent, *part.parent.parents) if not folder.exists()]
+    new_folders = [folder for folder in (part.parent, *part.parent.parents) if not folder.exists()]
     part.parent.mkdir(parents=True, exist_ok=True)
     try:
         _fetch(url, target, part, published=published, attempts=attempts, pause=pause, bar=bar)
@@ -95,7 +95,7 @@ def fetch(url: str, target: Path, *, published: FileCard | None, attempts: int, 
         if part.is_file() and not part.stat().st_size:
             part.unlink()
         with contextlib.suppress(OSError):  # not empty: something has arrived, and will be continued
-            for folder in made:
+            for folder in new_folders:
                 folder.rmdir()
         raise
 
@@ -130,15 +130,15 @@ def _fetch(
                 raise DataFileError(why) from None
             time.sleep(pause * attempt)
             continue
-        found = None if published is None else published.digest(part)
-        if published is None or found == published.checksum:
+        digest = None if published is None else published.digest(part)
+        if published is None or digest == published.checksum:
             os.replace(part, target)
             return
         part.unlink()
         if fresh_starts == 0:
             raise DataFileError(
                 f"The file {target.name!r} from {url} must have the {published.algorithm} checksum {published.checksum}. "
-                f"Got {found} instead; it was thrown away."
+                f"Got {digest} instead; it was thrown away."
             )
         fresh_starts -= 1
 
@@ -161,12 +161,12 @@ def _unpack(archive: Path, origin: Origin, folder: Path, wanted: list[FileCard])
                         if sink.tell() + len(block) > limit:
                             raise _too_large(part, f"The member {member!r} of {origin.url}", limit)
                         sink.write(block)
-                found = published.digest(part)
-                if found != published.checksum:
+                digest = published.digest(part)
+                if digest != published.checksum:
                     part.unlink()
                     raise DataFileError(
                         f"The member {member!r} of {origin.url} must have the {published.algorithm} checksum "
-                        f"{published.checksum}. Got {found} instead."
+                        f"{published.checksum}. Got {digest} instead."
                     )
                 os.replace(part, target)
     except zipfile.BadZipFile as error:
@@ -204,19 +204,19 @@ def fetch_set(card: Card, folder: Path, *, attempts: int, pause: float, url: str
     missing = [file for file in card.files if not _have(folder, file)]
     with _bar(card, missing) as bar:
         for origin, files in _shares(card):
-            wanted = [file for file in files if file in missing]
-            if not wanted:
+            to_fetch = [file for file in files if file in missing]
+            if not to_fetch:
                 continue
             base = origin.url if url is None else url.rstrip("/") + "/"
             if origin.kind == "files":
-                for file in wanted:
+                for file in to_fetch:
                     target = folder / file.path
                     fetch(base + file.path, target, published=file, attempts=attempts, pause=pause, bar=bar)
             else:
                 archive = folder / "data.zip"
                 address = origin.url if url is None else base + "data.zip"
                 fetch(address, archive, published=None, attempts=attempts, pause=pause, bar=bar)
-                _unpack(archive, origin, folder, wanted)
+                _unpack(archive, origin, folder, to_fetch)
                 archive.unlink()
     manifest = {"name": card.name, "tisat": __version__, "source": url or card.source}
     target = folder / f".tisat-{card.name}.json"

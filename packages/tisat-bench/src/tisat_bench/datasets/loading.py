@@ -98,8 +98,8 @@ def _choose(dataset: Dataset, entities: Iterable[str] | str | None) -> Dataset:
                 f"run 'tisat data verify {dataset.name}' to see what is missing."
             )
         return dataset
-    wanted = [entities] if isinstance(entities, str) else list(entities)
-    for name in wanted:
+    names = [entities] if isinstance(entities, str) else list(entities)
+    for name in names:
         if name in dataset.missing:
             raise DataFileError(
                 f"The entity {name!r} of data set {dataset.name!r} must have its train and test values in the folder. "
@@ -110,7 +110,7 @@ def _choose(dataset: Dataset, entities: Iterable[str] | str | None) -> Dataset:
                 f"The 'entities' parameter of load must name entities of {dataset.name!r}: "
                 f"{', '.join(dataset.names)}. Got {name!r} instead."
             )
-    return replace(dataset, entities=tuple(dataset[name] for name in dict.fromkeys(wanted)))
+    return replace(dataset, entities=tuple(dataset[name] for name in dict.fromkeys(names)))
 
 
 def published(

@@ -136,11 +136,11 @@ def read_dataset(path: str | Path, *, train: float | int | None = None, **how: o
             pairs[base] = (whole[f"{base}.train"].without_labels(), whole[f"{base}.test"])
         else:
             pairs[name] = _split(series, train)
-    named = {name: (replace(a, name=name), replace(b, name=name)) for name, (a, b) in pairs.items()}
+    series_pairs = {name: (replace(a, name=name), replace(b, name=name)) for name, (a, b) in pairs.items()}
     return Dataset(
-        card=_card(Path(path), named),
+        card=_card(Path(path), series_pairs),
         entities=tuple(
             Entity(name=name, period=a.period, read_train=partial(_given, a), read_test=partial(_given, b))
-            for name, (a, b) in named.items()
+            for name, (a, b) in series_pairs.items()
         ),
     )

@@ -51,7 +51,7 @@ def read_interpretation(folder: Path, card: Card, machine: str) -> tuple[Attribu
     if not file.is_file():
         raise problem(file, "exist", "no such file")
     must = "hold 'start-stop:channel,channel,...' in each row, channels from 1"
-    found = []
+    attributions = []
     for row, raw in enumerate(file.read_bytes().splitlines()):
         text = raw.decode("ascii", errors="replace").strip()
         match = ATTRIBUTION.fullmatch(text)
@@ -61,8 +61,8 @@ def read_interpretation(folder: Path, card: Card, machine: str) -> tuple[Attribu
         channels = tuple(int(channel) - 1 for channel in match[3].split(","))
         if start >= stop or min(channels) < 0 or max(channels) >= card.channels:
             raise problem(file, f"{must} to {card.channels}", f"{text[:60]!r}", row=row, line=row + 1)
-        found.append(Attribution((start, stop), channels))
-    return tuple(found)
+        attributions.append(Attribution((start, stop), channels))
+    return tuple(attributions)
 
 
 def _series(folder: Path, card: Card, machine: str, split: str, *, strict: bool) -> Series:
@@ -84,11 +84,11 @@ def dataset(folder: Path, card: Card, *, strict: bool) -> Dataset:
     """Every machine whose train and test are there."""
     labelled, train, test = (_machines(folder / part) for part in ("test_label", "train", "test"))
     whole = [machine for machine in labelled if machine in train and machine in test]
-    known = list(dict.fromkeys([*card.rows, *labelled, *train, *test]))
+    names = list(dict.fromkeys([*card.rows, *labelled, *train, *test]))
     attribution = {name: partial(read_interpretation, folder, card, name) for name in whole}
     entities = entities_of(card, whole, partial(_series, folder, card, strict=strict))
     return Dataset(
         card=card,
         entities=tuple(replace(one, read_interpretation=attribution[one.name]) for one in entities),
-        missing=tuple(machine for machine in known if machine not in whole),
+        missing=tuple(machine for machine in names if machine not in whole),
     )

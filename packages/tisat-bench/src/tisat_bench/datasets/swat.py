@@ -43,12 +43,12 @@ HEADER_WITHIN = 5  # lines
 
 def _logs(folder: Path) -> dict[tuple[str, str], Path]:
     """(kind, version) -> file, looked for in the folder and one below it; csv before xlsx."""
-    found: dict[tuple[str, str], Path] = {}
+    logs: dict[tuple[str, str], Path] = {}
     for file in sorted([*folder.glob("*"), *folder.glob("*/*")], key=lambda file: (file.suffix == ".xlsx", str(file))):
         match = LOG.fullmatch(file.name)
         if match is not None:
-            found.setdefault((match[1].lower(), match[2].lower()), file)
-    return found
+            logs.setdefault((match[1].lower(), match[2].lower()), file)
+    return logs
 
 
 def _find_header(file: Path, lines: list[list[str]], card: Card) -> tuple[int, list[str]]:
@@ -73,17 +73,17 @@ def _find_header(file: Path, lines: list[list[str]], card: Card) -> tuple[int, l
 
 def _open_log(file: Path, card: Card, *, only: Sequence[str] | None = None) -> tuple[Iterator[Any], int, int]:
     """Batches with these columns (or all), a bound on the rows, and the lines above the first row; a workbook is read as text."""
-    written = Format((), text=sheet_text(file)[0] if file.suffix == ".xlsx" else None)
-    lines = first_lines(file, written, count=HEADER_WITHIN)
+    sheet_form = Format((), text=sheet_text(file)[0] if file.suffix == ".xlsx" else None)
+    lines = first_lines(file, sheet_form, count=HEADER_WITHIN)
     if not any(TIME in cells for cells in lines):
-        divided = replace(written, delimiter=";")
+        divided = replace(sheet_form, delimiter=";")
         semicolon = first_lines(file, divided, count=HEADER_WITHIN)
         if any(TIME in cells for cells in semicolon):
-            written, lines = divided, semicolon
+            sheet_form, lines = divided, semicolon
     above, names = _find_header(file, lines, card)
     commas = any(re.fullmatch(r"-?\d+,\d+", cell) for cells in lines[above + 1 :] for cell in cells)
-    decimal = "," if written.delimiter == ";" and commas else "."
-    form = replace(written, header=tuple(names), skip=above + 1, decimal=decimal)
+    decimal = "," if sheet_form.delimiter == ";" and commas else "."
+    form = replace(sheet_form, header=tuple(names), skip=above + 1, decimal=decimal)
     batches = text_batches(file, form, numeric=card.channel_names, only=only)
     return batches, count_lines(file, form), above + 1
 
@@ -137,18 +137,18 @@ def _clock(file: Path, column: pa.ChunkedArray, above: int, card: Card) -> npt.N
 
 def _series(card: Card, file: Path, split: str, version: str, *, strict: bool) -> Series:
     batches, rows, above = _open_log(file, card)
-    values, others = gather(batches, rows=rows, numeric=card.channel_names)
+    values, texts = gather(batches, rows=rows, numeric=card.channel_names)
     if not len(values):
         raise problem(file, "have rows below its header", "none")
     check_rows(file, len(values), card, f"normal {version}" if split == "train" else NAME, split, strict=strict)
-    attack = _labels(file, others[LABEL], above)
+    attack = _labels(file, texts[LABEL], above)
     if split == "train" and attack.any():
         row = int(np.argmax(attack))
         raise problem(file, "hold normal operation only", "Attack", row=row, line=row + above + 1)
     return series_of(
         file,
         values,
-        timestamps=_clock(file, others[TIME], above, card),
+        timestamps=_clock(file, texts[TIME], above, card),
         channels=card.channel_names,
         labels=attack if split == "test" else None,
         name=NAME,
@@ -202,14 +202,14 @@ def dataset(folder: Path, card: Card, *, version: str | None, strict: bool) -> D
             f"The 'version' parameter of load must be a normal log of the folder: {', '.join(present)}. "
             f"Got {version!r} instead."
         )
-    chosen = version or newest(folder)
-    if chosen is None or not present or ("attack", "v0") not in logs:
+    newest_version = version or newest(folder)
+    if newest_version is None or not present or ("attack", "v0") not in logs:
         return Dataset(card=card, entities=(), missing=(NAME,))
-    normal, attack = logs["normal", chosen], logs["attack", "v0"]
+    normal, attack = logs["normal", newest_version], logs["attack", "v0"]
     entity = Entity(
         name=NAME,
         period=card.period,
-        read_train=partial(_series, card, normal, "train", chosen, strict=strict),
+        read_train=partial(_series, card, normal, "train", newest_version, strict=strict),
         read_test=partial(_series, card, attack, "test", "v0", strict=strict),
     )
     return Dataset(card=card, entities=(entity,))

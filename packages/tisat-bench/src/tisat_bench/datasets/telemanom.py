@@ -57,7 +57,7 @@ def read_channels(folder: Path, card: Card) -> dict[str, Channel]:
     header = next(csv.reader(lines[:1]), [])
     if tuple(header) != COLUMNS:
         raise problem(file, f"begin with the columns {', '.join(COLUMNS)}", f"{', '.join(header)[:80]!r}", line=1)
-    found: dict[str, Channel] = {}
+    channels: dict[str, Channel] = {}
     for row, line in enumerate(lines[1:]):
         cells = next(csv.reader([line]), [])
         if len(cells) != len(COLUMNS):
@@ -76,11 +76,11 @@ def read_channels(folder: Path, card: Card) -> dict[str, Channel]:
             )
         if spacecraft.lower() != card.name:
             continue
-        before = found.get(name, Channel(int(count), ()))
+        before = channels.get(name, Channel(int(count), ()))
         if before.length != int(count):
             raise problem(file, f"give {name} the same num_values in every row", count, row=row, line=row + 2)
-        found[name] = Channel(int(count), before.events + intervals)
-    return found
+        channels[name] = Channel(int(count), before.events + intervals)
+    return channels
 
 
 def read_array(folder: Path, card: Card, channel: str, split: str, *, telemetry_only: bool, strict: bool) -> AnyFloats:

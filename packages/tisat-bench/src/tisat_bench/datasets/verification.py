@@ -82,32 +82,32 @@ def _check_files(folder: Path, card: Card) -> tuple[int, list[Finding]]:
             if not file.is_file():
                 findings.append(Finding(published.path, "missing", "The file is not there."))
             elif published.size is not None and file.stat().st_size != published.size:
-                what = f"It must have {published.size:,} bytes. Got {file.stat().st_size:,} instead."
-                findings.append(Finding(published.path, "different", what))
+                problem = f"It must have {published.size:,} bytes. Got {file.stat().st_size:,} instead."
+                findings.append(Finding(published.path, "different", problem))
             else:
                 checked += 1
                 found = published.digest(file)
                 if found != published.checksum:
-                    what = f"Its {published.algorithm} checksum must be {published.checksum}. Got {found} instead."
-                    findings.append(Finding(published.path, "different", what))
+                    problem = f"Its {published.algorithm} checksum must be {published.checksum}. Got {found} instead."
+                    findings.append(Finding(published.path, "different", problem))
             bar.advance(note=published.path)
     return checked, findings
 
 
 def _check_labels(card: Card, root: Path) -> tuple[int, list[Finding]]:
     try:
-        found = loading.labels(card.name, root)
+        labels = loading.labels(card.name, root)
     except InputError as error:
         return 0, [Finding(card.name, "unreadable", str(error))]
-    events = sum(len(events_from_labels(y)) for y in found.values())
-    rows = sum(len(y) for y in found.values())
+    events = sum(len(events_from_labels(y)) for y in labels.values())
+    rows = sum(len(y) for y in labels.values())
     findings = []
     if events != card.events or rows != card.test_rows:
-        what = (
+        problem = (
             f"The labels must hold {card.events} events in {card.test_rows:,} rows. "
             f"Got {events} in {rows:,} instead: point-adjusted scores and SPD will not match published ones."
         )
-        findings.append(Finding(card.name, "count", what))
+        findings.append(Finding(card.name, "count", problem))
     return events, findings
 
 
@@ -128,8 +128,8 @@ def _check_values(card: Card, root: Path) -> tuple[int, int, int, list[Finding]]
     except InputError as error:
         return 0, 0, 0, [*findings, Finding(card.name, "unreadable", str(error))]
     if not dataset.entities:
-        what = f"No entity has both its train and its test values here. To get them: {card.obtain}"
-        return 0, 0, 0, [*findings, Finding(card.name, "missing", what)]
+        problem = f"No entity has both its train and its test values here. To get them: {card.obtain}"
+        return 0, 0, 0, [*findings, Finding(card.name, "missing", problem)]
     if not card.files:  # where the card lists files, each absent one has its finding already
         findings += [Finding(name, "missing", "The entity has no values here.") for name in dataset.missing]
     with progress(f"reading {card.name}", total=len(dataset)) as bar:
@@ -149,8 +149,8 @@ def _check_values(card: Card, root: Path) -> tuple[int, int, int, list[Finding]]
             published_test = card.rows.get(entity.name, (None, None))[1]
             for split, rows, published in (("train", train, published_train), ("test", test, published_test)):
                 if published is not None and rows != published:
-                    what = f"Its {split} split must have {published:,} rows as published. Got {rows:,} instead."
-                    findings.append(Finding(entity.name, "count", what))
+                    problem = f"Its {split} split must have {published:,} rows as published. Got {rows:,} instead."
+                    findings.append(Finding(entity.name, "count", problem))
     return entities, train_rows, test_rows, findings
 
 

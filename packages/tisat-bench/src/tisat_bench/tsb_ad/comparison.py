@@ -54,11 +54,13 @@ class Comparison:
         here = [name for name, (count, _) in self.datasets.items() if count]
         columns = ["", "detector", "mean", f"against {self.reference}", *here, f"all {self.listed}"]
         rows: list[list[object]] = []
-        for rank, one in enumerate(self.standings, 1):
-            apart = one.difference
+        for rank, standing in enumerate(self.standings, 1):
+            apart = standing.difference
             between = "" if apart is None else f"{apart.value:+.3f} [{apart.low:+.3f}, {apart.high:+.3f}]"
-            name = one.detector if one.published else f"{one.detector} *"
-            rows.append([rank, name, one.mean, between, *(one.by_dataset[d] for d in here), one.whole_mean])
+            name = standing.detector if standing.published else f"{standing.detector} *"
+            rows.append(
+                [rank, name, standing.mean, between, *(standing.by_dataset[d] for d in here), standing.whole_mean]
+            )
         return columns, rows
 
     def markdown(self) -> str:
@@ -125,10 +127,10 @@ def compare_with_published(
         raise InputError(
             f"The series given to compare_with_published must be at least one of {benchmark.title}. Got none."
         )
-    for name, given in results.items():
-        if len(given) != len(series):
+    for name, scores in results.items():
+        if len(scores) != len(series):
             raise InputError(
-                f"The results of {name!r} must be one for each of the {len(series)} series. Got {len(given)} instead."
+                f"The results of {name!r} must be one for each of the {len(series)} series. Got {len(scores)} instead."
             )
     names = np.array([one.dataset for one in series])
     listed = Counter(one.dataset for one in benchmark.series)
@@ -137,19 +139,21 @@ def compare_with_published(
     reference = max(published, key=lambda name: float(np.nanmean(published[name])))
     weights = resampling_weights(len(series), resamples=resamples, random_state=random_state)
     standings = []
-    own = {name: np.asarray(given, dtype=np.float64) for name, given in results.items()}
+    own = {name: np.asarray(scores, dtype=np.float64) for name, scores in results.items()}
     for name, values in [*published.items(), *own.items()]:
         apart = values - published[reference]
-        known = name in published and name not in own
+        is_published = name in published and name not in own
         standings.append(
             Standing(
                 detector=name,
-                published=known,
+                published=is_published,
                 mean=float(np.nanmean(values)),
                 by_dataset={d: float(np.nanmean(values[names == d])) for d in here},
-                whole_mean=float(np.mean([s.published[name] for s in benchmark.series])) if known else float("nan"),
+                whole_mean=float(np.mean([s.published[name] for s in benchmark.series]))
+                if is_published
+                else float("nan"),
                 difference=None
-                if known and name == reference
+                if is_published and name == reference
                 else interval_of(float(np.nanmean(apart)), resampled_means(apart, weights)),
             )
         )

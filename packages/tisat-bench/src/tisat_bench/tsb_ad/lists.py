@@ -112,11 +112,11 @@ def read_benchmark(name: str, data: str | Path | None = None) -> Benchmark:
                 f"File not found: {file}. It is published in github.com/TheDatumOrg/TSB-AD (Datasets/File_List and "
                 "benchmark_exp/benchmark_eval_results); put it there."
             )
-    wanted = {row["file_name"] for row in _rows(list_file, "file_name")}
+    names = {row["file_name"] for row in _rows(list_file, "file_name")}
     rows = _rows(table, "file", *FACTS[:3])
     detectors = tuple(column for column in rows[0] if column != "file" and column not in FACTS) if rows else ()
-    listed = tuple(_listed(row, detectors, table) for row in rows if row["file"] in wanted)
-    without = wanted - {one.file for one in listed}
+    listed = tuple(_listed(row, detectors, table) for row in rows if row["file"] in names)
+    without = names - {one.file for one in listed}
     if without:
         raise DataFileError(
             f"The file {str(table)!r} must have a row for each series of {list_file.name}. "

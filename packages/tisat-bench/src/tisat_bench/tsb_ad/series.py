@@ -142,18 +142,18 @@ def find_series(benchmark: Benchmark, data: str | Path | None = None) -> tuple[F
     """
     root = data_root(data)
     raw = {name: _raw(name, data, univariate=benchmark.univariate) for name in {s.dataset for s in benchmark.series}}
-    found, taken = [], set()
+    series, used_files = [], set()
     for listed in benchmark.series:
         places = (root / benchmark.title, root / FOLDER / benchmark.title, root / FOLDER)
         own = next((place / listed.file for place in places if (place / listed.file).is_file()), None)
         if own is not None:
             read = partial(_read_own, own, listed, univariate=benchmark.univariate)
-            found.append(FoundSeries(listed, "TSB-AD's file", read))
+            series.append(FoundSeries(listed, "TSB-AD's file", read))
             continue
         if listed.file in OTHER_COLUMN:
             continue
         fitting = [one for one in raw[listed.dataset] if one.fits(listed)]
-        if len(fitting) == 1 and fitting[0].source not in taken:
-            taken.add(fitting[0].source)
-            found.append(FoundSeries(listed, f"rebuilt from {fitting[0].source}", partial(_rebuilt, fitting[0])))
-    return tuple(found)
+        if len(fitting) == 1 and fitting[0].source not in used_files:
+            used_files.add(fitting[0].source)
+            series.append(FoundSeries(listed, f"rebuilt from {fitting[0].source}", partial(_rebuilt, fitting[0])))
+    return tuple(series)

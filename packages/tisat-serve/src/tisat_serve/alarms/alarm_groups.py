@@ -44,7 +44,7 @@ def _incident(number: str, alarms: list[AlarmInfo]) -> IncidentInfo:
     first = alarms[0]
     entities = list(dict.fromkeys(one.entity for one in alarms))
     channel = first.channels[0] if first.channels else ""
-    others = ", ".join(entities[1:NAMED]) + (f" and {len(entities) - NAMED} more" if len(entities) > NAMED else "")
+    other_names = ", ".join(entities[1:NAMED]) + (f" and {len(entities) - NAMED} more" if len(entities) > NAMED else "")
     moved = f"{first.entity}{f' ({channel})' if channel else ''}"
     over = [one.cleared for one in alarms if one.cleared is not None]
     states = [one.state for one in alarms]
@@ -61,31 +61,39 @@ def _incident(number: str, alarms: list[AlarmInfo]) -> IncidentInfo:
         severity=min((one.severity for one in alarms), key=ORDER.index),
         state=next((word for word in ("raised", "ongoing") if word in states), states[-1]),
         label=labels[0] if len(labels) == 1 else "mixed",
-        words=f"{moved} moved first, then {others}" if others else moved,
+        words=f"{moved} moved first, then {other_names}" if other_names else moved,
         alarms=alarms,
     )
 
 
 def recurrences(view: View, **chosen: Any) -> list[RecurrenceInfo]:
     """Alarms of an entity that are alike as one each, the latest first; ``chosen`` as in :meth:`View.alarms`."""
-    infos, made = {}, []
+    infos, statistic_alarms = {}, []
     for record in view.records(**chosen, limit=MOST_LOOKED_AT):
         info = view.info(record)
         alarm = _alarm(info, json.loads(record["document"]))
         infos[id(alarm)] = info
-        made.append(alarm)
-    found = []
-    for one in recurring(made):
-        alarms = [infos[id(alarm)] for alarm in reversed(one.alarms)]
+        statistic_alarms.append(alarm)
+    infos_out = []
+    for recurrence in recurring(statistic_alarms):
+        alarms = [infos[id(alarm)] for alarm in reversed(recurrence.alarms)]
         last = alarms[0]
         channel = last.channels[0] if last.channels else ""
         first = alarms[-1].raised
-        found.append(
+        infos_out.append(
             RecurrenceInfo(
-                last.entity, last.kind, channel, len(alarms), first, one.rhythm, one.words, last, [a.id for a in alarms]
+                last.entity,
+                last.kind,
+                channel,
+                len(alarms),
+                first,
+                recurrence.rhythm,
+                recurrence.words,
+                last,
+                [a.id for a in alarms],
             )
         )
-    return found
+    return infos_out
 
 
 def _alarm(info: AlarmInfo, document: JsonDict) -> Alarm:

@@ -71,13 +71,13 @@ def event_of_alarm(alarm: Alarm, model: str, group: str, seq: int, at: int) -> E
     """An alarm of a monitor: raised, joined by further channels, ongoing, or cleared."""
     number = alarm_id(alarm.series, model, alarm.raised, alarm.raised_time)
     ratio = alarm.peak / alarm.threshold if alarm.threshold > 0 else 0.0
-    what = "cleared" if alarm.cleared is not None else "joined" if alarm.further else "raised"
-    what = "ongoing" if alarm.state == "ongoing" else what
+    change = "cleared" if alarm.cleared is not None else "joined" if alarm.further else "raised"
+    change = "ongoing" if alarm.state == "ongoing" else change
     document = alarm.to_json()
     document["why"] = "; ".join(word for word in (alarm.why, alarm.joined) if word)
     document["model"] = model[:16]
     return Event(
-        seq, what, number, alarm.series, group, "statistic", at, moment_of(alarm.onset_time, at), ratio, document
+        seq, change, number, alarm.series, group, "statistic", at, moment_of(alarm.onset_time, at), ratio, document
     )
 
 
@@ -118,11 +118,11 @@ class Policy:
     def load(self, pauses: list[JsonDict], rules: list[JsonDict], patterns: list[JsonDict]) -> None:
         """What is in force."""
         self.patterns = {}
-        for one in patterns:
-            if one["ended"] is None:
-                self.patterns.setdefault(one["grp"], []).append(Pattern.from_json(json.loads(one["document"])))
-        self.pauses = [one for one in pauses if one["ended"] is None]
-        self.rules = [one for one in rules if one["ended"] is None]
+        for pattern in patterns:
+            if pattern["ended"] is None:
+                self.patterns.setdefault(pattern["grp"], []).append(Pattern.from_json(json.loads(pattern["document"])))
+        self.pauses = [pattern for pattern in pauses if pattern["ended"] is None]
+        self.rules = [pattern for pattern in rules if pattern["ended"] is None]
 
     @staticmethod
     def speaks_of(one: JsonDict, entity: str) -> bool:
@@ -187,29 +187,29 @@ def write_event(
     before = write.execute(
         "SELECT suppressed, coalesce(json_extract(document, '$.known'), '') FROM alarms WHERE id = ?", (event.id,)
     ).fetchone()
-    told = event.what
+    event_kind = event.what
     if event.what == "raised":
-        known = policy.known(event)
-        document = json.dumps({**event.document, "known": known}, allow_nan=False)
+        pattern = policy.known(event)
+        document = json.dumps({**event.document, "known": pattern}, allow_nan=False)
         suppressed, pause = policy.decide(event)
-        suppressed = suppressed or _known(known)
+        suppressed = suppressed or _known(pattern)
         opened = write.execute(
             "SELECT id FROM alarms WHERE raised >= ? AND onset <= ? AND incident = id ORDER BY raised LIMIT 1",
             (event.onset - reach, event.onset + reach),
         ).fetchone()
         incident = event.id if opened is None else opened[0]
-        done = write.execute(
+        cursor = write.execute(
             "INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?)",
             (event.id, event.entity, event.group, event.sort, event.at, event.onset, event.ratio, now, document, suppressed, pause, incident),
         ).rowcount  # fmt: skip
     elif before is None:
         return False
     else:
-        suppressed, known = before
+        suppressed, pattern = before
         more = event.document.get("further") or event.document.get("ongoing_since") is not None
-        document = json.dumps({**event.document, "known": "" if more else known}, allow_nan=False)
-        if known and more and suppressed == _known(known):  # more became of it than people know: somebody is called
-            suppressed, told = "", "raised"
+        document = json.dumps({**event.document, "known": "" if more else pattern}, allow_nan=False)
+        if pattern and more and suppressed == _known(pattern):  # more became of it than people know: somebody is called
+            suppressed, event_kind = "", "raised"
         change = "UPDATE alarms SET suppressed = ?, ratio = max(ratio, ?), "
         where = "WHERE id = ? AND cleared IS NULL"
         values: tuple[object, ...] = (suppressed, event.ratio)
@@ -219,17 +219,19 @@ def write_event(
         elif event.what == "ongoing":
             query = f"{change} document = ? {where} AND coalesce(json_extract(document, '$.state'), '') != 'ongoing'"
             values += (document, event.id)
-            told = told if told == "raised" else ""  # who was told that it is on need not be told again
+            event_kind = (
+                event_kind if event_kind == "raised" else ""
+            )  # who was told that it is on need not be told again
         else:
             query = f"{change} cleared = ?, document = CASE WHEN sort = 'silence' THEN document ELSE ? END {where}"
             values += (event.at, document, event.id)
-        done = write.execute(query, values).rowcount
-    if done and told and not suppressed:
+        cursor = write.execute(query, values).rowcount
+    if cursor and event_kind and not suppressed:
         write.executemany(
             "INSERT INTO outbox VALUES (NULL, ?, ?, ?, ?, ?, 0, '', ?)",
-            [(route, event.id, told, document, now, now) for route in routes],
+            [(route, event.id, event_kind, document, now, now) for route in routes],
         )
-    return bool(done)
+    return bool(cursor)
 
 
 def _known(pattern: str) -> str:

@@ -39,7 +39,7 @@ class KnownPatterns:
         """
         if group not in self.engine.groups:
             return
-        made = {self._key(one.pattern.to_json()): one for one in self._proposals(group)}
+        proposals = {self._key(one.pattern.to_json()): one for one in self._proposals(group)}
         open_ones = {}
         for number, text in self.store.read(
             "SELECT id, document FROM proposals WHERE grp = ? AND state = 'open' AND author = 'tisat'", (group,)
@@ -49,13 +49,13 @@ class KnownPatterns:
                 open_ones[self._key(document["pattern"])] = number
         with self.store.writing() as write:
             for key, number in open_ones.items():
-                if key in made:
-                    text = json.dumps(self._document(group, made[key]))
-                    values = (text, self._reason(made[key]), number)
+                if key in proposals:
+                    text = json.dumps(self._document(group, proposals[key]))
+                    values = (text, self._reason(proposals[key]), number)
                     write.execute("UPDATE proposals SET document = ?, reason = ? WHERE id = ?", values)
                 else:
                     write.execute("UPDATE proposals SET state = 'left' WHERE id = ?", (number,))
-        for key, one in made.items():
+        for key, one in proposals.items():
             if key not in open_ones:
                 document, before = self._document(group, one), self.engine.groups[group].calibration
                 self.people.lay(group, "", document, before, "tisat", self._reason(one))
@@ -74,13 +74,13 @@ class KnownPatterns:
             "SELECT document, (SELECT word FROM labels WHERE alarm = alarms.id ORDER BY labels.id DESC LIMIT 1) FROM alarms "
             "WHERE grp = ? AND sort = 'statistic' ORDER BY raised DESC LIMIT ?"
         )
-        taken = self.engine.policy.patterns.get(group, [])
+        patterns = self.engine.policy.patterns.get(group, [])
         alarms, labels = [], {}
         for k, (text, word) in enumerate(self.store.read(query, (group, MOST))):
             alarm = replace(Alarm.from_json(json.loads(text)), raised=k)  # rows of several entities: by place
             alarms.append(alarm)
             if word not in (None, "unmarked"):
-                labels[k] = "known" if word in PROPOSING and (alarm.known or known_by(alarm, taken)) else word
+                labels[k] = "known" if word in PROPOSING and (alarm.known or known_by(alarm, patterns)) else word
         return propose_patterns(alarms, labels)
 
     def _document(self, group: str, proposal: PatternProposal) -> JsonDict:

@@ -50,25 +50,25 @@ def judged_rows(engine: Engine, start: int, stop: int) -> dict[str, int]:
             "SELECT entity, rows, brief FROM history WHERE last >= ? AND first < ? AND (first < ? OR last >= ?)",
             (start, stop, start, stop),
         )
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number, judged in whole:
         if number in names:
-            found[names[number]] += int(judged)
+            counts[names[number]] += int(judged)
     briefs = [(names[number], unpack_brief(content, rows)) for number, rows, content in cut if number in names]
     for name, brief in [*briefs, *rest.items()]:
-        found[name] += int(((brief.status == 0) & (brief.times >= start) & (brief.times < stop)).sum())
-    return found
+        counts[name] += int(((brief.status == 0) & (brief.times >= start) & (brief.times < stop)).sum())
+    return counts
 
 
 def _line(name: str, rows: int, allowed: float, words: Counter[str], suppressed: int) -> LedgerLine:
-    raised = sum(words.values())
-    low, high = poisson_interval(raised)
+    n_raised = sum(words.values())
+    low, high = poisson_interval(n_raised)
     false_low, false_high = poisson_interval(words["false"])
     return LedgerLine(
         name=name,
         rows=rows,
         allowed=allowed,
-        raised=raised,
+        raised=n_raised,
         **{word.replace(" ", "_"): words[word] for word in LABELS},
         suppressed=suppressed,
         raised_low=low,
@@ -86,7 +86,7 @@ def ledger(view: View, *, start: float | None = None, stop: float | None = None)
     first, last = nanoseconds(start, stop)
     rows = judged_rows(engine, first, last)
     words: dict[str, Counter[str]] = {name: Counter() for name in engine.cells}
-    held: Counter[str] = Counter()
+    rows_held: Counter[str] = Counter()
     query = (
         "SELECT entity, suppressed, coalesce((SELECT word FROM labels WHERE alarm = alarms.id ORDER BY labels.id DESC LIMIT 1), 'unmarked') "
         "FROM alarms WHERE sort = 'statistic' AND raised >= ? AND raised < ?"
@@ -94,18 +94,18 @@ def ledger(view: View, *, start: float | None = None, stop: float | None = None)
     for entity, suppressed, word in view.store.read(query, (first, last)):
         if entity in words:
             words[entity][word] += 1
-            held[entity] += bool(suppressed)
+            rows_held[entity] += bool(suppressed)
     lines: list[LedgerLine] = []
     sums: dict[str, list[tuple[int, float, Counter[str], int]]] = {name: [] for name in engine.groups}
     for name, cell in engine.cells.items():
         target = engine.groups[cell.group].watches[cell.calibration].calibration.target
-        item = (rows.get(name, 0), rows.get(name, 0) / target, words[name], held[name])
+        item = (rows.get(name, 0), rows.get(name, 0) / target, words[name], rows_held[name])
         lines.append(_line(name, *item))
         sums[cell.group].append(item)
 
     def total(name: str, items: list[tuple[int, float, Counter[str], int]]) -> LedgerLine:
-        rows, allowed, words, held = zip(*items, strict=True) if items else ((), (), (), ())
-        return _line(name, sum(rows), sum(allowed, 0.0), sum(words, Counter()), sum(held))
+        rows, allowed, words, rows_held = zip(*items, strict=True) if items else ((), (), (), ())
+        return _line(name, sum(rows), sum(allowed, 0.0), sum(words, Counter()), sum(rows_held))
 
     return Ledger(
         start=start,
@@ -119,10 +119,10 @@ def ledger(view: View, *, start: float | None = None, stop: float | None = None)
 
 def budgets_of(view: View) -> list[GroupBudget]:
     """What the threshold of each group stands on: asked, supported, extrapolated."""
-    found = []
+    budgets = []
     for group in view.engine.groups.values():
         calibration = group.watches[group.calibration].calibration
-        found.append(
+        budgets.append(
             GroupBudget(
                 group=group.name,
                 budget=calibration.budget,
@@ -136,4 +136,4 @@ def budgets_of(view: View) -> list[GroupBudget]:
                 sentences=list(calibration.words),
             )
         )
-    return found
+    return budgets

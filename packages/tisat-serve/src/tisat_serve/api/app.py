@@ -55,15 +55,15 @@ def _handler(service: Service, one: Endpoint) -> Callable[[Request], Awaitable[R
                     raise BodyError("The Content-Type must be application/json. Got another one.", 415)
                 body = msgspec.json.decode(await body_of(request, 1 << 20), type=one.body)
             author = request.scope.get("tisat.author", "local")
-            found = await run_in_threadpool(one.call, service, dict(request.path_params), query, body, author)
+            result = await run_in_threadpool(one.call, service, dict(request.path_params), query, body, author)
         except (TisatError, msgspec.DecodeError) as error:
             return refusal(error)
-        rows = rows_in(found) if request.query_params.get("format") == "csv" else None
+        rows = rows_in(result) if request.query_params.get("format") == "csv" else None
         if rows is not None:
             name = request.url.path.rstrip("/").rpartition("/")[2]
             headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
             return Response(await run_in_threadpool(as_csv, rows), 200, headers, "text/csv; charset=utf-8")
-        return answer(found)
+        return answer(result)
 
     return handle
 
@@ -170,10 +170,10 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
 
     async def session(request: Request) -> Response:
         """A console's session: the token in a cookie no script can read."""
-        made = answer({"done": True})
+        response = answer({"done": True})
         if request.method == "DELETE":
-            made.delete_cookie(COOKIE)
-            return made
+            response.delete_cookie(COOKIE)
+            return response
         try:
             token = msgspec.json.decode(await body_of(request, 4096), type=dict[str, str]).get("token", "")
         except (TisatError, msgspec.DecodeError) as error:
@@ -186,10 +186,10 @@ def make_app(service: Service, tokens: Tokens, *, more: list[BaseRoute] | None =
             return answer(
                 {"error": "The token must be one with the scope 'read', 'label' or 'admin'. This one is not."}, 401
             )
-        made.set_cookie(
+        response.set_cookie(
             COOKIE, token, httponly=True, samesite="strict", secure=request.scope["tisat.secure"], max_age=30 * 86400
         )
-        return made
+        return response
 
     routes: list[BaseRoute] = _table(service)
     routes += [

@@ -60,14 +60,14 @@ def unpacked(body: bytes, encoding: str, most: int) -> bytes:
         raise BodyError(f"The Content-Encoding must be gzip, deflate or absent. Got {encoding[:40]!r} instead.", 415)
     machine = zlib.decompressobj(47)  # gzip or zlib, by its first bytes
     try:
-        found = machine.decompress(body, most + 1)
+        data = machine.decompress(body, most + 1)
     except zlib.error:
         raise BodyError(f"The body must be packed as its Content-Encoding says, {word}. It is not.") from None
-    if len(found) > most:
+    if len(data) > most:
         raise BodyError(f"The body must not be larger than {most} bytes when it is unpacked. It is.", 413)
     if not machine.eof:
         raise BodyError("The packed body must be whole. It ends too early.")
-    return found
+    return data
 
 
 def rows_of(body: bytes, kind: str, *, entity: str = "", most: int) -> tuple[list[Row], dict[int, Outcome]]:
@@ -116,7 +116,7 @@ def _lines(body: bytes) -> Iterator[bytes]:
 def _each(parts: Iterable[Any], most: int) -> tuple[list[Row], dict[int, Outcome]]:
     """Read rows one by one and stop at the first too many; rows that are wrong alike share one reason."""
     rows, bad = [], {}
-    said: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for place, part in enumerate(parts):
         if place >= most:
             raise _too_many(most)
@@ -124,7 +124,7 @@ def _each(parts: Iterable[Any], most: int) -> tuple[list[Row], dict[int, Outcome
             rows.append(_row(part))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             why = f"A row must have 'entity' (text), 'values' (a list, or an object by channel) and 'time'. {error}."
-            bad[place] = Outcome("", "refused", reason=said.setdefault(why, why))
+            bad[place] = Outcome("", "refused", reason=notes.setdefault(why, why))
     return rows, bad
 
 
@@ -149,7 +149,7 @@ def _csv_rows(lines: Iterator[list[str]], entity: str, most: int) -> tuple[list[
         )
     channels = [(place, name) for place, name in enumerate(header) if place not in (who, when)]
     rows, bad = [], {}
-    said: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for number, cells in enumerate(cells for cells in lines if cells):
         if number >= most:
             raise _too_many(most)
@@ -161,7 +161,7 @@ def _csv_rows(lines: Iterator[list[str]], entity: str, most: int) -> tuple[list[
             rows.append(Row(name, values, cells[when] if when is not None else None))
         except ValueError as error:
             why = f"A csv row must have a number or nothing in each channel: {error}."
-            bad[number] = Outcome(entity, "refused", reason=said.setdefault(why, why))
+            bad[number] = Outcome(entity, "refused", reason=notes.setdefault(why, why))
     return rows, bad
 
 
@@ -183,20 +183,20 @@ def answer(value: object, status: int = 200, headers: dict[str, str] | None = No
 
 def refusal(error: Exception) -> Response:
     """The answer to what cannot be: one sentence and the code that fits."""
-    said = {"error": str(error)}
+    document = {"error": str(error)}
     if isinstance(error, BusyError):
-        return answer(said, 429, {"Retry-After": str(error.after)})
+        return answer(document, 429, {"Retry-After": str(error.after)})
     if isinstance(error, StoreFullError):
-        return answer(said, 507, {"Retry-After": "30"})
+        return answer(document, 507, {"Retry-After": "30"})
     if isinstance(error, BodyError):
-        return answer(said, error.status)
+        return answer(document, error.status)
     if isinstance(error, msgspec.ValidationError):
         return answer({"error": f"A parameter or a field must be as /openapi.json says. It is not: {error}."}, 422)
     if isinstance(error, msgspec.DecodeError):
         return answer({"error": f"The body must be JSON. It is not: {error}."}, 400)
     code = 404 if isinstance(error, NotFoundError) else 409 if isinstance(error, ConflictError) else 400
     parameter = getattr(error, "parameter", None)
-    return answer(said if parameter is None else {**said, "parameter": parameter}, code)
+    return answer(document if parameter is None else {**document, "parameter": parameter}, code)
 
 
 async def body_of(request: Request, most: int, *, unpack: bool = True) -> bytes:

@@ -41,14 +41,14 @@ NUMBER = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999}
 def description() -> JsonDict:
     """The OpenAPI 3.1 document."""
     types: list[Any] = [Row, list[Row], Outcomes, ErrorAnswer]
-    for one in ENDPOINTS:
-        types += [one.answer, *([one.body] if one.body is not None else [])]
+    for endpoint in ENDPOINTS:
+        types += [endpoint.answer, *([endpoint.body] if endpoint.body is not None else [])]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schema = {str(kind): found for kind, found in zip(types, schemas, strict=True)}
     paths: JsonDict = {}
-    for one in ENDPOINTS:
-        path = re.sub(r"\{(\w+):path\}", r"{\1}", one.path)
-        paths.setdefault(path, {})[one.method.lower()] = _operation(one, schema)
+    for endpoint in ENDPOINTS:
+        path = re.sub(r"\{(\w+):path\}", r"{\1}", endpoint.path)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, schema)
     paths["/api/v1/rows"] = {"post": _rows(schema)}
     for path, summary in (
         ("/healthz", "Whether the process lives."),
@@ -96,7 +96,7 @@ def _operation(one: Endpoint, schema: JsonDict) -> JsonDict:
         options = kind.get("anyOf", [kind])
         plain = next(option for option in options if option.get("type") != "null")  # nothing is said by leaving it out
         parameters.append({"name": field.encode_name, "in": "query", "required": False, "schema": plain})
-    made: JsonDict = {
+    operation: JsonDict = {
         "summary": one.summary,
         "operationId": re.sub(r"\W+", "_", f"{one.method.lower()}_{one.path.removeprefix('/api/v1/')}").strip("_"),
         "description": f"Needs a token with the scope {one.scope!r} where tokens are set.",
@@ -104,18 +104,18 @@ def _operation(one: Endpoint, schema: JsonDict) -> JsonDict:
         "responses": _answers("The answer.", {"application/json": schema[str(one.answer)]}, schema),
     }
     if one.body is not None:
-        made["requestBody"] = {"required": True, "content": _content({"application/json": schema[str(one.body)]})}
-    return made
+        operation["requestBody"] = {"required": True, "content": _content({"application/json": schema[str(one.body)]})}
+    return operation
 
 
 def _rows(schema: JsonDict) -> JsonDict:
     text = {"type": "string"}
     kinds = {"application/json": schema[str(list[Row])], "application/x-ndjson": text, "text/csv": text}
-    said = "The entity of a csv without a column 'entity'."
+    summary = "The entity of a csv without a column 'entity'."
     return {
         "summary": "Rows in, one outcome each; answered when they are on the disk and judged.",
         "operationId": "post_rows",
-        "parameters": [{"name": "entity", "in": "query", "required": False, "description": said, "schema": text}],
+        "parameters": [{"name": "entity", "in": "query", "required": False, "description": summary, "schema": text}],
         "requestBody": {"required": True, "content": _content(kinds)},
         "responses": _answers("One outcome a row, in order.", {"application/json": schema[str(Outcomes)]}, schema),
     }

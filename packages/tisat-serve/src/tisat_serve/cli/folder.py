@@ -151,14 +151,14 @@ def replay(
         rows = of_series(machine.read(told) for machine in find_machines(files or [], told))
     alarms, counts = replay(watch, rows)
     if json:
-        print_json({"alarms": [msgspec.to_builtins(one) for one in alarms], "rows": counts})
+        print_json({"alarms": [msgspec.to_builtins(alarm) for alarm in alarms], "rows": counts})
         return
-    for one in alarms:
+    for alarm in alarms:
         from tisat_serve.sinks.moments import say_moment
 
-        lasted = "still on" if one.cleared is None else f"{one.cleared - one.raised:.0f} s"
+        lasted = "still on" if alarm.cleared is None else f"{alarm.cleared - alarm.raised:.0f} s"
         typer.echo(
-            f"{say_moment(one.raised)}  {one.entity}  {one.sort}  {one.ratio:.2f} x threshold, {lasted}: {one.kind} {one.why}".rstrip()
+            f"{say_moment(alarm.raised)}  {alarm.entity}  {alarm.sort}  {alarm.ratio:.2f} x threshold, {lasted}: {alarm.kind} {alarm.why}".rstrip()
         )
     known = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()) if word not in ("saves", "enrolled"))
     typer.echo(f"{len(alarms)} alarm{'s' * (len(alarms) != 1)} at {watch.calibration.budget}; rows: {known or 'none'}")

@@ -78,15 +78,15 @@ def serve(
         return
     from tisat_serve.config import read_config
 
-    told = _of_options(ctx.params) if config is None else read_config(config)
-    told.shard = shard or told.shard
-    told.peers = list(peer or told.peers)
-    told.listen.host = host or told.listen.host
-    told.listen.port = told.listen.port if port is None else port
+    settings = _of_options(ctx.params) if config is None else read_config(config)
+    settings.shard = shard or settings.shard
+    settings.peers = list(peer or settings.peers)
+    settings.listen.host = host or settings.listen.host
+    settings.listen.port = settings.listen.port if port is None else port
     if dry_run:
-        _dry_run(told, entities)
+        _dry_run(settings, entities)
         return
-    _run(told, config)
+    _run(settings, config)
 
 
 def _of_options(given: Options) -> Config:
@@ -114,12 +114,12 @@ def _groups(model: Path) -> list[JsonDict]:
 
     if not model.is_dir():
         return [{"name": "main", "model": str(model)}]
-    found = sorted(model.glob("*.tisat"))
-    if not found:
+    files = sorted(model.glob("*.tisat"))
+    if not files:
         raise InputError(
             f"The folder {str(model)!r} must hold models, as tisat fit --each writes them. There are none."
         )
-    return [{"name": one.stem, "model": str(one), "match": glob.escape(one.stem)} for one in found]
+    return [{"name": one.stem, "model": str(one), "match": glob.escape(one.stem)} for one in files]
 
 
 def _pulled(given: JsonMap) -> list[JsonDict]:
@@ -242,16 +242,16 @@ def _dry_run(config: Config, entities: int) -> None:
     settings_of(config)
     parts_of(config)
     for group in groups_of(config, say=_say):
-        found = estimate(group.watch, entities=entities, days=group.retention / 86400.0)
+        size = estimate(group.watch, entities=entities, days=group.retention / 86400.0)
         typer.echo(
             f"group {group.name}: {entities} entities x {len(group.watch.channels)} channels, a row every {group.watch.period or 60:g} s each"
         )
         typer.echo(
-            f"  rows/s     {found['rows_per_second_needed']:.1f} needed, {found['rows_per_second_here']:.0f} scored and written here ({found['share_of_a_core']:.1%} of a core)"
+            f"  rows/s     {size['rows_per_second_needed']:.1f} needed, {size['rows_per_second_here']:.0f} scored and written here ({size['share_of_a_core']:.1%} of a core)"
         )
-        typer.echo(f"  memory     {found['memory_bytes'] / 1e6:.0f} MB")
-        typer.echo(f"  disk       {found['disk_bytes'] / 1e9:.2f} GB for {group.retention / 86400:g} days of history")
-        typer.echo(f"  restart    {found['restart_seconds']:.0f} s after a kill, beside the start of Python")
+        typer.echo(f"  memory     {size['memory_bytes'] / 1e6:.0f} MB")
+        typer.echo(f"  disk       {size['disk_bytes'] / 1e9:.2f} GB for {group.retention / 86400:g} days of history")
+        typer.echo(f"  restart    {size['restart_seconds']:.0f} s after a kill, beside the start of Python")
 
 
 from tisat_serve.cli import feedback as _feedback  # noqa: E402, F401 - more verbs of the same command

@@ -56,11 +56,11 @@ class Parcel(msgspec.Struct):
 
 def pack(engine: Engine, names: Iterable[str]) -> list[Packed]:
     """Entities as they are now. The engine must hold still (``engine.lock``)."""
-    found = []
+    entities_packed = []
     for name in names:
         cell = engine.cells[name]
         group = engine.groups[cell.group]
-        found.append(
+        entities_packed.append(
             Packed(
                 name=name,
                 group=cell.group,
@@ -77,47 +77,48 @@ def pack(engine: Engine, names: Iterable[str]) -> list[Packed]:
                 ],
             )
         )
-    return found
+    return entities_packed
 
 
 def unpack(engine: Engine, packed: Iterable[Packed]) -> list[str]:
     """Go on with entities that another service has packed; their names."""
-    done = []
+    names = []
     with engine.lock:
         engine.settle()
-        for one in packed:
-            group = engine.groups.get(one.group)
+        for entity in packed:
+            group = engine.groups.get(entity.group)
             if group is None:
                 raise InputError(
-                    f"The entity {one.name!r} must find its group {one.group!r} here. The groups are {', '.join(engine.groups)}."
+                    f"The entity {entity.name!r} must find its group {entity.group!r} here. The groups are {', '.join(engine.groups)}."
                 )
-            if one.name in engine.cells:
-                release(engine, [one.name])
-            number = _calibration(engine, group, one)
+            if entity.name in engine.cells:
+                release(engine, [entity.name])
+            number = _calibration(engine, group, entity)
             with engine.store.writing() as write:
-                place = engine.entities.away.get(one.name, engine.entities.next_id)
+                place = engine.entities.away.get(entity.name, engine.entities.next_id)
                 write.execute(
                     "INSERT INTO entities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT (name) DO UPDATE SET grp = excluded.grp, "
                     "dates = excluded.dates, received = excluded.received, saved = excluded.saved, calibration = excluded.calibration, "
                     "state = excluded.state, held = excluded.held, retired = NULL",
-                    (place, one.name, one.group, one.dates, one.enrolled, one.received, engine.log.next - 1, number, one.state, one.held),
+                    (place, entity.name, entity.group, entity.dates, entity.enrolled, entity.received, engine.log.next - 1, number, entity.state, entity.held),
                 )  # fmt: skip
                 # The alarms that were on here are as the parcel has them from now on.
-                write.execute("DELETE FROM alarms WHERE entity = ? AND cleared IS NULL", (one.name,))
+                write.execute("DELETE FROM alarms WHERE entity = ? AND cleared IS NULL", (entity.name,))
                 write.executemany(
                     "INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    [[*row, row[0]][:13] for row in one.alarms],  # a parcel of before knows no incident
+                    [[*row, row[0]][:13] for row in entity.alarms],  # a parcel of before knows no incident
                 )
             cell = engine.entities.add(
-                EntityState(place, one.name, one.group, one.dates, number, engine.clock(), engine.steady()), one.state
+                EntityState(place, entity.name, entity.group, entity.dates, number, engine.clock(), engine.steady()),
+                entity.state,
             )
-            cell.enrolled, cell.saved, cell.seq = one.enrolled, engine.log.next - 1, engine.log.next - 1
-            cell.quiet = next((row[0] for row in one.alarms if row[3] == "silence"), None)
-            if one.held:
-                cell.held = [(*row[:4], bool(row[4])) for row in msgspec.msgpack.decode(one.held)]
+            cell.enrolled, cell.saved, cell.seq = entity.enrolled, engine.log.next - 1, engine.log.next - 1
+            cell.quiet = next((row[0] for row in entity.alarms if row[3] == "silence"), None)
+            if entity.held:
+                cell.held = [(*row[:4], bool(row[4])) for row in msgspec.msgpack.decode(entity.held)]
                 cell.newest = max([cell.newest, *(row[0] for row in cell.held)])
-            done.append(one.name)
-    return done
+            names.append(entity.name)
+    return names
 
 
 def _calibration(engine: Engine, group: Group, one: Packed) -> int:
@@ -128,11 +129,11 @@ def _calibration(engine: Engine, group: Group, one: Packed) -> int:
             f"The entity {one.name!r} must be judged with the model it began with. Group {group.name!r} has another one here; "
             "give every service the same model."
         )
-    told = json.loads(one.calibration)
+    document = json.loads(one.calibration)
     for number, watch in group.watches.items():
-        if group.model_of[number] == model and watch.calibration.to_json() == told:
+        if group.model_of[number] == model and watch.calibration.to_json() == document:
             return number
-    calibration = Calibration.from_json(told)
+    calibration = Calibration.from_json(document)
     with engine.store.writing() as write:
         number = add_calibration(
             write, group.name, one.name, calibration, "tisat", "handed over", model, engine.clock()
@@ -148,11 +149,11 @@ def release(engine: Engine, names: Iterable[str]) -> None:
         engine.settle(most=0)
         for start in range(0, len(cells), 64):
             engine.saver.save(cells[start : start + 64])
-        gone = {cell.name for cell in cells}
+        gone_names = {cell.name for cell in cells}
         with engine.store.writing() as write:
             for cell in cells:
                 write.execute("UPDATE entities SET retired = ? WHERE id = ?", (engine.clock(), cell.id))
-        engine.saver.drop(gone)
+        engine.saver.drop(gone_names)
         for cell in cells:
             engine.entities.remove(cell)
             engine.entities.away[cell.name] = cell.id

@@ -99,7 +99,7 @@ class Peers:
                 why = f"it answered {error.code}"
             known = self._known.get(address) or ShardInfo(address, "", False, "", None, {}, 0.0, [], [], [])
             return replace(known, up=False, why=why, counts={}, rows_per_second=0.0, problems=[], alarms=[])
-        found = ShardInfo(
+        info = ShardInfo(
             address=address,
             shard=about.shard,
             up=True,
@@ -112,8 +112,8 @@ class Peers:
             alarms=alarms,
         )
         with self._lock:
-            self._known[address] = found
-        return found
+            self._known[address] = info
+        return info
 
     def heat_maps(self, shards: Sequence[ShardInfo], start: float, stop: float, steps: int) -> dict[str, HeatMap]:
         """The heat maps of the shards that are up, over the same stretch, by address."""

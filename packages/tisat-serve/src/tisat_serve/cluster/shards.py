@@ -88,20 +88,20 @@ def _move(name: str, here: Store, there: Store) -> int:
     found = here.records("SELECT * FROM entities WHERE name = ? AND retired IS NULL", (name,))
     if not found:
         raise NotFoundError(f"The first folder must know the entity. Got {name[:200]!r} instead.")
-    one = found[0]
+    entity = found[0]
     if there.read("SELECT 1 FROM entities WHERE name = ? AND retired IS NULL", (name,)):
         raise InputError(f"The second folder must not know the entity yet. It does: {name[:200]!r}.")
     for key in ("model", "channels"):
-        if here.meta(f"{key}:{one['grp']}") != there.meta(f"{key}:{one['grp']}"):
-            raise InputError(f"Both folders must have the group {one['grp']!r} with the same model. They have not.")
-    for first, _, body in here.read("SELECT seq, count, body FROM log WHERE seq + count > ?", (one["saved"] + 1,)):
+        if here.meta(f"{key}:{entity['grp']}") != there.meta(f"{key}:{entity['grp']}"):
+            raise InputError(f"Both folders must have the group {entity['grp']!r} with the same model. They have not.")
+    for first, _, body in here.read("SELECT seq, count, body FROM log WHERE seq + count > ?", (entity["saved"] + 1,)):
         entries = msgspec.msgpack.decode(body)
-        if any(entry[1] == one["id"] and first + k > one["saved"] for k, entry in enumerate(entries)):
+        if any(entry[1] == entity["id"] and first + k > entity["saved"] for k, entry in enumerate(entries)):
             raise InputError(
                 f"The states of {str(here.folder)!r} must be whole. Rows of {name[:200]!r} are only in the log: start that service and stop it once."
             )
-    calibration = here.records("SELECT * FROM calibrations WHERE id = ?", (one["calibration"],))[0]
-    pieces = here.records("SELECT * FROM history WHERE entity = ? ORDER BY id", (one["id"],))
+    calibration = here.records("SELECT * FROM calibrations WHERE id = ?", (entity["calibration"],))[0]
+    pieces = here.records("SELECT * FROM history WHERE entity = ? ORDER BY id", (entity["id"],))
     alarms = here.read("SELECT * FROM alarms WHERE entity = ?", (name,))
     labels = here.read(
         "SELECT alarm, word, author, reason, at FROM labels WHERE alarm IN (SELECT id FROM alarms WHERE entity = ?)",
@@ -109,7 +109,7 @@ def _move(name: str, here: Store, there: Store) -> int:
     )
     with there.writing() as write:
         kept = (calibration[key] for key in ("document", "at", "author", "reason"))
-        values = (one["grp"], name, *kept, _model(here, there, write, calibration))
+        values = (entity["grp"], name, *kept, _model(here, there, write, calibration))
         number = write.execute("INSERT INTO calibrations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid
         seq = write.execute(
             "SELECT max(coalesce((SELECT max(seq + count - 1) FROM log), 0), coalesce((SELECT max(saved) FROM entities), 0))"
@@ -117,10 +117,20 @@ def _move(name: str, here: Store, there: Store) -> int:
         write.execute("DELETE FROM entities WHERE name = ?", (name,))
         place = write.execute(
             "INSERT INTO entities VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-            (name, one["grp"], one["dates"], one["enrolled"], one["received"], seq, number, one["state"], one["held"]),
+            (
+                name,
+                entity["grp"],
+                entity["dates"],
+                entity["enrolled"],
+                entity["received"],
+                seq,
+                number,
+                entity["state"],
+                entity["held"],
+            ),
         ).lastrowid
         for piece in pieces:
-            model = _model(here, there, write, {"model": piece["model"], "grp": one["grp"]})
+            model = _model(here, there, write, {"model": piece["model"], "grp": entity["grp"]})
             told = {**piece, "id": None, "entity": place, "model": model}
             write.execute(f"INSERT INTO history VALUES ({', '.join('?' * len(told))})", tuple(told.values()))
         write.executemany("INSERT OR REPLACE INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", alarms)
@@ -129,8 +139,8 @@ def _move(name: str, here: Store, there: Store) -> int:
     with here.writing() as write:
         write.execute("DELETE FROM labels WHERE alarm IN (SELECT id FROM alarms WHERE entity = ?)", (name,))
         write.execute("DELETE FROM alarms WHERE entity = ?", (name,))
-        write.execute("DELETE FROM history WHERE entity = ?", (one["id"],))
-        write.execute("DELETE FROM entities WHERE id = ?", (one["id"],))
+        write.execute("DELETE FROM history WHERE entity = ?", (entity["id"],))
+        write.execute("DELETE FROM entities WHERE id = ?", (entity["id"],))
         write.execute(
             "INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"moved:{name}", there.meta("shard") or str(there.folder))
         )

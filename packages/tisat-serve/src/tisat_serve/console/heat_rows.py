@@ -14,18 +14,18 @@ def joined(maps: dict[str, HeatMap], wanted: list[tuple[str, str]], start: float
     one = next(iter(maps.values()), None)
     width = (stop - start) / STEPS
     times = one.times if one is not None else [start + width * k for k in range(STEPS)]
-    found = HeatMap(start, stop, one.step if one is not None else width, times, [], [], [], [], [])
+    heat_map = HeatMap(start, stop, one.step if one is not None else width, times, [], [], [], [], [])
     places = {address: {name: k for k, name in enumerate(heat.entities)} for address, heat in maps.items()}
     for key, address in wanted:
         k = places.get(address, {}).get(key.rpartition(" @")[0])
         if k is not None:
             heat = maps[address]
-            found.entities.append(key)
-            found.groups.append(heat.groups[k])
-            found.status.append(heat.status[k])
-            found.ratio.append(heat.ratio[k])
-            found.state.append(heat.state[k])
-    return found
+            heat_map.entities.append(key)
+            heat_map.groups.append(heat.groups[k])
+            heat_map.status.append(heat.status[k])
+            heat_map.ratio.append(heat.ratio[k])
+            heat_map.state.append(heat.state[k])
+    return heat_map
 
 
 def rows_in(heat: HeatMap, names: list[str]) -> HeatMap:

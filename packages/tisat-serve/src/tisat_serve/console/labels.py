@@ -55,12 +55,12 @@ def moment(seconds: float | None, fine: bool = False) -> Markup:  # noqa: FBT001
         return Markup("–")
     if not -62135596800 <= seconds < 253402300800:  # years 1 to 9999
         return Markup("{} s").format(number(seconds))
-    said = datetime.fromtimestamp(seconds, tz=UTC)
+    date = datetime.fromtimestamp(seconds, tz=UTC)
     return Markup('<time datetime="{}" data-t="{}"{}>{}</time>').format(
-        said.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        date.strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds,
         Markup(" data-fine") if fine else "",
-        said.strftime("%Y-%m-%d %H:%M:%S UTC" if fine else "%Y-%m-%d %H:%M UTC"),
+        date.strftime("%Y-%m-%d %H:%M:%S UTC" if fine else "%Y-%m-%d %H:%M UTC"),
     )
 
 
@@ -85,13 +85,13 @@ def stretch(seconds: float | None) -> str:
     """
     if seconds is None:
         return "–"
-    sign, left = ("-" if seconds < 0 else ""), abs(seconds)
-    if left < 60:
-        return f"{sign}{left:.0f} s"
+    sign, rest = ("-" if seconds < 0 else ""), abs(seconds)
+    if rest < 60:
+        return f"{sign}{rest:.0f} s"
     units = [("d", 86400), ("h", 3600), ("min", 60)]
     parts = []
     for name, size in units:
-        count, left = divmod(left, size)
+        count, rest = divmod(rest, size)
         if count:
             parts.append(f"{count:.0f} {name}")
     return sign + " ".join(parts[:2])

@@ -44,15 +44,15 @@ AROUND = 120  # rows shown before and after an alarm
 
 def _static() -> dict[str, tuple[bytes, str]]:
     """Every file that may be asked for, read once: nothing from an address reaches the file system."""
-    found = {}
+    static_files = {}
     for file in files(__package__).joinpath("static").iterdir():
         kind = KINDS.get("." + file.name.rpartition(".")[2])
         if kind is not None:
-            found[file.name] = (file.read_bytes(), kind)
+            static_files[file.name] = (file.read_bytes(), kind)
     vendored = files("tisat.plotting.static")
     for name, source in UPLOT.items():
-        found[name] = (vendored.joinpath(source).read_bytes(), KINDS["." + name.rpartition(".")[2]])
-    return found
+        static_files[name] = (vendored.joinpath(source).read_bytes(), KINDS["." + name.rpartition(".")[2]])
+    return static_files
 
 
 class Console:
@@ -172,19 +172,19 @@ class Console:
         every = self.view.entities()
         search, status = request.query_params.get("search", ""), request.query_params.get("status", "")
         group = request.query_params.get("group", "")
-        shown = self.view.entities(search=search, status=status)
+        entities = self.view.entities(search=search, status=status)
         if group:
-            shown = [one for one in shown if one.group == group]
+            entities = [one for one in entities if one.group == group]
         order = {name: place for place, name in enumerate(words.STATUS)}
-        shown.sort(key=lambda one: (order.get(one.status, 9), -(one.ratio or 0.0), one.name))
-        pages = max(1, -(-len(shown) // ROWS))
+        entities.sort(key=lambda one: (order.get(one.status, 9), -(one.ratio or 0.0), one.name))
+        pages = max(1, -(-len(entities) // ROWS))
         number = min(max(_whole(request, "page", 1), 1), pages)
-        visible = shown[(number - 1) * ROWS : number * ROWS]
+        visible = entities[(number - 1) * ROWS : number * ROWS]
         span, start, stop = self._span(request, self._newest(every), self._usual(group))
         heat = self.view.heat_map(start=start, stop=stop, steps=STEPS, only={one.name for one in visible})
         return self.page(
             "fleet", request, entities=visible, heat=rows_in(heat, [one.name for one in visible]), span=span,
-            counts=self.view.counts(), total=len(every), found=len(shown), number=number, pages=pages, search=search,
+            counts=self.view.counts(), total=len(every), found=len(entities), number=number, pages=pages, search=search,
             together=[one for one in self.view.incidents(active=True, limit=9) if len(one.entities) > 1],
             status=status, group=group, groups=sorted({one.group for one in every}), week=self._week(every),
             alarms=self.view.alarms(active=True, limit=9), example="" if every else self._example(request),
@@ -199,12 +199,12 @@ class Console:
             for name, value in zip(watch.channels, middle, strict=True)
         }
         row = shlex.quote(json.dumps([{"entity": "machine-1", "values": values}]))
-        known = (
+        example = (
             ""
             if request.scope.get("tisat.author") in ("local", "", None)
             else ' -H "Authorization: Bearer $TISAT_TOKEN"'
         )
-        return f"curl -H 'Content-Type: application/json'{known} -d {row} {request.url.scheme}://{request.url.netloc}/api/v1/rows"
+        return f"curl -H 'Content-Type: application/json'{example} -d {row} {request.url.scheme}://{request.url.netloc}/api/v1/rows"
 
     def _week(self, entities: list[EntityInfo]) -> Any:
         newest = self._newest(entities)
@@ -212,43 +212,43 @@ class Console:
 
     def entity(self, request: Request) -> Response:
         """One entity."""
-        one = self.view.entity(request.path_params["name"])
-        span, start, stop = self._span(request, one.time, self._usual(one.group))
+        entity = self.view.entity(request.path_params["name"])
+        span, start, stop = self._span(request, entity.time, self._usual(entity.group))
         channels = min(max(_whole(request, "channels", 6), 1), 1000)
-        history = self.view.history(one.name, start=start, stop=stop, points=400, channels=channels)
+        history = self.view.history(entity.name, start=start, stop=stop, points=400, channels=channels)
         return self.page(
-            "entity", request, entity=one, history=history, span=span, channels=channels,
-            all_channels=len(self.service.engine.groups[one.group].watch.channels),
-            alarms=self.view.alarms(entity=one.name, limit=50),
+            "entity", request, entity=entity, history=history, span=span, channels=channels,
+            all_channels=len(self.service.engine.groups[entity.group].watch.channels),
+            alarms=self.view.alarms(entity=entity.name, limit=50),
         )  # fmt: skip
 
     def alarms(self, request: Request) -> Response:
         """Alarms, the latest first."""
-        asked = request.query_params
-        label, entity, sort = asked.get("label", ""), asked.get("entity", ""), asked.get("sort", "")
-        active = {"on": True, "over": False}.get(asked.get("active", ""))
-        show = asked.get("show", "lines")
+        query = request.query_params
+        label, entity, sort = query.get("label", ""), query.get("entity", ""), query.get("sort", "")
+        active = {"on": True, "over": False}.get(query.get("active", ""))
+        show = query.get("show", "lines")
         start, stop = self._free(request)
-        chosen: JsonDict = {"entity": entity, "label": label, "sort": sort, "start": start, "stop": stop}
+        filters: JsonDict = {"entity": entity, "label": label, "sort": sort, "start": start, "stop": stop}
         if active is not None:
-            chosen["active"] = active
+            filters["active"] = active
         table = {"lines": "recurrences", "incidents": "incidents"}.get(show, "alarms")
-        told = {key: str(value).lower() if value is True or value is False else value for key, value in chosen.items()}
+        told = {key: str(value).lower() if value is True or value is False else value for key, value in filters.items()}
         csv = f"/api/v1/{table}?" + urlencode(
             {"format": "csv", **{k: v for k, v in told.items() if v not in ("", None)}}
         )
-        alarms, again, more, found = [], {}, "", []
+        alarms, again, more, groups = [], {}, "", []
         if show == "incidents":
-            found = self.view.incidents(**chosen)
+            groups = self.view.incidents(**filters)
         elif show == "lines":
-            lines = self.view.recurrences(**chosen)[:LINES]
+            lines = self.view.recurrences(**filters)[:LINES]
             alarms, again = [one.last for one in lines], {one.last.id: one.words for one in lines if one.words}
         else:
-            alarms = self.view.alarms(**chosen, limit=101, before=asked.get("before", ""))
+            alarms = self.view.alarms(**filters, limit=101, before=query.get("before", ""))
             alarms, more = alarms[:100], alarms[99].id if len(alarms) > 100 else ""
         return self.page(
-            "alarms", request, alarms=alarms, again=again, incidents=found, more=more, label=label, entity=entity,
-            sort=sort, active=asked.get("active", ""), show=show, start=start, stop=stop, csv=csv,
+            "alarms", request, alarms=alarms, again=again, incidents=groups, more=more, label=label, entity=entity,
+            sort=sort, active=query.get("active", ""), show=show, start=start, stop=stop, csv=csv,
         )  # fmt: skip
 
     def alarm(self, request: Request) -> Response:
@@ -288,17 +288,17 @@ class Console:
         entity, group = request.query_params.get("entity", ""), request.query_params.get("group", "")
         if not entity and not group and groups:
             group = groups[0]
-        chosen = self.view.entity(entity) if entity else None
+        entity_info = self.view.entity(entity) if entity else None
         span, start, stop = self._span(request, self._newest(entities), self._whole(entities))
         budgets = {one.group: one for one in self.view.budgets()}
-        budget = budgets.get(chosen.group if chosen else group)
-        threshold = self.view.calibrated(chosen.name) if chosen else budget.threshold if budget else None
-        found = None if threshold is None else self.view.what_if(
+        budget = budgets.get(entity_info.group if entity_info else group)
+        threshold = self.view.calibrated(entity_info.name) if entity_info else budget.threshold if budget else None
+        result = None if threshold is None else self.view.what_if(
             entity=entity, group="" if entity else group, threshold=threshold, budget=None, start=start, stop=stop
         )  # fmt: skip
         return self.page(
             "whatif", request, entities=entities, groups=groups, entity=entity, group=group, threshold=threshold,
-            found=found, span=span, start=start, stop=stop, budget=budget,
+            found=result, span=span, start=start, stop=stop, budget=budget,
         )  # fmt: skip
 
     def proposals(self, request: Request) -> Response:
@@ -329,16 +329,16 @@ class Console:
             for one in shard.entities
         ]
         rows.sort(key=lambda row: (row[3], order.get(row[4].status, 9), -(row[4].ratio or 0.0), row[4].name))
-        shown = rows[:ALL_ROWS]
+        shard_rows = rows[:ALL_ROWS]
         newest = self._newest([row[4] for row in rows])
         span, start, stop = self._span(request, newest, self._usual())
         if start is None or stop is None:
             stop = newest or self.service.engine.clock()
             start = stop - DAY
         maps = peers.heat_maps(shards, start, stop, STEPS)
-        heat = joined(maps, [row[:2] for row in shown if row[3]], start, stop)
+        heat = joined(maps, [row[:2] for row in shard_rows if row[3]], start, stop)
         return self.page(
-            "shards", request, shards=shards, rows=shown, hidden=len(rows) - len(shown), span=span, heat=heat,
+            "shards", request, shards=shards, rows=shard_rows, hidden=len(rows) - len(shard_rows), span=span, heat=heat,
             down=sum(not shard.up for shard in shards), total=len([row for row in rows if row[3]]),
             on=sum(shard.counts.get("alarm", 0) for shard in shards),
             alarms=sorted(
@@ -361,12 +361,12 @@ def _whole(request: Request, name: str, default: int) -> int:
 def _real(request: Request, name: str) -> float | None:
     value = request.query_params.get(name, "")
     try:
-        found = float(value) if value else None
+        number = float(value) if value else None
     except ValueError:
         raise InputError(f"The {name} of an address must be seconds since 1970. Got {value!r} instead.") from None
-    if found is not None and not abs(found) < 1e12:
+    if number is not None and not abs(number) < 1e12:
         raise InputError(f"The {name} of an address must be seconds since 1970. Got {value!r} instead.")
-    return found
+    return number
 
 
 def routes(service: Service) -> list[BaseRoute]:

@@ -82,12 +82,14 @@ class Entities:
 
     def _begin(self, record: Record, now: float) -> EntityState:
         """Go on with an entity as the store has it."""
-        number, name, group, dates, enrolled, received, saved, calibration, state, held = record
+        number, name, group, dates, enrolled, received, saved, calibration, state, held_back = record
         cell = self.add(EntityState(number, name, group, bool(dates), calibration, received, self._steady()), state)
         cell.enrolled, cell.saved, cell.seq = enrolled, saved, saved
         cell.received = now  # silence is counted from our own return
-        if held:
-            cell.held = [(*row[:4], bool(row[4]) if len(row) > 4 else True) for row in msgspec.msgpack.decode(held)]
+        if held_back:
+            cell.held = [
+                (*row[:4], bool(row[4]) if len(row) > 4 else True) for row in msgspec.msgpack.decode(held_back)
+            ]
         return cell
 
     def wake(self, names: Sequence[str], seq: int) -> None:

@@ -30,15 +30,15 @@ def switch_model(entities: Entities, cell: EntityState, group: Group, calibratio
     before = group.fleet_of(cell.calibration)
     old = before.monitors.pop(cell.name)
     watch = group.watches[calibration]
-    wanted = max(WARM, 3 * int(getattr(watch.detector, "window", 0) or 0))
-    found = entities.store.read(
+    rows_needed = max(WARM, 3 * int(getattr(watch.detector, "window", 0) or 0))
+    records = entities.store.read(
         "SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200", (cell.id,)
     )
     rows = 0
     start = cell.newest
-    for count, first in found:
+    for count, first in records:
         rows, start = rows + count, min(first, start)
-        if rows >= wanted:
+        if rows >= rows_needed:
             break
     brief, body = rows_of(entities, cell.name, start)
     taken = brief.status < ACCEPTED

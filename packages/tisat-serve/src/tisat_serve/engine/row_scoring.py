@@ -156,15 +156,15 @@ class RowScoring:
 
     def _outcome(self, model: Model, cell: EntityState, verdict: RowResult, seq: int, at: int) -> Outcome:
         score, statistic, threshold = verdict.score, verdict.statistic, verdict.threshold
-        known = math.isfinite(statistic)
+        valid = math.isfinite(statistic)
         outcome = Outcome(
             cell.name,
             verdict.status,
             time=at * 1e-9,
             score=score if math.isfinite(score) else None,
-            statistic=statistic if known else None,
+            statistic=statistic if valid else None,
             threshold=threshold if math.isfinite(threshold) else None,
-            ratio=statistic / threshold if known and threshold > 0 else None,
+            ratio=statistic / threshold if valid and threshold > 0 else None,
             active=verdict.active,
             raised=verdict.raised,
             cleared=verdict.cleared,

@@ -79,11 +79,11 @@ class Saver:
                 for cell in cells:
                     group = groups[cell.group]
                     state = compress(group.fleet_of(cell.calibration).state_of(cell.name))
-                    held = msgspec.msgpack.encode(cell.held) if cell.held else None
+                    held_back = msgspec.msgpack.encode(cell.held) if cell.held else None
                     piece = cell.piece()
                     write.execute(
                         "UPDATE entities SET received = ?, saved = ?, calibration = ?, state = ?, held = ? WHERE id = ?",
-                        (cell.received, cell.seq, cell.calibration, state, held, cell.id),
+                        (cell.received, cell.seq, cell.calibration, state, held_back, cell.id),
                     )
                     if piece is not None:
                         write.execute(

@@ -47,14 +47,14 @@ class Pooled:
     @classmethod
     def of(cls, records: list[EpisodeRecord]) -> Pooled:
         """One after the other: episodes keep their lengths."""
-        found = []
+        labels = []
         offset = 0
         for record in records:
             for one in record.episodes:
                 stop = record.rows if one.stop is None else one.stop
-                found.append(Episode(one.start + offset, max(stop, one.start) + offset, one.peak, one.label))
+                labels.append(Episode(one.start + offset, max(stop, one.start) + offset, one.peak, one.label))
             offset += max(record.rows, max((one.stop or 0 for one in record.episodes), default=0))
-        return cls(tuple(found), sum(record.rows for record in records))
+        return cls(tuple(labels), sum(record.rows for record in records))
 
 
 class OperatorFeedback:
@@ -125,11 +125,13 @@ class OperatorFeedback:
         info = self.view.alarm(alarm).alarm
         if sort != "statistic" or info.cleared is not None or entity not in self.engine.cells:
             raise ConflictError(f"The alarm must be on or ongoing to be accepted. {alarm[:64]!r} is not.")
-        told = json.loads(document)
+        calibration_document = json.loads(document)
         with self.engine.lock:
             with self.store.writing() as write:
                 self._note(write, author, f"accept {alarm}", reason)
-            self.engine.commands([(entity, ACCEPT, int(told["raised"]), told.get("model", ""))])
+            self.engine.commands(
+                [(entity, ACCEPT, int(calibration_document["raised"]), calibration_document.get("model", ""))]
+            )
         self.engine.tell({"what": "accepted", "alarm": alarm, "entity": entity})
         return self.view.alarm(alarm).alarm
 
@@ -160,12 +162,12 @@ class OperatorFeedback:
         if waits or not (line.false >= ENOUGH_FALSE or (line.false and line.over)):
             return
         try:
-            made, group, number = self._made(entity, "", None)
+            proposal, group, number = self._made(entity, "", None)
         except ParameterError:
             return  # this calibration keeps no levels to start from
-        if made.avoided and made.after.threshold > made.before.threshold:  # else it would help nobody
+        if proposal.avoided and proposal.after.threshold > proposal.before.threshold:  # else it would help nobody
             reason = f"{line.false} alarms marked false, {line.allowed:.2g} allowed"
-            self.lay(group, entity, self._consequences(made, entity, group), number, "tisat", reason)
+            self.lay(group, entity, self._consequences(proposal, entity, group), number, "tisat", reason)
 
     # ------------------------------------------------------------------ proposals
 
@@ -227,18 +229,18 @@ class OperatorFeedback:
 
     def _consequences(self, made: Proposal, entity: str, group: str) -> JsonDict:
         """What would have been, on the stored history."""
-        found = self.view.what_if(entity=entity, group=group, threshold=made.after.threshold)
+        effect = self.view.what_if(entity=entity, group=group, threshold=made.after.threshold)
         lower = made.after.threshold < made.before.threshold
         sensitive = ["A lower threshold is more sensitive: there would be more alarms, not fewer."] if lower else []
         return {
             "threshold_before": made.before.threshold,
             "threshold_after": made.after.threshold,
             "budget": made.after.budget,
-            "sentences": [*sensitive, *made.words, *(f"On stored history: {line}" for line in found.sentences)],
+            "sentences": [*sensitive, *made.words, *(f"On stored history: {line}" for line in effect.sentences)],
             "false_alarms": made.false_alarms,
             "avoided": made.avoided,
             "true_alarms": made.true_alarms,
-            "missed": max(made.missed, found.lost_true),
+            "missed": max(made.missed, effect.lost_true),
             "unlabelled": made.unlabelled,
             "rows": made.rows,
             "seen": made.seen,
@@ -307,21 +309,21 @@ class OperatorFeedback:
         with engine.lock:
             home.load_model(self.store, model)
             with self.store.writing() as write:
-                kept = add_calibration(
+                adopted = add_calibration(
                     write, proposal.group, proposal.entity, calibration, author, reason, model, engine.clock()
                 )
-            home.watch_at(kept, calibration, model)
+            home.watch_at(adopted, calibration, model)
             if proposal.entity is not None:
                 names = [proposal.entity]
             else:  # where the model is another one, entities follow one by one: see Engine.move_on
-                home.force(kept)
+                home.force(adopted)
                 names = [
                     name
                     for name in engine.entities.names_in(home.name)
                     if home.model_of[engine.cells[name].calibration] == model
                 ]
-            engine.commands([(name, ADOPT, kept) for name in names])
-            self._state(proposal.id, state, author, reason, kept)
+            engine.commands([(name, ADOPT, adopted) for name in names])
+            self._state(proposal.id, state, author, reason, adopted)
         engine.tell({"what": "threshold", "group": proposal.group, "entity": proposal.entity or ""})
         return self.view.proposal(proposal.id)
 
@@ -382,13 +384,13 @@ def _check(value: str, name: str, choices: tuple[str, ...]) -> None:
 
 def _text(value: str, name: str, *, empty: bool = False) -> str:
     """Text a person gave: of reasonable length, without control characters."""
-    said = value.strip()
+    text = value.strip()
     if (
-        (not said and not empty)
-        or len(said) > LONGEST_TEXT
-        or any(ord(sign) < 32 and sign not in "\n\t" for sign in said)
+        (not text and not empty)
+        or len(text) > LONGEST_TEXT
+        or any(ord(sign) < 32 and sign not in "\n\t" for sign in text)
     ):
         raise InputError(
-            f"The {name} must be text of {0 if empty else 1} to {LONGEST_TEXT} characters. Got {said[:40]!r} instead."
+            f"The {name} must be text of {0 if empty else 1} to {LONGEST_TEXT} characters. Got {text[:40]!r} instead."
         )
-    return said
+    return text

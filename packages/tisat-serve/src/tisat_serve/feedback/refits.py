@@ -67,7 +67,7 @@ class Refits:
             raise ConflictError("A refit must be made one at a time. Another one is being made; ask again later.")
         try:
             names = self.engine.entities.names_in(home.name)
-            parts, said = self.normal(home, names)
+            parts, note = self.normal(home, names)
             calibration = home.watches[home.calibration].calibration
             watch = refitted(home.watch, parts, budget or calibration.budget)
             content = bytes_of(watch)
@@ -80,15 +80,15 @@ class Refits:
                     ).lastrowid
                     or 0
                 )
-            found = self.judged(home, watch, names, -FOREVER, FOREVER)
+            result = self.judged(home, watch, names, -FOREVER, FOREVER)
         finally:
             self._busy.release()
         lines = [
-            *said,
-            *(f"On stored history: {line}" for line in sentences_of(found)),
+            *note,
+            *(f"On stored history: {line}" for line in sentences_of(result)),
             "Most of these rows are those it was fitted on: the shadow below judges what comes after.",
         ]
-        words = [one.label for of in found.book.values() for one in of]
+        words = [one.label for of in result.book.values() for one in of]
         return {
             "kind": "refit",
             "model": model,
@@ -98,40 +98,42 @@ class Refits:
             "budget": watch.calibration.budget,
             "sentences": lines,
             "false_alarms": sum(word in ("false", "new normal") for word in words),
-            "avoided": sum(one.label in ("false", "new normal") for one in found.avoided),
+            "avoided": sum(one.label in ("false", "new normal") for one in result.avoided),
             "true_alarms": words.count("true"),
-            "missed": sum(one.label == "true" for one in found.avoided),
+            "missed": sum(one.label == "true" for one in result.avoided),
             "unlabelled": words.count("unmarked"),
-            "rows": found.rows,
-            "seen": float(len(found.alarms)),
+            "rows": result.rows,
+            "seen": float(len(result.alarms)),
             "calibration": watch.calibration.to_json(),
         }
 
     def normal(self, home: Group, names: list[str]) -> tuple[list[Series], list[str]]:
         """What may be learned from, as stretches without a break, and what was left out, in words."""
         parts: list[Series] = []
-        taken = left = 0
+        rows_taken = rows_left = 0
         most = max(MOST_FITTED // max(len(names), 1), SHORTEST)
         for name in names:
             cell = self.engine.cells[name]
             times, values = self._rows(name)
             keep = self._learnable(name, times)
-            left += int((~keep).sum())
+            rows_left += int((~keep).sum())
             keep[: max(0, len(keep) - most)] = False
             edges = np.flatnonzero(np.diff(keep)) + 1
             for part in np.split(np.arange(len(keep)), edges):
                 if len(part) >= SHORTEST and keep[part[0]]:
                     stamps = cell.stamps(times[part])
                     parts.append(Series(values[part], timestamps=stamps, channels=home.watch.channels, name=name))
-                    taken += len(part)
+                    rows_taken += len(part)
         if not parts:
             raise InputError(
                 f"A refit of group {home.name!r} must have rows to learn from, {SHORTEST} without a break. The kept history has none; "
                 "label alarms that were false, or wait."
             )
-        said = [f"Fitted on {taken} rows of {len({part.name for part in parts})} entities."]
-        if left:
-            said.append(f"{left} rows of alarms (but those marked false) and of maintenance windows were left out.")
+        said = [f"Fitted on {rows_taken} rows of {len({part.name for part in parts})} entities."]
+        if rows_left:
+            said.append(
+                f"{rows_left} rows of alarms (but those marked false) and of maintenance windows were left out."
+            )
         return parts, said
 
     def _rows(self, name: str, start: int = -FOREVER, stop: int = FOREVER) -> Rows:
@@ -159,7 +161,7 @@ class Refits:
         """The alarms a watch raises on stored rows in ``[start, stop)``, beside those in the book."""
         most = max(MOST_JUDGED // max(len(names), 1), CONTEXT)
         period = round((watch.period or 60.0) * 1e9)
-        raised: dict[str, list[tuple[float, float | None]]] = {}
+        alarms_of: dict[str, list[tuple[float, float | None]]] = {}
         rows = 0
         first = stop
         for name in names:
@@ -167,24 +169,26 @@ class Refits:
             times, values = times[-most:], values[-most:]
             begin = int(np.searchsorted(times, start))
             rows += len(times) - begin
-            raised[name] = []
+            alarms_of[name] = []
             if len(times) <= begin:
                 continue
             first = min(first, int(times[begin]))
             stamps = self.engine.cells[name].stamps(times)
             try:
-                found = watch.alarms(
+                alarms = watch.alarms(
                     Series(values, timestamps=stamps, channels=watch.channels, name=name), any_period=True
                 )
             except TisatError:
                 continue  # nothing of it can be judged
-            for alarm in found:
+            for alarm in alarms:
                 if alarm.raised >= begin:
                     over = None if alarm.cleared is None else float(times[alarm.cleared]) * 1e-9
-                    raised[name].append((float(times[alarm.raised]) * 1e-9, over))
+                    alarms_of[name].append((float(times[alarm.raised]) * 1e-9, over))
         begun = first * 1e-9 - 1e-6
         book = book_of(self.view, names, begun, None) if rows else {name: [] for name in names}
-        return compared({name: [one for one in of if one.raised >= begun] for name, of in book.items()}, raised, rows)
+        return compared(
+            {name: [one for one in of if one.raised >= begun] for name, of in book.items()}, alarms_of, rows
+        )
 
     def shadow(self, number: int) -> Shadow:
         """What a refit that waits says of the rows that came after it was made: it raises nothing."""
@@ -204,16 +208,16 @@ class Refits:
         home = self.engine.groups[group]
         watch = self.model(int(document["model"]))
         names = self.engine.entities.names_in(group)
-        seen = self.judged(home, watch, names, int(document["since"]), FOREVER)
+        result = self.judged(home, watch, names, int(document["since"]), FOREVER)
         return Shadow(
             proposal=number,
             since=document["since"] * 1e-9,
-            rows=seen.rows,
-            in_force=sum(map(len, seen.book.values())),
-            shadow=len(seen.alarms),
-            both=sum(one.was is not None for one in seen.alarms),
-            alarms=seen.alarms[:200],
-            sentences=sentences_of(seen) if seen.rows else ["No row has come since."],
+            rows=result.rows,
+            in_force=sum(map(len, result.book.values())),
+            shadow=len(result.alarms),
+            both=sum(one.was is not None for one in result.alarms),
+            alarms=result.alarms[:200],
+            sentences=sentences_of(result) if result.rows else ["No row has come since."],
         )
 
     def model(self, number: int) -> Watch:
@@ -252,7 +256,7 @@ class Schedule(ThreadedPart):
 
     def propose_due(self, service: Service) -> list[int]:
         """Make what is due; the numbers of the proposals."""
-        made = []
+        proposals = []
         engine = service.engine
         for group in list(engine.groups.values()):
             if group.refit is None or not engine.entities.names_in(group.name):
@@ -263,7 +267,7 @@ class Schedule(ThreadedPart):
             if waiting or engine.clock() - max(last, begun) < group.refit:
                 continue
             try:
-                made.append(service.people.refit(group=group.name, author="tisat", reason="scheduled").id)
+                proposals.append(service.people.refit(group=group.name, author="tisat", reason="scheduled").id)
             except TisatError as error:
                 service.say(f"{group.name}: the scheduled refit was not made. {error}")
-        return made
+        return proposals

@@ -57,14 +57,16 @@ def compared(book: dict[str, list[AlarmInfo]], raised: Raised, rows: int) -> Fou
     for name, spans in raised.items():
         met: set[str] = set()
         for begin, end in spans:
-            was = [one for one in book[name] if one.raised <= (end or np.inf) and (one.cleared or np.inf) >= begin]
-            met.update(one.id for one in was)
-            one = was[0] if was else None
-            delay = None if one is None else begin - one.raised
+            was = [
+                match for match in book[name] if match.raised <= (end or np.inf) and (match.cleared or np.inf) >= begin
+            ]
+            met.update(match.id for match in was)
+            match = was[0] if was else None
+            delay = None if match is None else begin - match.raised
             alarms.append(
-                WhatIfAlarm(name, begin, end, one.id if one else None, one.label if one else "unmarked", delay)
+                WhatIfAlarm(name, begin, end, match.id if match else None, match.label if match else "unmarked", delay)
             )
-        avoided += [one for one in book[name] if one.id not in met]
+        avoided += [match for match in book[name] if match.id not in met]
     return Found(book, alarms, avoided, rows)
 
 
@@ -116,13 +118,13 @@ def active_at(
         return brief.times[inside], active[inside], int((brief.status[inside] == 0).sum())
     if not group.watch.rule.feeds_back:
         brief = briefs_of(view.engine.entities, entity, start, stop, same_model=True)
-        taken = brief.status < ACCEPTED
+        is_active = brief.status < ACCEPTED
         with np.errstate(invalid="ignore"):
-            return brief.times[taken], brief.statistic[taken] >= threshold, int((brief.status == 0).sum())
+            return brief.times[is_active], brief.statistic[is_active] >= threshold, int((brief.status == 0).sum())
     brief, body = rows_of(view.engine.entities, entity, start, stop, same_model=True)
-    taken = brief.status < ACCEPTED
-    trace = group.watch.rule.accumulate(body.evidence[taken], threshold=threshold)
-    return brief.times[taken], np.asarray(trace.active, dtype=np.bool_), int((brief.status == 0).sum())
+    is_active = brief.status < ACCEPTED
+    trace = group.watch.rule.accumulate(body.evidence[is_active], threshold=threshold)
+    return brief.times[is_active], np.asarray(trace.active, dtype=np.bool_), int((brief.status == 0).sum())
 
 
 def what_if(
@@ -140,33 +142,35 @@ def what_if(
     home = engine.entities.group(engine.entities.get(entity).group if entity else group)
     names = [entity] if entity else engine.entities.names_in(home.name)
     number = engine.cells[entity].calibration if entity else home.calibration
-    calibration, said = _calibrated(home.watches[number].calibration, home, threshold, budget)
-    wanted = calibration.threshold if threshold is None else float(threshold)
+    calibration, note = _calibrated(home.watches[number].calibration, home, threshold, budget)
+    target = calibration.threshold if threshold is None else float(threshold)
     first, last = nanoseconds(start, stop)
-    control = replace(calibration, threshold=wanted).control
-    raised: Raised = {}
+    control = replace(calibration, threshold=target).control
+    alarms_of: Raised = {}
     rows = 0
     for name in names:
-        times, active, judged = active_at(home, view, name, wanted, first, last, control)
+        times, active, judged = active_at(home, view, name, target, first, last, control)
         rows += judged
         spans = events_from_labels(active.astype(np.int64))
-        raised[name] = [(float(times[a]) * 1e-9, float(times[b]) * 1e-9 if b < len(times) else None) for a, b in spans]
-    found = compared(book_of(view, names, start, stop), raised, rows)
-    labels = [one.label for one in found.avoided]
+        alarms_of[name] = [
+            (float(times[a]) * 1e-9, float(times[b]) * 1e-9 if b < len(times) else None) for a, b in spans
+        ]
+    comparison = compared(book_of(view, names, start, stop), alarms_of, rows)
+    labels = [one.label for one in comparison.avoided]
     followed = control is not None and not all(_replayable(view, name) for name in names)
     exact = not home.watch.rule.feeds_back and not followed
     return WhatIf(
-        threshold=wanted,
-        budget=said,
+        threshold=target,
+        budget=note,
         exact=exact,
         rows=rows,
         allowed=rows / calibration.target,
-        before=sum(map(len, found.book.values())),
-        alarms=found.alarms[:MOST_ALARMS],
-        avoided=[one.id for one in found.avoided],
+        before=sum(map(len, comparison.book.values())),
+        alarms=comparison.alarms[:MOST_ALARMS],
+        avoided=[one.id for one in comparison.avoided],
         lost_true=labels.count("true"),
         avoided_false=labels.count("false") + labels.count("new normal"),
-        sentences=[*sentences_of(found), *([] if exact else [FOLLOWED if followed else RUN_AGAIN])],
+        sentences=[*sentences_of(comparison), *([] if exact else [FOLLOWED if followed else RUN_AGAIN])],
     )
 
 

@@ -80,7 +80,7 @@ def export(
 
     source = file_in(folder)
     out.mkdir(parents=True, exist_ok=True)
-    done = []
+    written_files = []
     with opened(source) as store:
         cursor = store.execute("SELECT * FROM pauses WHERE unlearned AND ended IS NULL")
         pauses = [dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor]
@@ -106,8 +106,8 @@ def export(
             written = pa.BufferOutputStream()
             pq.write_table(table, written)
             write_bytes(out / f"{number:05d}-{safe[:80]}.parquet", written.getvalue().to_pybytes())
-            done.append((name, len(times)))
-    return done
+            written_files.append((name, len(times)))
+    return written_files
 
 
 def estimate(watch: Watch, *, entities: int, days: float) -> dict[str, float]:
@@ -115,17 +115,17 @@ def estimate(watch: Watch, *, entities: int, days: float) -> dict[str, float]:
     step = watch.period or 60.0
     median, spread = watch.detector.usual_
     rng = np.random.default_rng(0)
-    some, rows = min(entities, 100), 96
+    sample, rows = min(entities, 100), 96
     with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
         engine = Engine(store, [Group("main", watch)])
         table = median + np.where(np.isfinite(spread), spread, 0.0) * rng.normal(size=(rows, len(median)))
         for half in range(2):  # what comes first compiles; the second half is what one more costs
-            names = [f"e{i}" for i in range(half * some, (half + 1) * some)]
+            names = [f"e{i}" for i in range(half * sample, (half + 1) * sample)]
             before, began = resident_bytes(), clocks.perf_counter()
             for k in range(rows):
                 engine.ingest([Row(name, table[k].tolist(), 1.7e9 + step * k) for name in names])
-        speed = some * rows / (clocks.perf_counter() - began)
-        memory = (resident_bytes() - before) / some
+        speed = sample * rows / (clocks.perf_counter() - began)
+        memory = (resident_bytes() - before) / sample
         engine.close()
         pieces = store.read("SELECT sum(length(brief) + length(body)), sum(rows) FROM history")[0]
         states = store.read("SELECT avg(length(state)) FROM entities")[0][0]
@@ -134,7 +134,7 @@ def estimate(watch: Watch, *, entities: int, days: float) -> dict[str, float]:
         "rows_per_second_needed": entities / step,
         "rows_per_second_here": speed,
         "share_of_a_core": entities / step / speed,
-        "memory_bytes": before + memory * (entities - some),
+        "memory_bytes": before + memory * (entities - sample),
         "disk_bytes": entities * (states + pieces[0] / pieces[1] * days * 86400.0 / step),
         "restart_seconds": entities * (0.003 + 32 / max(speed, 1.0)),
     }

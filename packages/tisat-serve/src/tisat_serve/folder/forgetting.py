@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def _erase(write: sqlite3.Connection, name: str, now: float, author: str, reason: str) -> int:
     """Delete everything about an entity but the note that it was; the number of rows of history."""
-    found = write.execute("SELECT id FROM entities WHERE name = ?", (name,)).fetchone()
-    if found is None:
+    record = write.execute("SELECT id FROM entities WHERE name = ?", (name,)).fetchone()
+    if record is None:
         raise NotFoundError(f"The service must know the entity. Got {name[:200]!r} instead.")
-    rows = write.execute("SELECT coalesce(sum(rows), 0) FROM history WHERE entity = ?", found).fetchone()[0]
-    write.execute("DELETE FROM history WHERE entity = ?", found)
+    rows = write.execute("SELECT coalesce(sum(rows), 0) FROM history WHERE entity = ?", record).fetchone()[0]
+    write.execute("DELETE FROM history WHERE entity = ?", record)
     for table in ("labels", "acknowledgements", "outbox"):
         write.execute(f"DELETE FROM {table} WHERE alarm IN (SELECT id FROM alarms WHERE entity = ?)", (name,))
     for table in ("alarms", "calibrations", "proposals", "owners"):

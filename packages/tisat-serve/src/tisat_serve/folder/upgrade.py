@@ -86,14 +86,14 @@ def upgrade(folder: Path, model: Path, *, group: str = "") -> list[str]:
             raise InputError(
                 f"The model must have the channels of group {group!r}: {', '.join(channels)}. Got {', '.join(watch.channels)}."
             )
-        said = [f"Group {group}: the model could not be read ({why})"] if why else []
-        said += _follow(store, group, watch)
+        notes = [f"Group {group}: the model could not be read ({why})"] if why else []
+        notes += _follow(store, group, watch)
         if why:
             kept = model.with_name(model.name + ".before")
             model.replace(kept)
             watch.save(model)
-            said.append(f"The model was fitted again; it is in {model}, the one of before in {kept}.")
-    return said
+            notes.append(f"The model was fitted again; it is in {model}, the one of before in {kept}.")
+    return notes
 
 
 def _entities(store: Store, group: str) -> Iterator[Kept]:
@@ -155,37 +155,40 @@ def _calibrations(store: Store, group: str) -> tuple[dict[int, JsonDict], tuple[
 
 def _follow(store: Store, group: str, watch: Watch) -> list[str]:
     """Put a model in the place of the one a folder began with."""
-    known, (before, in_force) = _calibrations(store, group)
+    calibrations, (before, in_force) = _calibrations(store, group)
     now = clocks.time()
     home = Group(group, watch)
     own = 0
-    made: dict[int, int] = {}  # the new numbers of thresholds
+    numbers: dict[int, int] = {}  # the new numbers of thresholds
     policy = Policy()
     with store.writing() as write:
         write.execute("UPDATE calibrations SET model = ? WHERE grp = ?", (LEFT, group))
         write.execute("UPDATE proposals SET state = 'left', decided = ? WHERE grp = ? AND state = 'open'", (now, group))
         _release(write)
-        for one in _entities(store, group):
-            if one.calibration not in made:
-                old = known.get(one.calibration, before)
-                name = None if one.calibration == in_force or one.calibration not in known else one.name
+        for entity in _entities(store, group):
+            if entity.calibration not in numbers:
+                old = calibrations.get(entity.calibration, before)
+                name = None if entity.calibration == in_force or entity.calibration not in calibrations else entity.name
                 own += name is not None
                 calibration = watch.calibration if name is None else _own(watch.calibration, before, old)
-                made[one.calibration] = add_calibration(write, group, name, calibration, "tisat", "upgrade", FIRST, now)
-                home.watch_at(made[one.calibration], calibration)
-            monitor = Monitor(home.watches[made[one.calibration]], name=one.name)
-            times = _warmed(store, one, monitor)
+                numbers[entity.calibration] = add_calibration(
+                    write, group, name, calibration, "tisat", "upgrade", FIRST, now
+                )
+                home.watch_at(numbers[entity.calibration], calibration)
+            monitor = Monitor(home.watches[numbers[entity.calibration]], name=entity.name)
+            times = _warmed(store, entity, monitor)
             state = compress(monitor.to_bytes())
             write.execute(
-                "UPDATE entities SET calibration = ?, state = ? WHERE id = ?", (made[one.calibration], state, one.id)
+                "UPDATE entities SET calibration = ?, state = ? WHERE id = ?",
+                (numbers[entity.calibration], state, entity.id),
             )
             query = "UPDATE alarms SET cleared = ? WHERE entity = ? AND cleared IS NULL AND sort != 'silence'"
-            write.execute(query, (times[-1] if times else int(now * 1e9), one.name))
+            write.execute(query, (times[-1] if times else int(now * 1e9), entity.name))
             for alarm in (*monitor.ongoing, *filter(None, [monitor.alarm])):
                 event = event_of_alarm(alarm, home.models[FIRST].print, group, 0, times[-1])
                 reach = round(TOGETHER * (watch.period or 60.0) * 1e9)
                 write_event(write, replace(event, what="raised"), policy, (), now, reach=reach)
-        if in_force not in made:
+        if in_force not in numbers:
             add_calibration(write, group, None, watch.calibration, "tisat", "upgrade", FIRST, now)
         write.execute("UPDATE meta SET value = ? WHERE key = ?", (home.models[FIRST].print, f"model:{group}"))
         write.execute(
@@ -211,15 +214,15 @@ def _own(calibration: Calibration, group: JsonDict, own: JsonDict) -> Calibratio
 
 def _warmed(store: Store, one: Kept, monitor: Monitor) -> list[int]:
     """Show a monitor the last rows of its entity; their times."""
-    wanted = max(WARM, 3 * int(getattr(monitor.watch.detector, "window", 0) or 0))
-    found = store.read("SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200", (one.id,))
+    rows_needed = max(WARM, 3 * int(getattr(monitor.watch.detector, "window", 0) or 0))
+    records = store.read("SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200", (one.id,))
     rows, start = 0, FOREVER
-    for count, first in found:
+    for count, first in records:
         rows, start = rows + count, min(first, start)
-        if rows >= wanted:
+        if rows >= rows_needed:
             break
     with store.reading() as connection:
-        pieces = list(taken_rows(connection, one.id, start, FOREVER)) if found else []
+        pieces = list(taken_rows(connection, one.id, start, FOREVER)) if records else []
     times: list[int] = []
     for moments, values, _ in pieces:
         times += moments.tolist()

@@ -82,22 +82,24 @@ class Alertmanager(ListeningPart):
     def tell(self) -> None:
         """Say how things stand."""
         view, now = self._service.view, clocks.time()
-        on = [one for one in view.alarms(active=True, suppressed=False, limit=10_000) if (one.snoozed or 0.0) <= now]
-        off = [
-            one
-            for one in view.alarms(active=False, suppressed=False, limit=500)
-            if one.id in self._told or now - (one.cleared or 0.0) < RESOLVED
+        on = [
+            alert for alert in view.alarms(active=True, suppressed=False, limit=10_000) if (alert.snoozed or 0.0) <= now
         ]
-        alerts = [self._alert(one, now) for one in on + off]
-        for one in on:  # a label that changes is another alert: the milder one is over
-            mild = self._told.get(one.id, one.severity)
-            if mild != one.severity:
-                alerts.append(self._alert(msgspec.structs.replace(one, severity=mild, cleared=now), now))
+        off = [
+            alert
+            for alert in view.alarms(active=False, suppressed=False, limit=500)
+            if alert.id in self._told or now - (alert.cleared or 0.0) < RESOLVED
+        ]
+        alerts = [self._alert(alert, now) for alert in on + off]
+        for alert in on:  # a label that changes is another alert: the milder one is over
+            mild = self._told.get(alert.id, alert.severity)
+            if mild != alert.severity:
+                alerts.append(self._alert(msgspec.structs.replace(alert, severity=mild, cleared=now), now))
         if alerts:
             body = msgspec.json.encode(alerts)
             ask(f"{self.url}/api/v2/alerts", self._headers, body, timeout=TIMEOUT, ca=self._ca)
             self.sent += 1
-        self._told = {one.id: one.severity for one in on}
+        self._told = {alert.id: alert.severity for alert in on}
 
     def _alert(self, one: AlarmInfo, now: float) -> JsonDict:
         cell = self._service.engine.cells.get(one.entity)

@@ -42,11 +42,11 @@ class Message(msgspec.Struct):
 def message_of(view: View, alarm: str, event: str, base: str) -> Message:
     """The message about an alarm as the book has it."""
     page: AlarmPage = view.alarm(alarm)
-    one = page.alarm
-    over = "was accepted as the new normal" if one.state == "new normal" else "is over"
+    page_alarm = page.alarm
+    over = "was accepted as the new normal" if page_alarm.state == "new normal" else "is over"
     ending = {"cleared": over, "joined": "alarm, joined by further channels"}.get(event, "alarm")
-    moments = {at: getattr(one, at) for at in ("raised", "onset", "cleared")}
-    told = {
+    moments = {at: getattr(page_alarm, at) for at in ("raised", "onset", "cleared")}
+    document = {
         **{at: None if moment is None else say_moment(moment) for at, moment in moments.items()},
         "event": event,
         "key": f"{alarm}:{event}" + (f":{len(page.further)}" if event == "joined" else ""),
@@ -55,10 +55,10 @@ def message_of(view: View, alarm: str, event: str, base: str) -> Message:
         "reasons": msgspec.to_builtins(page.reasons),
         "shares": dict(list(page.shares.items())[:10]),
         "url": f"{base}/alarm/{alarm}",
-        "title": f"{one.entity}: {'' if event == 'cleared' else one.severity + ' '}{one.kind or one.sort} {ending}",
+        "title": f"{page_alarm.entity}: {'' if event == 'cleared' else page_alarm.severity + ' '}{page_alarm.kind or page_alarm.sort} {ending}",
         "text": " ".join(page.sentences),
     }
-    return msgspec.convert({**msgspec.structs.asdict(one), **told}, Message)
+    return msgspec.convert({**msgspec.structs.asdict(page_alarm), **document}, Message)
 
 
 NAMED = 4  # entities that a title names
@@ -66,17 +66,19 @@ NAMED = 4  # entities that a title names
 
 def message_of_all(view: View, alarms: list[str], event: str, base: str) -> Message:
     """One message about alarms that began together; that of the first where it is alone."""
-    each = [message_of(view, alarm, event, base) for alarm in alarms]
-    first = each[0]
-    if len(each) == 1:
+    messages = [message_of(view, alarm, event, base) for alarm in alarms]
+    first = messages[0]
+    if len(messages) == 1:
         return first
-    names = list(dict.fromkeys(one.entity for one in each))
+    names = list(dict.fromkeys(one.entity for one in messages))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    kinds = list(dict.fromkeys(one.kind or one.sort for one in each))
+    kinds = list(dict.fromkeys(one.kind or one.sort for one in messages))
     return msgspec.structs.replace(
         first,
-        key=f"{first.id}:{event}:{len(each)}",
+        key=f"{first.id}:{event}:{len(messages)}",
         title=f"{len(names)} entities together: {', '.join(kinds)} {'is over' if event == 'cleared' else 'alarm'} on {', '.join(names[:NAMED])}{more}",
-        text="\n".join(f"{one.entity}: {one.text} {one.url}" for one in each),
-        alarms=[{"id": one.id, "entity": one.entity, "kind": one.kind, "why": one.why, "url": one.url} for one in each],
+        text="\n".join(f"{one.entity}: {one.text} {one.url}" for one in messages),
+        alarms=[
+            {"id": one.id, "entity": one.entity, "kind": one.kind, "why": one.why, "url": one.url} for one in messages
+        ],
     )

@@ -180,7 +180,7 @@ class SinkWorker:
     def _together(self, due: list[JsonDict], now: float) -> list[list[JsonDict]]:
         """What goes as one message: of one kind of event, written within the sink's ``together`` seconds."""
         wait = getattr(self.sink, "together", 0.0)
-        found: list[list[JsonDict]] = []
+        batches: list[list[JsonDict]] = []
         last: dict[str, list[JsonDict]] = {}
         for record in due:
             event = record["event"]
@@ -189,8 +189,8 @@ class SinkWorker:
                 continue
             last[event] = [record]
             if not wait or now - record["at"] >= wait:  # else others may come: later
-                found.append(last[event])
-        return found
+                batches.append(last[event])
+        return batches
 
 
 class Outbox(ListeningPart):

@@ -43,13 +43,13 @@ def parse_line(line: str) -> tuple[str, dict[str, str], dict[str, float], int | 
     if stamp and not re.fullmatch(r"-?\d{1,19}", stamp):
         raise ValueError("the time must be a whole number")
     values, place = {}, 0
-    for found in _FIELD.finditer(body):
-        if found.start() != place:
+    for field in _FIELD.finditer(body):
+        if field.start() != place:
             break
-        place = found.end()
-        number = _number(found[2])
+        place = field.end()
+        number = _number(field[2])
         if number is not None:
-            values[_plain(found[1])] = number
+            values[_plain(field[1])] = number
     if place != len(body) or not body:
         raise ValueError("fields must be name=value")
     return _plain(name), tags, values, int(stamp) if stamp else None
@@ -64,7 +64,7 @@ def _split(line: str) -> tuple[str, str]:
 
 def _last_space(text: str) -> int:
     """Where the time begins: the last space outside quotes."""
-    quoted, found, place = False, -1, 0
+    quoted, last, place = False, -1, 0
     while place < len(text):
         sign = text[place]
         if sign == "\\":
@@ -73,9 +73,9 @@ def _last_space(text: str) -> int:
         if sign == '"':
             quoted = not quoted
         elif sign == " " and not quoted:
-            found = place
+            last = place
         place += 1
-    return found
+    return last
 
 
 def _number(text: str) -> float | None:
@@ -101,7 +101,7 @@ def samples_of(body: bytes, source: Samples, *, precision: str, now: int) -> tup
         lines = body.decode().split("\n")
     except UnicodeDecodeError:
         raise InputError("The lines must be UTF-8. They are not.") from None
-    made: list[Sample] = []
+    samples: list[Sample] = []
     wrong: list[str] = []
     for number, line in enumerate(lines, 1):
         plain = line.strip()
@@ -120,5 +120,5 @@ def samples_of(body: bytes, source: Samples, *, precision: str, now: int) -> tup
         for name, value in values.items():
             found = source.route((measurement, name, key), tags, measurement, name)
             if found is not None:
-                made.append(Sample(*found, at, value))
-    return made, wrong
+                samples.append(Sample(*found, at, value))
+    return samples, wrong

@@ -183,26 +183,26 @@ class KafkaSource(ThreadedPart):
         local: dict[int, int] = dict(
             engine.store.read("SELECT partition, next FROM marks WHERE source = ?", (self.topic,))
         )
-        mine = {one.partition for one in partitions}
+        mine = {assigned.partition for assigned in partitions}
         if not self._begun:  # what this folder had before it began: of partitions that are others' now
             for partition in set(self._owner.values()) - mine:
                 self._hand_over(partition, local.get(partition, 0))
             self._begun = True
-        for one in partitions:
-            known = local.get(one.partition)
-            parcel = self._parcel(one.partition)
-            if parcel is not None and parcel.offset > (known or 0):
-                release(engine, self._entities(one.partition))
+        for assigned in partitions:
+            local_mark = local.get(assigned.partition)
+            parcel = self._parcel(assigned.partition)
+            if parcel is not None and parcel.offset > (local_mark or 0):
+                release(engine, self._entities(assigned.partition))
                 names = unpack(engine, parcel.entities)
-                mark = Mark(self.topic, {one.partition: parcel.offset}, dict.fromkeys(names, one.partition))
+                mark = Mark(self.topic, {assigned.partition: parcel.offset}, dict.fromkeys(names, assigned.partition))
                 with engine.store.writing() as write:
                     mark.write(write)
                 self._owner |= mark.owners
-                known = parcel.offset
-            elif known is not None:
-                self._come_back(one.partition)
-            one.offset = self._kafka.OFFSET_BEGINNING if known is None else known
-            self.next[one.partition] = known or 0
+                local_mark = parcel.offset
+            elif local_mark is not None:
+                self._come_back(assigned.partition)
+            assigned.offset = self._kafka.OFFSET_BEGINNING if local_mark is None else local_mark
+            self.next[assigned.partition] = local_mark or 0
             self.moves += 1
         consumer.assign(partitions)
         self._service.say(

@@ -115,12 +115,12 @@ class MqttSource:
         return {"messages": self.messages, "refused": self.refused, "connected": float(not self.error)}
 
     def _message(self, _client: Any, _data: Any, message: Any) -> None:
-        found = self._read.fullmatch(message.topic)
-        if found is None:
+        match = self._read.fullmatch(message.topic)
+        if match is None:
             return
         while True:
             try:
-                self._take(found.groupdict(), bytes(message.payload))
+                self._take(match.groupdict(), bytes(message.payload))
                 self.messages += 1
                 return
             except (msgspec.DecodeError, InputError, ValueError, TypeError, OverflowError, RecursionError):

@@ -75,11 +75,13 @@ class NatsSource(ThreadedPart):
                 ack_policy=AckPolicy.NONE,
                 inactive_threshold=60.0,
             )
-            asked = await connection.jetstream().pull_subscribe(f"{self.stream}.>", stream=self.stream, config=start)
+            subscription = await connection.jetstream().pull_subscribe(
+                f"{self.stream}.>", stream=self.stream, config=start
+            )
             self.error = ""
             while not self._end.is_set():
                 try:
-                    messages = await asked.fetch(TOGETHER, timeout=WAIT)
+                    messages = await subscription.fetch(TOGETHER, timeout=WAIT)
                 except TimeoutError:
                     continue  # nothing came
                 await asyncio.to_thread(self._take, messages)

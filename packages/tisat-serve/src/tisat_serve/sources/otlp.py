@@ -21,14 +21,14 @@ def from_json(body: bytes) -> list[tuple[dict[str, str], str, list[Point], bool]
     """Resource attributes, metric name, points, and whether they can be taken."""
     try:
         document = msgspec.json.decode(body)
-        found = []
+        series = []
         for resource in document.get("resourceMetrics", []):
             attributes = _attributes(resource.get("resource", {}).get("attributes", []))
             for scope in resource.get("scopeMetrics", []):
                 for metric in scope.get("metrics", []):
                     points, good = _json_points(metric)
-                    found.append((attributes, str(metric.get("name", "")), points, good))
-        return found
+                    series.append((attributes, str(metric.get("name", "")), points, good))
+        return series
     except (msgspec.DecodeError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"The body must be OTLP metrics in JSON. It is not: {str(error)[:200]}.") from None
 
@@ -57,7 +57,7 @@ def _json_points(metric: JsonDict) -> tuple[list[Point], bool]:
 
 def from_protobuf(body: bytes) -> list[tuple[dict[str, str], str, list[Point], bool]]:
     """The same from protobuf."""
-    found = []
+    series = []
     for resource in _parts(memoryview(body), 1):
         attributes: dict[str, str] = {}
         for holder in _parts(resource, 1):
@@ -74,8 +74,8 @@ def from_protobuf(body: bytes) -> list[tuple[dict[str, str], str, list[Point], b
                             inner: value for inner, inner_kind, value, _ in fields(content) if inner_kind == VARINT
                         }
                         good = number == 5 or whole.get(2) == DELTA or not whole.get(3, 0)
-                found.append((attributes, name, points, good))
-    return found
+                series.append((attributes, name, points, good))
+    return series
 
 
 def _parts(message: memoryview, number: int) -> list[memoryview]:
@@ -83,13 +83,13 @@ def _parts(message: memoryview, number: int) -> list[memoryview]:
 
 
 def _pairs(message: memoryview, number: int) -> dict[str, str]:
-    found = {}
+    pairs = {}
     for pair in _parts(message, number):
         key = "".join(text(part) for part in _parts(pair, 1))
         for value in _parts(pair, 2):
             for inner, kind, whole, content in fields(value):
-                found[key] = text(content) if kind == BYTES and inner == 1 else str(whole)
-    return found
+                pairs[key] = text(content) if kind == BYTES and inner == 1 else str(whole)
+    return pairs
 
 
 def _point(part: memoryview) -> Point:
@@ -106,7 +106,7 @@ def _point(part: memoryview) -> Point:
 
 def samples_of(body: bytes, source: Samples, *, json: bool) -> tuple[list[Sample], list[str]]:
     """The samples of a body, and why some metrics were left out."""
-    made: list[Sample] = []
+    samples: list[Sample] = []
     wrong: dict[str, None] = {}
     for resource, name, points, good in from_json(body) if json else from_protobuf(body):
         if not good:
@@ -117,5 +117,5 @@ def samples_of(body: bytes, source: Samples, *, json: bool) -> tuple[list[Sample
             labels = {**resource, **attributes}
             found = source.route((name, tuple(sorted(labels.items()))), labels, name)
             if found is not None and math.isfinite(value) and 0 < at < 2**62:
-                made.append(Sample(*found, at, value))
-    return made, list(wrong)
+                samples.append(Sample(*found, at, value))
+    return samples, list(wrong)

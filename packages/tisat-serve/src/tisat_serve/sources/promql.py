@@ -144,23 +144,23 @@ class PromQL(ThreadedPart):
     def history(self, seconds: float, *, now: float | None = None) -> list[Series]:
         """What the queries say of the past, one series an entity: to fit a model on."""
         stop = self.grid((clocks.time() if now is None else now) - self.offset)
-        found: dict[str, list[tuple[float, dict[str, float | None]]]] = {}
+        rows_of: dict[str, list[tuple[float, dict[str, float | None]]]] = {}
         channels: dict[str, None] = dict.fromkeys(channel for channel in self.queries if channel != "*")
         for begin, end in self.parts(self.grid(stop - seconds), stop):
             for at, who, values in self.rows_between(begin, end):
-                found.setdefault(who, []).append((at, values))
+                rows_of.setdefault(who, []).append((at, values))
                 channels.update(dict.fromkeys(values))
         names = tuple(channels)
-        if not found:
+        if not rows_of:
             raise InputError(
                 f"The queries must have answers in the last {seconds:g} seconds. {self.shown} has none; look at them there."
             )
-        made = []
-        for who, rows in found.items():
+        series = []
+        for who, rows in rows_of.items():
             table = np.array([[_known(values.get(name)) for name in names] for _, values in rows])
             times = np.array([round(at * 1e3) for at, _ in rows], dtype="datetime64[ms]").astype("datetime64[ns]")
-            made.append(Series(table, timestamps=times, channels=names, name=who))
-        return made
+            series.append(Series(table, timestamps=times, channels=names, name=who))
+        return series
 
     # ------------------------------------------------------------------ living
 

@@ -23,13 +23,13 @@ def _guarded(service: Service, work: Callable[[Request, bytes, Sequence[Samples]
 
     async def handle(request: Request) -> Response:
         try:
-            found = [part for part in service.parts if isinstance(part, Samples)]
-            if not found:
+            sources = [part for part in service.parts if isinstance(part, Samples)]
+            if not sources:
                 raise InputError(
                     "The configuration must have a source of kind 'samples' to take these: [[source]] kind = 'samples'. It has none."
                 )
             snappy = request.headers.get("content-encoding", "").lower() == "snappy"
-            return await work(request, await body_of(request, service.settings.body_bytes, unpack=not snappy), found)
+            return await work(request, await body_of(request, service.settings.body_bytes, unpack=not snappy), sources)
         except TisatError as error:
             return refusal(error)
 

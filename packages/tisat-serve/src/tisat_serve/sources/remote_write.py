@@ -50,28 +50,28 @@ def _sample(part: memoryview) -> tuple[float, int]:
 
 def labels_of(parts: list[memoryview]) -> dict[str, str]:
     """Labels by name."""
-    found = {}
+    labels = {}
     for part in parts:
         pair = {number: text(content) for number, kind, _, content in fields(part) if kind == BYTES}
-        found[pair.get(1, "")] = pair.get(2, "")
-    return found
+        labels[pair.get(1, "")] = pair.get(2, "")
+    return labels
 
 
 def samples_of(message: bytes, source: Samples) -> list[Sample]:
     """The samples of a message that belong to a source. Stale markers and infinities are missing values."""
-    made = []
+    new_samples = []
     for key, parts, samples in series_of(message):
         if key in source._routes:
-            found = source._routes[key]
+            route = source._routes[key]
         else:
             labels = labels_of(parts)
-            found = source.route(key, labels, labels.get("__name__", ""))
-        if found is None:
+            route = source.route(key, labels, labels.get("__name__", ""))
+        if route is None:
             continue
-        entity, channel = found
-        made += [
+        entity, channel = route
+        new_samples += [
             Sample(entity, channel, at * 1_000_000, value)
             for value, at in samples
             if math.isfinite(value) and abs(at) < 9e12
         ]
-    return made
+    return new_samples

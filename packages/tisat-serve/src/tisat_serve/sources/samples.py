@@ -139,7 +139,7 @@ class Assembler:
 
     def _close(self, entity: str, mark: int) -> list[tuple[str, int, dict[str, float]]]:
         rows = self._open.get(entity, {})
-        done = []
+        complete_rows = []
         for cell in sorted(rows):
             whole = len(rows[cell]) == len(self.channels)
             follows = cell - self._closed.get(entity, cell - self.step) == self.step  # none between can still come
@@ -148,8 +148,8 @@ class Assembler:
             values = {channel: pair[1] for channel, pair in rows.pop(cell).items()}
             self._batches[entity].pop(cell, None)
             self._closed[entity] = cell
-            done.append((entity, cell, values))
-        return done
+            complete_rows.append((entity, cell, values))
+        return complete_rows
 
     def idle(self, seconds: float) -> list[tuple[str, int, dict[str, float]]]:
         """Close the rows of entities of which nothing has come for so long."""
@@ -209,12 +209,12 @@ class Samples(ThreadedPart):
 
     def report(self) -> dict[str, float]:
         """Samples taken, those of channels the model does not know, too late, or far ahead and never confirmed."""
-        made = self.assembler
+        assembler = self.assembler
         return {
-            "samples": made.samples,
-            "unknown": made.unknown,
-            "late": made.late,
-            "unconfirmed": made.unconfirmed,
+            "samples": assembler.samples,
+            "unknown": assembler.unknown,
+            "late": assembler.late,
+            "unconfirmed": assembler.unconfirmed,
             "batches": self.batches,
             "counters": self.counters,
         }

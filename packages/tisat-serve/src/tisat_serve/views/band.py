@@ -47,11 +47,11 @@ class _Band(Collector):
                 continue
             info = view.entity(name)
             last = view.history(name, start=cell.at * 1e-9 - 1e-3, points=1, channels=1000)
-            for one in last.channels:
-                who = (name, info.group, one.name)
-                expected, spread = one.expected[-1], one.spread[-1]
+            for channel in last.channels:
+                who = (name, info.group, channel.name)
+                expected, spread = channel.expected[-1], channel.spread[-1]
                 low, high = (None if expected is None or spread is None else expected + s * spread for s in (-1, 1))
-                for series, value in zip(SERIES, (one.values[-1], expected, low, high), strict=True):
+                for series, value in zip(SERIES, (channel.values[-1], expected, low, high), strict=True):
                     if value is not None:
                         channels[series].append((who, value))
             _, body = rows_of(engine.entities, name, cell.at, cell.at + 1)

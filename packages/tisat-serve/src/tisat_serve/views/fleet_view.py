@@ -54,20 +54,20 @@ class View:
             self.store.read("SELECT entity, id FROM alarms WHERE cleared IS NULL AND sort = 'statistic'")
         )
         with engine.lock:
-            found = [
+            entities = [
                 self._entity(cell, open_alarms) for cell in engine.cells.values() if search.lower() in cell.name.lower()
             ]
-        found = [one for one in found if not status or one.status == status]
-        return sorted(found, key=lambda one: (-(one.ratio or 0.0), one.name))
+        entities = [one for one in entities if not status or one.status == status]
+        return sorted(entities, key=lambda one: (-(one.ratio or 0.0), one.name))
 
     def entity(self, name: str) -> structs.EntityInfo:
         """One entity."""
         cell = self.engine.entities.get(name)
-        found = self.store.read(
+        records = self.store.read(
             "SELECT entity, id FROM alarms WHERE entity = ? AND cleared IS NULL AND sort = 'statistic'", (name,)
         )
         with self.engine.lock:
-            return self._entity(cell, dict(found))
+            return self._entity(cell, dict(records))
 
     def _entity(self, cell: EntityState, open_alarms: dict[str, str]) -> structs.EntityInfo:
         monitor = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name]
@@ -167,7 +167,7 @@ class View:
             alarm = self.engine.groups[cell.group].fleet_of(cell.calibration)[cell.name].alarm
             if alarm is not None and alarm.threshold > 0:
                 ratio = max(ratio, alarm.peak / alarm.threshold)
-        told = {
+        entity_document = {
             "kind": "",
             "why": "",
             "budget": "",
@@ -181,7 +181,7 @@ class View:
             "channels": list(document.get("channels", {}))[:5],
             **{at: record[at] and record[at] * NS for at in ("raised", "onset", "cleared")},
         }
-        return msgspec.convert(told, structs.AlarmInfo)
+        return msgspec.convert(entity_document, structs.AlarmInfo)
 
     def alarm(self, number: str) -> structs.AlarmPage:
         """One alarm with everything."""

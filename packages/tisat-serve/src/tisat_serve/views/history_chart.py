@@ -53,28 +53,28 @@ def stretch(
     step = (times - first) // width
     inside = step >= 0
     which = step[inside]
-    seen = brief.select(inside)
+    rows = brief.select(inside)
     order = np.arange(steps)
     left, right = np.searchsorted(which, order, "left"), np.searchsorted(which, order, "right")
     offset = int((~inside).sum())
-    shown = np.flatnonzero(right > left)
+    columns = np.flatnonzero(right > left)
     alarms = view.alarms(entity=name, start=begin, stop=end, sort="statistic", limit=200)
     attribution = _attribution(view, alarms)
     names = sorted(group.watch.channels, key=lambda one: -attribution.get(one, 0.0))[: max(1, channels)]
-    expected, spread = _expectations(group, values, cell.stamps(times), offset + right[shown] - 1)
+    expected, spread = _expectations(group, values, cell.stamps(times), offset + right[columns] - 1)
     lines = []
     for one in names:
         c = group.watch.channels.index(one)
         column = values[inside][:, c]
-        low, mean, high = _summary(column, left[shown])
+        low, mean, high = _summary(column, left[columns])
         lines.append(
             ChannelHistory(
                 one, attribution.get(one, 0.0), *(_plain(a) for a in (mean, low, high, expected[:, c], spread[:, c]))
             )
         )
-    _, _, peak = _summary(seen.statistic, left[shown])
-    _, _, ratio = _summary(seen.statistic / seen.threshold, left[shown])
-    words = [_worst(seen.status[left[k] : right[k]], seen.active[left[k] : right[k]]) for k in shown]
+    _, _, peak = _summary(rows.statistic, left[columns])
+    _, _, ratio = _summary(rows.statistic / rows.threshold, left[columns])
+    words = [_worst(rows.status[left[k] : right[k]], rows.active[left[k] : right[k]]) for k in columns]
     pauses = [
         one
         for one in view.pauses()
@@ -87,10 +87,10 @@ def stretch(
         stop=end,
         step=width * 1e-9,
         rows=int(inside.sum()),
-        times=[(first + width * int(k)) * 1e-9 for k in shown],
+        times=[(first + width * int(k)) * 1e-9 for k in columns],
         ratio=_plain(ratio),
         statistic=_plain(peak),
-        threshold=_plain(seen.threshold[right[shown] - 1]),
+        threshold=_plain(rows.threshold[right[columns] - 1]),
         status=words,
         channels=lines,
         alarms=alarms,

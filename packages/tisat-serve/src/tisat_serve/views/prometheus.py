@@ -70,12 +70,12 @@ class Metrics(Collector):
         service = self.service
         yield counter("tisat_alarms", "Alarms raised, by sort.", service.store_counts(), ("sort",))
         budgets = service.view.budgets()
-        for name, said, field in (
+        for name, help_text, field in (
             ("tisat_threshold", "Threshold in force for new entities.", "threshold"),
             ("tisat_budget_asked_time_steps", "Rows between two false alarms of one entity, asked for.", "asked"),
             ("tisat_budget_supported_time_steps", "The rarest budget the training data supports.", "supported"),
         ):
-            yield gauge(name, said, (((one.group,), getattr(one, field)) for one in budgets), ("group",))
+            yield gauge(name, help_text, (((one.group,), getattr(one, field)) for one in budgets), ("group",))
         line = service.ledger_line()
         allowed = "False alarms the budget allows in the rows scored in the kept history."
         yield gauge("tisat_budget_allowed", allowed, [((), line.allowed)])
@@ -89,13 +89,13 @@ class Metrics(Collector):
         service, engine = self.service, self.service.engine
         rows = [((word,), engine.counts[word]) for word in packing.STATUSES]
         yield counter("tisat_rows", "Rows by what became of them.", rows, ("status",))
-        for name, said, value in (
+        for name, help_text, value in (
             ("tisat_rows_turned_away", "Rows turned away because too many waited.", service.turned_away),
             ("tisat_states_saved", "States of entities written to the disk.", engine.counts["saves"]),
             ("tisat_entities_enrolled", "Entities that enrolled since the start.", engine.counts["enrolled"]),
             ("tisat_rows_replayed", "Rows scored again from the log at the start.", engine.replayed),
         ):
-            yield counter(name, said, [((), value)])
+            yield counter(name, help_text, [((), value)])
         log = engine.store.read("SELECT coalesce(sum(count), 0) FROM log")[0][0]
         outbox = engine.store.read("SELECT count(*) FROM outbox")[0][0]
         gauges = [
@@ -115,8 +115,8 @@ class Metrics(Collector):
             gauges += [
                 (f"tisat_{part.name}_{key}", f"Of {part.name}: {key}.", value) for key, value in part.report().items()
             ]
-        for name, said, value in gauges:
-            yield gauge(name, said, [((), value)])
+        for name, help_text, value in gauges:
+            yield gauge(name, help_text, [((), value)])
         yield gauge("tisat_build_info", "The version that runs.", [((__version__,), 1.0)], ("version",))
 
 

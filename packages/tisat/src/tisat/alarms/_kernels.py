@@ -109,10 +109,10 @@ def window_sum(
         clock[NOW] = now + 1
         level = threshold_of(control, threshold)
         used[i] = level
-        known = not np.isnan(evidence[i])
-        if not known:
+        valid = not np.isnan(evidence[i])
+        if not valid:
             active[i] = False
-            follow(control, clock[ACTIVE] == 1, active[i], known, 0.0)
+            follow(control, clock[ACTIVE] == 1, active[i], valid, 0.0)
             clock[FILLED] = 0
             clock[ACTIVE] = 0
             clock[QUIET] = now
@@ -133,7 +133,7 @@ def window_sum(
         clock[FILLED] = filled + 1
         statistic[i] = highest
         active[i] = highest >= level
-        follow(control, clock[ACTIVE] == 1, active[i], known, highest)
+        follow(control, clock[ACTIVE] == 1, active[i], valid, highest)
         _end_of_alarm(clock, now, highest, level)
         onset[i] = clock[QUIET]
         if length == 1 and highest < level:
@@ -246,15 +246,15 @@ def excess(
                     evidence[i, v] = 0.0
             continue
         window = windows[v]
-        seen = count[v, SEEN]
-        size = min(max(seen - lag, 0), window)
+        rows_seen = count[v, SEEN]
+        size = min(max(rows_seen - lag, 0), window)
         current = max(level[v], quantile_of(ordered[v], size, max(size, min(warm, window)), quantile, rest[v]))
         spread = current - centre[v]
         if spread <= 0.0:
             spread = 1.0
         reference[i, v] = current
         evidence[i, v] = min(max((score - current) / spread, 0.0), LARGEST)
-        kept = min(score, centre[v] + clip * spread)
+        clipped = min(score, centre[v] + clip * spread)
         above = score > current
         if above:
             if count[v, SINCE] > gap or count[v, ABOVE] == 0:
@@ -266,8 +266,10 @@ def excess(
             count[v, SINCE] += 1
         count[v, RUN] += 1
         if above and count[v, ABOVE] > enter and score > centre[v] + gates[v] * spread:
-            kept = current
-        kept = max(kept, level[v])  # no reference is below the level: lower scores count alike, and none moves another
+            clipped = current
+        clipped = max(
+            clipped, level[v]
+        )  # no reference is below the level: lower scores count alike, and none moves another
         rows = count[v, ROWS] + 1
         count[v, ROWS] = rows
         raw[v, (rows - 1) % lasting] = min(score, LARGEST)
@@ -280,15 +282,15 @@ def excess(
             if known <= BACK * lasting:
                 return 3 * (entry + 1) + DUE
         capacity = lag + window
-        slot = seen % capacity
-        if seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window
-            entering = kept if lag == 0 else past[v, (seen - lag) % capacity]
+        slot = rows_seen % capacity
+        if rows_seen >= lag:  # one more score becomes older than the lag; it replaces the oldest of a full window
+            entering = clipped if lag == 0 else past[v, (rows_seen - lag) % capacity]
             free = size
             if size == window:
                 free = max(_first_above(ordered[v], window, past[v, slot]) - 1, 0)
             _insert(ordered[v], size, free, entering)
-        past[v, slot] = kept
-        count[v, SEEN] = seen + 1
+        past[v, slot] = clipped
+        count[v, SEEN] = rows_seen + 1
     return 3 * views.size + DONE
 
 
@@ -314,10 +316,10 @@ def compressed_sum(
         clock[NOW] = now + 1
         level = threshold_of(control, threshold)
         used[i] = level
-        known = not np.isnan(evidence[i, 0])
-        if not known:
+        valid = not np.isnan(evidence[i, 0])
+        if not valid:
             active[i] = False
-            follow(control, clock[ACTIVE] == 1, active[i], known, 0.0)
+            follow(control, clock[ACTIVE] == 1, active[i], valid, 0.0)
             clock[FILLED] = 0
             clock[ACTIVE] = 0
             clock[QUIET] = now
@@ -341,7 +343,7 @@ def compressed_sum(
         clock[FILLED] = filled + 1
         statistic[i] = highest
         active[i] = highest >= level
-        follow(control, clock[ACTIVE] == 1, active[i], known, highest)
+        follow(control, clock[ACTIVE] == 1, active[i], valid, highest)
         _end_of_alarm(clock, now, highest, level)
         onset[i] = clock[QUIET]
 
@@ -349,13 +351,13 @@ def compressed_sum(
 @compiled()
 def count_runs(active: Flags) -> int:
     """How many runs of active rows there are."""
-    raised = 0
+    count = 0
     before = False
     for i in range(len(active)):
         if active[i] and not before:
-            raised += 1
+            count += 1
         before = active[i]
-    return raised
+    return count
 
 
 def fresh_clock() -> AnyArray:

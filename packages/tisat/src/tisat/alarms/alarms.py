@@ -91,12 +91,12 @@ class Alarm:
 
     def __str__(self) -> str:
         """In one line: whose, when, since when, until when, what and why."""
-        raised = f"row {self.raised}" if self.raised_time is None else say_time(self.raised_time)
+        raised_at = f"row {self.raised}" if self.raised_time is None else say_time(self.raised_time)
         since = f"row {self.onset}" if self.onset_time is None else say_time(self.onset_time)
         plain = self.cleared is None or self.state == "ongoing"
         until = self.until if plain else f"until {self.until}"
         parts = [
-            f"{self.series + ': ' if self.series else ''}alarm at {raised}, since {since}, {until}",
+            f"{self.series + ': ' if self.series else ''}alarm at {raised_at}, since {since}, {until}",
             self.kind,
             self.why,
             self.joined,
@@ -352,8 +352,8 @@ def alarms_of_trace(
 ) -> Alarms:
     """The alarms of rows that a rule has gone through; the parameters are those of :func:`alarms_of`."""
     scores, evidence, trace = traced.scores, traced.evidence, traced.trace
-    known = ~np.isnan(scores)
-    found, climb = [], Climb()
+    valid = ~np.isnan(scores)
+    alarms, climb = [], Climb()
     rows_filled = np.empty((0, 0)) if filled is None else filled
     for start, stop in events_from_labels(trace.active):
         onset = int(trace.onset[start])
@@ -372,7 +372,7 @@ def alarms_of_trace(
                 0.0 if (said := float(one.sum())) != said else said for one in evidence[since]
             ]  # as a monitor adds it up
             peak = since.start + int(np.argmax(most))  # the row that carries most evidence
-            still = still_at(rows_filled, known, int(start))
+            still = still_at(rows_filled, valid, int(start))
             kind, shares, reasons = explained(explain(peak), shares, series.channels, still, habits)
         cleared = int(stop) if stop < len(scores) else None
         stamp = (lambda row: None) if series is None else series.stamp
@@ -387,14 +387,14 @@ def alarms_of_trace(
             climb.begin()
             for at in range(int(start) + 1, int(stop)):
                 if climb.step(float(trace.statistic[at]), threshold=float(trace.threshold[start])):
-                    still = still_at(rows_filled, known, at)
+                    still = still_at(rows_filled, valid, at)
                     alarm = alarm.join(at, series.stamp(at), explain(at), series.channels, still=still, habits=habits)
-        found.append(alarm)
-    judged = int(known.sum())
+        alarms.append(alarm)
+    judged = int(valid.sum())
     counted = Tally(rows=len(scores), judged=judged, warming_up=len(scores) - judged) if tally is None else tally
-    alike = most_alike([(one.kind, next(iter(one.channels), "")) for one in found])
+    alike = most_alike([(one.kind, next(iter(one.channels), "")) for one in alarms])
     moved = traced.movement if traced.movement is None else replace(traced.movement, alike=alike)
     return Alarms(
-        tuple(found) if states is None else states(found), scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
+        tuple(alarms) if states is None else states(alarms), scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
         trace.threshold, moved,
     )  # fmt: skip

@@ -48,19 +48,19 @@ def plain_words(text: str) -> str:
     >>> plain_words("0.1%"), plain_words("0,001"), plain_words("two false alarms a week")
     ('0.001', '0.001', '2 a week')
     """
-    said = " ".join(text.lower().split())
-    said = re.sub(r"(?<=\d),(?=\d)", ".", said)
-    said = _EVERY.get(said, said)
-    said = re.sub(r"\s*(?:false\s+)?alarms?\b\s*", " ", said).strip()
-    share = _SHARE.match(said)
+    words = " ".join(text.lower().split())
+    words = re.sub(r"(?<=\d),(?=\d)", ".", words)
+    words = _EVERY.get(words, words)
+    words = re.sub(r"\s*(?:false\s+)?alarms?\b\s*", " ", words).strip()
+    share = _SHARE.match(words)
     if share:
         return f"{float(share['number']) / 100:.12g}"
-    first, _, rest = said.partition(" ")
-    said = f"{_WORDS[first]} {rest}" if first in _WORDS and rest else said
-    said = re.sub(r"^(?=(?:per|a|each)\s)", "1 ", said)
-    said = re.sub(r"\beach\b", "per", said)
-    said = re.sub(r"\b(?:a|an|one)?\s*shift of\s+", " ", said)
-    return " ".join(re.sub(r"\b(per|a|in|every|/)\s*one\b", r"\1 1", said).split())
+    first, _, rest = words.partition(" ")
+    words = f"{_WORDS[first]} {rest}" if first in _WORDS and rest else words
+    words = re.sub(r"^(?=(?:per|a|each)\s)", "1 ", words)
+    words = re.sub(r"\beach\b", "per", words)
+    words = re.sub(r"\b(?:a|an|one)?\s*shift of\s+", " ", words)
+    return " ".join(re.sub(r"\b(per|a|in|every|/)\s*one\b", r"\1 1", words).split())
 
 
 def _unit(text: str | None) -> str | None:
@@ -140,9 +140,9 @@ class Budget:
         if isinstance(value, Budget):
             return value
         step = None if period is None else seconds_of(period, whose="Budget.parse")
-        said = value
+        text = value
         wrong = ParameterError.about(
-            "budget", f"must be {MUST}. Got {said!r} instead.", subject="The budget of false alarms"
+            "budget", f"must be {MUST}. Got {text!r} instead.", subject="The budget of false alarms"
         )
         if isinstance(value, bool | np.bool_):
             raise wrong
@@ -154,7 +154,7 @@ class Budget:
             if re.search(r"\bshifts?\b", value):
                 raise ParameterError.about(
                     "budget",
-                    f"must say how long a shift is: 'one per shift of 8h'. Got {said!r} instead.",
+                    f"must say how long a shift is: 'one per shift of 8h'. Got {text!r} instead.",
                     subject="The budget",
                 )
         if isinstance(value, str) and re.fullmatch(r"\s*(0?\.\d+|\d+(\.\d+)?e-\d+)\s*", value.lower()):
@@ -165,22 +165,22 @@ class Budget:
         if isinstance(value, int | float | np.integer | np.floating):
             if not 0 < value < 1:
                 raise wrong
-            return cls(said.strip() if isinstance(said, str) else f"{float(value):g}/row", 1.0 / float(value), step)
-        found = _RATE.match(value.lower()) if isinstance(value, str) else None
-        unit = _unit(found["unit"]) if found else None
-        if found is None or unit is None or (found["unit"] is None and found["span"] is None):
+            return cls(text.strip() if isinstance(text, str) else f"{float(value):g}/row", 1.0 / float(value), step)
+        match = _RATE.match(value.lower()) if isinstance(value, str) else None
+        unit = _unit(match["unit"]) if match else None
+        if match is None or unit is None or (match["unit"] is None and match["span"] is None):
             raise wrong
-        count, span = float(found["count"] or 1), float(found["span"] or 1)
+        count, span = float(match["count"] or 1), float(match["span"] or 1)
         if count == 0 or span == 0:
             raise wrong
-        time_steps = span / count if unit in UNITS else _time_steps(span / count * SECONDS[unit], step, said)
+        time_steps = span / count if unit in UNITS else _time_steps(span / count * SECONDS[unit], step, text)
         if time_steps <= 1:
             raise ParameterError.about(
                 "budget",
-                f"must leave more than one row between two false alarms. Got {said!r}, which is {1 / time_steps:.3g} a row.",
+                f"must leave more than one row between two false alarms. Got {text!r}, which is {1 / time_steps:.3g} a row.",
                 subject="The budget",
             )
-        return cls(str(said).strip(), time_steps, step)
+        return cls(str(text).strip(), time_steps, step)
 
 
 def _time_steps(seconds: float, period: float | None, value: object) -> float:

@@ -79,13 +79,13 @@ def _observed(
     """Alarms, rows and the share of active ones, each fold at the threshold found on the others."""
     alarms = time_steps = active = 0
     for fold in folds:
-        others = [other.evidence for other in folds if other is not fold]
-        aim = formulas.cautious(target, sum(map(len, others))) if careful else target
-        threshold, _ = formulas.find(fold.rule, method, others, aim, rng)
+        other_folds = [other.evidence for other in folds if other is not fold]
+        aim = formulas.cautious(target, sum(map(len, other_folds))) if careful else target
+        threshold, _ = formulas.find(fold.rule, method, other_folds, aim, rng)
         if not math.isfinite(threshold):
-            threshold = formulas.by_bootstrap(fold.rule, others, aim, rng)
+            threshold = formulas.by_bootstrap(fold.rule, other_folds, aim, rng)
         if careful:
-            threshold = formulas.raise_to_data(fold.rule, others, threshold, aim)
+            threshold = formulas.raise_to_data(fold.rule, other_folds, threshold, aim)
         trace = fold.rule.accumulate(fold.evidence, threshold=threshold)
         alarms += _kernels.count_runs(trace.active)
         active += int(trace.active.sum())
@@ -161,39 +161,39 @@ class NormalEvidence:
     ) -> Calibration:
         """The threshold that keeps ``budget``; as :func:`calibrate`."""
         check_choice(method, "method", "calibrate", choices=METHODS)
-        wanted = Budget.parse(budget)
+        target = Budget.parse(budget)
         formulas.check_method(self.rule, method)
         rng = generator(random_state, whose="calibrate")
         draft = Calibration(
-            rule=self.rule.name, budget=str(wanted), target=wanted.time_steps, threshold=math.nan, method=method,
+            rule=self.rule.name, budget=str(target), target=target.time_steps, threshold=math.nan, method=method,
             requested=method, observed=None, low=0.0, high=None, alarms=0, time_steps=self.length, active=None,
             independence=self.p_value, correlation=self.correlation, supported=self.length / SUPPORT, largest=0.0,
-            period=wanted.period, folds=self.crossfit, compression=self.rule.compression,
+            period=target.period, folds=self.crossfit, compression=self.rule.compression,
         )  # fmt: skip
         if method == "episodes" or (method == "auto" and not self.rule.feeds_back):
             if control and self.rule.controllable:
                 draft = replace(draft, controlled=True, calm=self.calm())
             return from_episodes(draft, self.episodes())
-        return self._by_other(draft, wanted, rng)
+        return self._by_other(draft, target, rng)
 
     def _by_other(self, draft: Calibration, wanted: Budget, rng: np.random.Generator) -> Calibration:
         careful = draft.requested == "auto"
         period = wanted.time_steps
         aim = formulas.cautious(period, self.length) if careful else period
-        chosen = self._choose(aim) if careful else draft.requested
-        threshold, notes = formulas.find(self.rule, chosen, self.segments, aim, rng)
+        own_threshold = self._choose(aim) if careful else draft.requested
+        threshold, notes = formulas.find(self.rule, own_threshold, self.segments, aim, rng)
         if not math.isfinite(threshold):
-            chosen = "bootstrap"
+            own_threshold = "bootstrap"
             threshold = formulas.by_bootstrap(self.rule, self.segments, aim, rng)
             notes.append("The bootstrap is used instead.")
         if careful:
             threshold = formulas.raise_to_data(self.rule, self.segments, threshold, aim)
-        notes += self._doubts(wanted, chosen)
-        alarms, time_steps, active = _observed(self.folds, chosen, period, careful=careful, rng=rng)
+        notes += self._doubts(wanted, own_threshold)
+        alarms, time_steps, active = _observed(self.folds, own_threshold, period, careful=careful, rng=rng)
         low, high = period_interval(alarms, time_steps, folds=self.crossfit)
         reached = [self.rule.accumulate(segment, threshold=threshold).statistic for segment in self.segments]
         return replace(
-            draft, threshold=threshold, method=chosen, observed=time_steps / alarms if alarms else None, low=low, high=high,
+            draft, threshold=threshold, method=own_threshold, observed=time_steps / alarms if alarms else None, low=low, high=high,
             alarms=alarms, time_steps=time_steps, active=active, largest=float(np.nanmax(np.concatenate(reached))),
             compression=None, notes=tuple(notes),
         )  # fmt: skip
@@ -202,12 +202,12 @@ class NormalEvidence:
         """Dependent evidence or a rule without a bound: bootstrap; otherwise the most careful of the formulas that apply."""
         if self.dependent or not isinstance(self.rule, PaperRule):
             return "bootstrap"
-        found = {
+        thresholds = {
             name: formulas.by_formula(self.rule, name, self.segments, target)[0]
             for name in formulas.FORMULAS[self.rule.form]
         }
-        found = {name: threshold for name, threshold in found.items() if math.isfinite(threshold)}
-        return max(found, key=lambda name: found[name]) if found else "bootstrap"
+        thresholds = {name: threshold for name, threshold in thresholds.items() if math.isfinite(threshold)}
+        return max(thresholds, key=lambda name: thresholds[name]) if thresholds else "bootstrap"
 
     def _doubts(self, wanted: Budget, chosen: str) -> list[str]:
         notes = []

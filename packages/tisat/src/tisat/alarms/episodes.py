@@ -46,11 +46,11 @@ def episode_levels(statistic: Array, *, most: int = KEPT) -> Array:
     >>> episode_levels(np.array([0.0, 3.0, 1.0, 2.0, 0.0, np.nan, 2.5]))
     array([3. , 2.5, 2. ])
     """
-    known = ~np.isnan(statistic)
-    value = statistic[known]
+    valid = ~np.isnan(statistic)
+    value = statistic[valid]
     if len(value) == 0:
         return np.empty(0)
-    before = np.append(-np.inf, statistic[:-1])[known]
+    before = np.append(-np.inf, statistic[:-1])[valid]
     before = np.where(np.isnan(before), -np.inf, before)
     rises = value > before
     # An episode exists at every level in (before, value] of a rise: it begins, from above, at value and is gone below before.

@@ -120,18 +120,18 @@ class KNNEvidence(Parametrized):
     def fit(self, points: Array) -> Self:
         """Learn the normal distances from normal points ``(N, m)``."""
         self._check_parameters()
-        known = np.asarray(points, dtype=np.float64)
-        known = known[~np.isnan(known).any(axis=1)]
-        if len(known) < 2 * self.k + 2:
+        training = np.asarray(points, dtype=np.float64)
+        training = training[~np.isnan(training).any(axis=1)]
+        if len(training) < 2 * self.k + 2:
             raise InputError(
                 f"The normal points of KNNEvidence must be at least {2 * self.k + 2} with k = {self.k}. "
-                f"Got {len(known)} instead."
+                f"Got {len(training)} instead."
             )
-        self.m_ = known.shape[1]
-        order = generator(self.random_state, whose="KNNEvidence").permutation(len(known))
-        half = len(known) // 2
-        self._neighbours = Neighbours(known[np.sort(order[half:][: self.max_points])], k=self.k, method=self.method)
-        distances = self._neighbours.distances(known[np.sort(order[:half][: self.max_points])])
+        self.m_ = training.shape[1]
+        order = generator(self.random_state, whose="KNNEvidence").permutation(len(training))
+        half = len(training) // 2
+        self._neighbours = Neighbours(training[np.sort(order[half:][: self.max_points])], k=self.k, method=self.method)
+        distances = self._neighbours.distances(training[np.sort(order[:half][: self.max_points])])
         self._learn(distances)
         return self
 

@@ -63,12 +63,12 @@ class Explanation:
         """The channels that matter most, each with what was seen and expected; by other shares where given."""
         contributing = self.channels if channels is None else channels
         order = np.argsort(-contributing, kind="stable")
-        chosen = [c for place, c in enumerate(order[:most]) if place == 0 or contributing[c] >= SMALLEST_SHARE]
+        listed = [c for place, c in enumerate(order[:most]) if place == 0 or contributing[c] >= SMALLEST_SHARE]
         return tuple(
             Reason(
                 names[c], float(contributing[c]), _known(self.seen[c]), _known(self.expected[c]), _known(self.spread[c])
             )
-            for c in chosen
+            for c in listed
         )
 
     def sentences(self, names: Sequence[str], *, most: int = 3) -> list[str]:
@@ -104,11 +104,11 @@ def shares(amounts: Array) -> Array:
     >>> shares(np.array([3.0, -1.0, np.nan, 1.0])).tolist(), shares(np.zeros(2)).tolist()
     ([0.75, 0.0, 0.0, 0.25], [0.5, 0.5])
     """
-    known = np.where(np.isfinite(amounts), np.maximum(amounts, 0.0), 0.0)
+    amounts_above_zero = np.where(np.isfinite(amounts), np.maximum(amounts, 0.0), 0.0)
     if np.isposinf(amounts).any():
-        known = np.isposinf(amounts).astype(np.float64)
-    largest = float(known.max(initial=0.0))
+        amounts_above_zero = np.isposinf(amounts).astype(np.float64)
+    largest = float(amounts_above_zero.max(initial=0.0))
     if largest <= 0.0:
-        return np.full(len(known), 1.0 / len(known))
-    known = known / largest
-    return np.asarray(known / known.sum())
+        return np.full(len(amounts_above_zero), 1.0 / len(amounts_above_zero))
+    amounts_above_zero = amounts_above_zero / largest
+    return np.asarray(amounts_above_zero / amounts_above_zero.sum())

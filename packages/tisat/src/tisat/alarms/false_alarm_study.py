@@ -85,15 +85,15 @@ def promises(
 
     ``scores`` are those of the normal and of the held-out points.
     """
-    made = make_rule(rule, **options)
+    alarm_rule = make_rule(rule, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        known = NormalEvidence(made, normal, scores=scores[0])
-        evidence = made.evidence(held_out, scores=scores[1])
+        normal_evidence = NormalEvidence(alarm_rule, normal, scores=scores[0])
+        evidence = alarm_rule.evidence(held_out, scores=scores[1])
         return [
             _promise(
-                made,
-                known.calibrate(Budget(f"1/{target:g} rows", target), method=method),
+                alarm_rule,
+                normal_evidence.calibrate(Budget(f"1/{target:g} rows", target), method=method),
                 evidence,
                 entity=entity,
                 form=options.get("form", ""),
@@ -130,11 +130,11 @@ def held_out_curve(
     normal: Array, held_out: Array, *, rule: str, scores: tuple[Array, Array], points: int = 25, **options: Any
 ) -> tuple[Array, Array]:
     """Thresholds and the periods counted at them on ``held_out`` points, of a rule fitted to ``normal`` points."""
-    made = make_rule(rule, **options)
+    alarm_rule = make_rule(rule, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        NormalEvidence(made, normal, scores=scores[0])
-        return actual_curve(made, made.evidence(held_out, scores=scores[1]), points=points)
+        NormalEvidence(alarm_rule, normal, scores=scores[0])
+        return actual_curve(alarm_rule, alarm_rule.evidence(held_out, scores=scores[1]), points=points)
 
 
 def ideal_evidence(length: int, *, alpha: float, rng: np.random.Generator) -> Array:

@@ -84,11 +84,11 @@ def dated(table: pa.Table, alarms: Sequence[Alarm], *, keep_offset: bool = True)
     zone = ends.pop() if len(ends) == 1 and keep_offset else "UTC"
     for name in TIMES:
         stamps = [getattr(alarm, name) for alarm in alarms]
-        known = [stamp for stamp in stamps if stamp is not None]
-        if known and all(isinstance(stamp, float) for stamp in known):
+        dates = [stamp for stamp in stamps if stamp is not None]
+        if dates and all(isinstance(stamp, float) for stamp in dates):
             column = pa.array(stamps, pa.float64())
-        elif known:
-            zoned = any(stamp[-1] == "Z" or stamp[-6] in "+-" for stamp in known)
+        elif dates:
+            zoned = any(stamp[-1] == "Z" or stamp[-6] in "+-" for stamp in dates)
             column = pa.array(stamps, pa.string()).cast(pa.timestamp("ns", zone if zoned else None))
         else:
             continue
@@ -146,16 +146,16 @@ def read_active(path: str | Path, *, length: int, series: str | None = None) -> 
         if row.get("suppressed") or (series is not None and str(row.get("series", "")).removeprefix("'") != series):
             continue
         try:
-            raised = int(row["raised"])
+            raised_row = int(row["raised"])
             cleared = length if row.get("cleared") in (None, "") else int(row["cleared"])
         except (KeyError, TypeError, ValueError):
             raise DataFileError(
                 f"The table of alarms {str(file)!r} must have rows in 'raised' and 'cleared'. Row {number} has not."
             ) from None
-        if not 0 <= raised < cleared <= length:
+        if not 0 <= raised_row < cleared <= length:
             raise DataFileError(
                 f"The alarms of {str(file)!r} must lie within the {length} rows of the series. "
-                f"Got [{raised}, {cleared}) at row {number} instead."
+                f"Got [{raised_row}, {cleared}) at row {number} instead."
             )
-        active[raised:cleared] = True
+        active[raised_row:cleared] = True
     return active

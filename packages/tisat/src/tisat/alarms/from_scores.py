@@ -61,13 +61,13 @@ def raise_alarms(
     1
     """
     scored = Scored.of(scores, whose="raise_alarms")
-    made = make_rule({"name": rule, **options})
+    alarm_rule = make_rule({"name": rule, **options})
     calibration = calibrate(
-        made,
+        alarm_rule,
         normal,
         Budget.parse(false_alarms, period=period),
         method=method,
         control=control,
         random_state=random_state,
     )
-    return alarms_of(scored, rule=made, calibration=calibration)
+    return alarms_of(scored, rule=alarm_rule, calibration=calibration)

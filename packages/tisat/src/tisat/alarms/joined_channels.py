@@ -70,12 +70,12 @@ class Climb(Stateful, Folded[float, bool]):
 
     def step(self, statistic: float, /, *, threshold: float = 0.0) -> bool:
         """Check whether the alarm's next row is one to look at."""
-        seen = int(self._seen[0])
-        if seen >= BACK and statistic - self._recent.min() >= CLIMB * threshold > 0:
+        rows_seen = int(self._seen[0])
+        if rows_seen >= BACK and statistic - self._recent.min() >= CLIMB * threshold > 0:
             self._seen[0] = 0
             return True
-        self._recent[seen % BACK] = statistic
-        self._seen[0] = seen + 1
+        self._recent[rows_seen % BACK] = statistic
+        self._seen[0] = rows_seen + 1
         return False
 
     def restore(self, state: State, /) -> None:

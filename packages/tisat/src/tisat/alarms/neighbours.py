@@ -59,15 +59,15 @@ class Neighbours:
 
     def search(self, queries: npt.ArrayLike) -> tuple[Array, Integers]:
         """Distances ``(n,)`` and the rows of the points ``(n,)`` they lead to; NaN and -1 where the query has a NaN."""
-        asked = np.ascontiguousarray(queries, dtype=np.float64)
-        distance = np.full(len(asked), np.nan)
-        where = np.full(len(asked), -1, dtype=np.int64)
-        known = ~np.isnan(asked).any(axis=1)
+        query_rows = np.ascontiguousarray(queries, dtype=np.float64)
+        distance = np.full(len(query_rows), np.nan)
+        where = np.full(len(query_rows), -1, dtype=np.int64)
+        complete = ~np.isnan(query_rows).any(axis=1)
         if self.method == "sorted":
-            some, which = np.empty(known.sum()), np.empty(known.sum(), dtype=np.int64)
-            nearest_sorted(np.ascontiguousarray(asked[known, 0]), self._ordered, self.k, some, which)
-            distance[known], where[known] = some, self._order[which]
+            some, places = np.empty(complete.sum()), np.empty(complete.sum(), dtype=np.int64)
+            nearest_sorted(np.ascontiguousarray(query_rows[complete, 0]), self._ordered, self.k, some, places)
+            distance[complete], where[complete] = some, self._order[places]
         else:
-            far, which = nearest(asked[known], self.points, k=self.k)
-            distance[known], where[known] = far[:, -1], which[:, -1]
+            far, places = nearest(query_rows[complete], self.points, k=self.k)
+            distance[complete], where[complete] = far[:, -1], places[:, -1]
         return distance, where

@@ -97,11 +97,11 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
     """
 
     def __init__(self, limits: Array | None, channels: Sequence[str], *, rearm: int | None = None) -> None:
-        given = limits is not None and bool((limits > 0).any())
-        self.known = given and rearm != 0
+        has_limits = limits is not None and bool((limits > 0).any())
+        self.known = has_limits and rearm != 0
         self._channels = {name: c for c, name in enumerate(channels)}
-        count = len(channels) if given else 0
-        self._limits = MARGIN * limits if limits is not None and given else np.zeros(count)
+        count = len(channels) if has_limits else 0
+        self._limits = MARGIN * limits if limits is not None and has_limits else np.zeros(count)
         self._limited = self._limits > 0
         self._rearm = rearm
         self.recent = np.full((MEAN, count), np.nan)  # the last deviations, newest last
@@ -135,47 +135,47 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         if self.on is None and not self.ongoing:
             return ()
         mean = np.add.reduce(self.recent, axis=0) / MEAN
-        known = ~np.isnan(mean) & self._limited
-        if not np.logical_or.reduce(known):
+        valid = ~np.isnan(mean) & self._limited
+        if not np.logical_or.reduce(valid):
             return ()
         outside = np.abs(mean) > self._limits
         different = outside & ~(np.abs(mean - self.accepted) <= self._limits)
         ended = []
-        for one in self.ongoing if self.on is None else [*self.ongoing, self.on]:
-            np.copyto(one.different, different, where=known)
-            if one is self.on:
+        for episode in self.ongoing if self.on is None else [*self.ongoing, self.on]:
+            np.copyto(episode.different, different, where=valid)
+            if episode is self.on:
                 continue
-            if one.named is None or one.named[0] is not one.alarm:
-                one.named = one.alarm, self._named(one.alarm)
-            named = one.named[1]
-            if np.logical_or.reduce(one.different[named]):
-                one.calm = 0
-            elif np.logical_or.reduce(known[named]):
-                one.calm += 1
+            if episode.named is None or episode.named[0] is not episode.alarm:
+                episode.named = episode.alarm, self._named(episode.alarm)
+            channel_names = episode.named[1]
+            if np.logical_or.reduce(episode.different[channel_names]):
+                episode.calm = 0
+            elif np.logical_or.reduce(valid[channel_names]):
+                episode.calm += 1
             state = ""
-            if one.calm >= SETTLED:
-                state = "new normal" if outside[named][known[named]].any() else "back"
-            elif self._rearm is not None and row - (one.alarm.ongoing_since or 0) >= self._rearm:
+            if episode.calm >= SETTLED:
+                state = "new normal" if outside[channel_names][valid[channel_names]].any() else "back"
+            elif self._rearm is not None and row - (episode.alarm.ongoing_since or 0) >= self._rearm:
                 state = "new normal"
-                self._accept(named, mean)
+                self._accept(channel_names, mean)
             if state:
-                one.alarm = replace(one.alarm, state=state, back=row, back_time=stamp)
-                ended.append(one)
-        self.ongoing = [one for one in self.ongoing if one.alarm.state == "ongoing"]
-        return tuple(one.alarm for one in ended)
+                episode.alarm = replace(episode.alarm, state=state, back=row, back_time=stamp)
+                ended.append(episode)
+        self.ongoing = [episode for episode in self.ongoing if episode.alarm.state == "ongoing"]
+        return tuple(episode.alarm for episode in ended)
 
     def clear(self, alarm: Alarm) -> Alarm:
         """The alarm, whose statistic fell at the row just followed, with its state."""
         followed, self.on = self.on, None
         if not self.known or followed is None:
             return replace(alarm, state="cleared")
-        named = self._named(alarm)
-        if not len(named):
+        channel_names = self._named(alarm)
+        if not len(channel_names):
             return replace(alarm, state="cleared")
-        different = named[followed.different[named]]
+        different = channel_names[followed.different[channel_names]]
         if not len(different):
-            mean = np.add.reduce(self.recent, axis=0)[named] / MEAN
-            accepted = bool((np.abs(mean) > self._limits[named]).any())
+            mean = np.add.reduce(self.recent, axis=0)[channel_names] / MEAN
+            accepted = bool((np.abs(mean) > self._limits[channel_names]).any())
             state = "new normal" if accepted else "back"
             return replace(alarm, state=state, back=alarm.cleared, back_time=alarm.cleared_time)
         if any(
@@ -192,12 +192,12 @@ class Ongoing(Folded[Array | None, tuple["Alarm", ...]]):
         ``raised`` takes one alarm by the row of its raise; all unless given.
         """
         mean = np.add.reduce(self.recent, axis=0) / MEAN
-        chosen = [one for one in self.ongoing if raised is None or one.alarm.raised == raised]
+        episodes = [one for one in self.ongoing if raised is None or one.alarm.raised == raised]
         on = [self.on] if self.on is not None and raised in (None, self.on.alarm.raised) else []
-        for one in [*chosen, *on]:
+        for one in [*episodes, *on]:
             self._accept(self._named(one.alarm), mean)
-        self.ongoing = [one for one in self.ongoing if one not in chosen]
-        return tuple(replace(one.alarm, state="new normal", back=row, back_time=stamp) for one in chosen)
+        self.ongoing = [one for one in self.ongoing if one not in episodes]
+        return tuple(replace(one.alarm, state="new normal", back=row, back_time=stamp) for one in episodes)
 
     def _accept(self, named: Integers, mean: Array) -> None:
         there = named[~np.isnan(mean[named])]

@@ -112,18 +112,20 @@ class Pattern:
 
     def matches(self, alarm: Alarm) -> bool:
         """Whether an alarm is of this kind: led by a channel of one of the examples and near it, nearer where mode or day differ."""
-        found = Fingerprint.of(alarm)
-        if found.kind != self.kind or not found.channels or not self._possible(found):
+        fingerprint = Fingerprint.of(alarm)
+        if fingerprint.kind != self.kind or not fingerprint.channels or not self._possible(fingerprint):
             return False
-        if self.minute is not None and (found.minute is None or time_apart(found.minute, self.minute) > TOGETHER):
+        if self.minute is not None and (
+            fingerprint.minute is None or time_apart(fingerprint.minute, self.minute) > TOGETHER
+        ):
             return False
         least = ALIKE if self.mode else ALIKE_WITHOUT_MODE
-        if (found.mode, found.day) != (self.mode, self.day):
+        if (fingerprint.mode, fingerprint.day) != (self.mode, self.day):
             least = ALIKE_ELSEWHERE
-        channel, sign, share = found.channels[0]
+        channel, sign, share = fingerprint.channels[0]
         return any(
             {(name, way): part for name, way, part in one}.get((channel, sign), 0.0) >= LEADING * share
-            and likeness(found.channels, one) >= least
+            and likeness(fingerprint.channels, one) >= least
             for one in self.examples
         )
 

@@ -59,9 +59,9 @@ def draw(
     """
     figure_module = require("matplotlib.figure", whose="A picture of alarms")
     series = None if given is None else series_of(alarms, given, whose="Alarms.plot")
-    shown = [] if series is None else contributing(alarms, series, channels)
-    figure: Figure = figure_module.Figure(figsize=(9.0, 1.3 * len(shown) + 2.3), layout="constrained")
-    heights = [1.0] * len(shown) + [1.6]
+    panels = [] if series is None else contributing(alarms, series, channels)
+    figure: Figure = figure_module.Figure(figsize=(9.0, 1.3 * len(panels) + 2.3), layout="constrained")
+    heights = [1.0] * len(panels) + [1.6]
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     times = np.arange(len(alarms.statistic)) if series is None or series.timestamps is None else series.timestamps
     if (
@@ -70,7 +70,7 @@ def draw(
         minutes = int(series.offsets[0])
         times = times + np.timedelta64(minutes, "m")
         axes[-1].set_xlabel(f"time at {say_offset(minutes).replace('Z', 'UTC')}", fontsize=8)
-    for axis, channel in zip(axes, shown, strict=False):
+    for axis, channel in zip(axes, panels, strict=False):
         assert series is not None
         if expected is not None:
             middle, spread = (np.asarray(one)[:, channel] for one in expected)

@@ -61,11 +61,11 @@ class Recurrence:
         first, last = self.alarms[0], moment_of(self.last.raised_time)
         since = moment_of(first.raised_time)
         if since is None or last is None:
-            said = f"row {first.raised}" if first.raised_time is None else str(first.raised_time)
+            first_raised = f"row {first.raised}" if first.raised_time is None else str(first.raised_time)
         else:
             year = "" if since.year == last.year else f" {since.year}"
-            said = f"{since.day} {MONTHS[since.month - 1]}{year}"
-        return f"{ordinal(len(self.alarms))} time{f', {self.rhythm}' if self.rhythm else ''} since {said}"
+            first_raised = f"{since.day} {MONTHS[since.month - 1]}{year}"
+        return f"{ordinal(len(self.alarms))} time{f', {self.rhythm}' if self.rhythm else ''} since {first_raised}"
 
     @property
     def title(self) -> str:
@@ -141,24 +141,24 @@ def rhythm_of(moments: Sequence[datetime.datetime | None]) -> str:
     >>> rhythm_of([at + datetime.timedelta(hours=6 * k) for k in range(4)])
     'about every 6 h'
     """
-    known = [one for one in moments if one is not None]
-    if len(known) < max(FEWEST, len(moments)):
+    times = [one for one in moments if one is not None]
+    if len(times) < max(FEWEST, len(moments)):
         return ""
-    minutes = [one.hour * 60 + one.minute for one in known]
+    minutes = [one.hour * 60 + one.minute for one in times]
     angle = cmath.phase(sum(cmath.rect(1.0, 2 * math.pi * minute / DAY) for minute in minutes))
     common = min(minutes, key=lambda minute: time_apart(minute, round(angle / (2 * math.pi) * DAY)))
-    near = [one for one, minute in zip(known, minutes, strict=True) if time_apart(minute, common) <= NEAR]
+    near = [one for one, minute in zip(times, minutes, strict=True) if time_apart(minute, common) <= NEAR]
     days = {one.date() for one in near}
-    if len(days) >= max(FEWEST, KEPT * len(known)):
+    if len(days) >= max(FEWEST, KEPT * len(times)):
         at = f"at {common // 60:02d}:{common % 60:02d}"
         weekdays = [one.weekday() for one in near]
         usual = max(set(weekdays), key=weekdays.count)
-        if weekdays.count(usual) >= KEPT * len(known):
+        if weekdays.count(usual) >= KEPT * len(times):
             return f"on {DAYS[usual]} {at}"
         if len(days) >= DAILY * ((max(days) - min(days)).days + 1):
             night = common >= NIGHT[0] or common < NIGHT[1]
             return f"{'nightly' if night else 'daily'} {at}"
-    steps = sorted(after - before for before, after in itertools.pairwise(map(_seconds, known)))
+    steps = sorted(after - before for before, after in itertools.pairwise(map(_seconds, times)))
     middle = steps[len(steps) // 2]
     if middle > 0 and sum(abs(step - middle) <= EVEN * middle for step in steps) >= KEPT * len(steps):
         size, unit = next((size, unit) for size, unit in UNITS if middle >= 1.5 * size or unit == "s")

@@ -139,13 +139,13 @@ class Calibration:
         if self.extrapolated > 1.0:
             far = f"{times(self.extrapolated)} as rare as" if self.extrapolated >= WORTH_SAYING else "just beyond what"
             beyond = f"Extrapolated: {far} the data can support."
-        seen = "no false alarm" if self.alarms == 0 else f"{self.alarms} false alarm{'s' * (self.alarms != 1)}"
+        alarms_words = "no false alarm" if self.alarms == 0 else f"{self.alarms} false alarm{'s' * (self.alarms != 1)}"
         most = "" if self.high is None else f" to {self.high:.0f}"
         return (
             f"Asked: {self.budget}, {say(self.target)}.",
             f"Supported: {say(self.supported)}.",
             beyond,
-            f"Observed: {seen} in {self.time_steps} normal rows, each part at the threshold of the others; "
+            f"Observed: {alarms_words} in {self.time_steps} normal rows, each part at the threshold of the others; "
             f"one in {self.low:.0f}{most or ' or more'} with 95 % confidence.",
             f"Threshold: h = {self.threshold:.4g}; the largest statistic of normal data is {self.largest:.4g}.",
             self._control_in_words(),
@@ -225,7 +225,7 @@ class Calibration:
     @classmethod
     def from_json(cls, document: JsonDict) -> Calibration:
         """Back from :meth:`to_json`."""
-        known = {field.name for field in fields(cls)}
+        field_names = {field.name for field in fields(cls)}
         document = {
             "controlled": False,
             "calm": None,
@@ -235,8 +235,8 @@ class Calibration:
         # Nor is there a strict budget any more: its threshold stays where it is.
         if document.pop("strict", False) is True:
             document["normal"] = None
-        if set(document) != known:
-            odd = sorted(set(document) ^ known)
+        if set(document) != field_names:
+            odd = sorted(set(document) ^ field_names)
             raise ArtefactError(f"A calibration must have its fields and no others. {odd[0]!r} is missing or unknown.")
         normal = None if document["normal"] is None else Episodes.from_json(document["normal"])
         compression = None if document["compression"] is None else tuple(map(float, document["compression"]))

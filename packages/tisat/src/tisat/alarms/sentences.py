@@ -69,7 +69,7 @@ def worded(
     A channel that is where it is expected explains nothing: it is left out where another is not.
     """
     place = {name: c for c, name in enumerate(names)}
-    made = tuple(
+    sentences = tuple(
         _with_return(
             replace(one, words=_sentence(one, why, place[one.channel], names, int(still[place[one.channel]]), habits)),
             place[one.channel],
@@ -77,7 +77,7 @@ def worded(
         )
         for one in reasons
     )
-    return tuple(one for one in made if one.words or not _as_expected(one)) or made
+    return tuple(one for one in sentences if one.words or not _as_expected(one)) or sentences
 
 
 def _with_return(one: Reason, c: int, habits: Habits) -> Reason:
@@ -99,11 +99,11 @@ def joining(
     reasons: Sequence[Reason], why: Explanation, names: Sequence[str], still: Integers, habits: Habits
 ) -> tuple[Reason, ...]:
     """The reasons of channels that join an alarm, in words; none of a channel that is where it is expected and only moves otherwise."""
-    said = worded(reasons, why, names, still, habits)
+    sentences = worded(reasons, why, names, still, habits)
     place = {name: c for c, name in enumerate(names)}
     return tuple(
         one
-        for one in said
+        for one in sentences
         if not _as_expected(one)
         or why.kind == "rhythm"
         or (why.kind == "stuck" and _stands(int(still[place[one.channel]]), place[one.channel], habits))
@@ -131,14 +131,14 @@ def _sentence(one: Reason, why: Explanation, c: int, names: Sequence[str], still
     """The sentence of one reason; empty where seen and expected say it best."""
     counted = one.channel in habits.counters and one.seen is not None
     value = str(replace(one, words="")) if not counted else _growth(one)
-    whose = f"{value}, and" if _far(one) else one.channel
+    subject = f"{value}, and" if _far(one) else one.channel
     if why.kind == "stuck" and _stands(still, c, habits):
         usual = habits.duration(habits.moves_every[c])
-        return f"{whose} has not moved for {habits.duration(still)}; usually moves every {usual}"
+        return f"{subject} has not moved for {habits.duration(still)}; usually moves every {usual}"
     if why.kind == "stuck":
-        return f"{whose} moves less than usual"
+        return f"{subject} moves less than usual"
     if why.kind == "unusually noisy":
-        return f"{whose} moves more than usual" if _far(one) else f"{one.channel} is unusually noisy"
+        return f"{subject} moves more than usual" if _far(one) else f"{one.channel} is unusually noisy"
     if why.kind == "rhythm":
         return f"{one.channel} follows another rhythm than in training"
     if counted and not _as_expected(one):

@@ -68,9 +68,9 @@ class Suppression:
         (2.5, 0.05)
         """
         channel, *more = (part.strip() for part in text.split(":"))
-        said = dict(map(_qualifier, more))
-        known = "" not in said and len(said) == len(more) and not {"least", "relative"} <= set(said)
-        if not channel or not known or (channel == "*" and not said):
+        qualifiers = dict(map(_qualifier, more))
+        known = "" not in qualifiers and len(qualifiers) == len(more) and not {"least", "relative"} <= set(qualifiers)
+        if not channel or not known or (channel == "*" and not qualifiers):
             raise ParameterError(
                 f"What is suppressed must be {GRAMMAR}. Got {text[:200]!r} instead.", parameter="suppress"
             )
@@ -79,7 +79,7 @@ class Suppression:
                 f"What is suppressed must name a channel of the model: {', '.join(channels)}. Got {channel!r} instead.",
                 parameter="suppress",
             )
-        return cls(channel, **said)  # type: ignore[arg-type]
+        return cls(channel, **qualifiers)  # type: ignore[arg-type]
 
     @property
     def text(self) -> str:

@@ -113,20 +113,20 @@ class AlarmEach:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", SeriesWarning)
-                asked = tuple(
+                settings = tuple(
                     (name, tuple(value.items()) if isinstance(value, Mapping) else value)
                     for name, value in self.asked.items()
                 )
-                watch = _watch(model_file(self.model, machine.name), asked)
+                watch = _watch(model_file(self.model, machine.name), settings)
                 series = machine.read({**watch.reading, **self.how})
-                found = watch.alarms(series, **self.options)
+                alarms = watch.alarms(series, **self.options)
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
-        silent = tuple(one.channel for one in found.silences if one.until is None)
+        silent = tuple(one.channel for one in alarms.silences if one.until is None)
         judged = MachineAlarms(
-            machine.name, tuple(found), found.tally.rows, found.tally.judged, silent, notes=tuple(str(one.message) for one in caught)
+            machine.name, tuple(alarms), alarms.tally.rows, alarms.tally.judged, silent, notes=tuple(str(one.message) for one in caught)
         )  # fmt: skip
-        return replace(judged, **_drawing(found, series)) if self.drawn else judged
+        return replace(judged, **_drawing(alarms, series)) if self.drawn else judged
 
     def lost(self, machine: Machine, why: str) -> MachineAlarms:
         """A machine that was not judged."""
@@ -201,8 +201,8 @@ class ScoreEach(RowJob):
             detector = watch.detector
             read = machine.read({**watch.reading, **self.how})
             series = check_series(detector, read, ignore_extra=self.ignore_extra)
-            found = detector.points(series)
-            scores, level = detector.aggregate(found), detector.normal_level()
+            points = detector.points(series)
+            scores, level = detector.aggregate(points), detector.normal_level()
             if self.statistic or self.centred:
                 normal = (
                     None
@@ -211,7 +211,7 @@ class ScoreEach(RowJob):
                 )
                 scores, level = watch.score(series, centred=self.centred, train=normal), watch.calibration.threshold
             out = Path(self.out) if self.whole else Path(self.out) / f"{Path(machine.name).name}.csv"
-            _write_scores(out, series, scores, _named(detector, found) if self.points else {})
+            _write_scores(out, series, scores, _named(detector, points) if self.points else {})
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
         return {

@@ -52,21 +52,21 @@ class FitGroup(RowJob):
     def __call__(self, group: Machine) -> JsonDict:
         """Fit it; what came of it. The group goes by the name of a machine without files."""
         machines = self.members[group.name]
-        said = [
+        notes = [
             self.detector,
             self.settings,
             self.how,
             [(one.name, one.files, one.entity, one.stamp) for one in machines],
         ]
-        key = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        key = hashlib.sha256(json.dumps(notes, sort_keys=True, default=str).encode()).hexdigest()[:16]
         file = Path(self.out) / f"{group.name}-{key}{SUFFIX}"
         if file.is_file():  # written before, whole or not at all, from the same files
             return {"machine": group.name, "model": str(file), "trouble": ""}
-        chosen = [
+        members = [
             machines[i] for i in sorted({round(i * (len(machines) - 1) / (LEARN_FROM - 1)) for i in range(LEARN_FROM)})
         ]
         series, troubles = [], []
-        for machine in chosen:
+        for machine in members:
             try:
                 series.append(machine.read(self.how))
             except (TisatError, OSError) as error:
@@ -113,7 +113,7 @@ class FitEach(RowJob):
 
     def key(self, machine: Machine) -> str:
         """Tells this fit of this machine from any other: settings, files, their sizes and times."""
-        said = [
+        identity = [
             self.detector,
             self.settings,
             self.watch,
@@ -125,7 +125,9 @@ class FitEach(RowJob):
             self.shared.get(machine.name, ""),  # the name of its file says what it was learned from
             *([list(self.no_counters)] if self.no_counters else []),
         ]
-        return hashlib.sha256(json.dumps([machine.name, *said], sort_keys=True, default=str).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps([machine.name, *identity], sort_keys=True, default=str).encode()).hexdigest()[
+            :16
+        ]
 
     def file(self, machine: Machine) -> Path:
         """Where its model goes."""
@@ -142,19 +144,19 @@ class FitEach(RowJob):
                 detector = registry.resolve(self.detector)(**self.settings)
                 if machine.name in self.shared:
                     detector = adapt(_shared(self.shared[machine.name]), series)
-                made = Watch(detector, **(self.watch if machine.name in self.shared else self._watch_options(series)))
-                made.reading = {**self.how, **({"seen": series.seen} if series.seen else {})}
-                made = made.calibrate() if machine.name in self.shared else made.fit([series], **self.fit)
-                made.save(self.file(machine))
+                watch = Watch(detector, **(self.watch if machine.name in self.shared else self._watch_options(series)))
+                watch.reading = {**self.how, **({"seen": series.seen} if series.seen else {})}
+                watch = watch.calibrate() if machine.name in self.shared else watch.fit([series], **self.fit)
+                watch.save(self.file(machine))
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
-        notes = list(made.calibration.notes)
+        notes = list(watch.calibration.notes)
         return row | {
             "model": str(self.file(machine)),
             "rows": len(series),
-            "channels": made.detector.n_channels_,
-            "threshold": made.calibration.threshold,
-            "budget": made.calibration.budget,
+            "channels": watch.detector.n_channels_,
+            "threshold": watch.calibration.threshold,
+            "budget": watch.calibration.budget,
             "notes": notes,
         }
 
@@ -168,15 +170,15 @@ class FitEach(RowJob):
     def before(self) -> dict[str, JsonDict]:
         """The last row of each machine that was begun or fitted before, by name; lines that are not whole are none."""
         file = Path(self.out) / LEDGER
-        found: dict[str, JsonDict] = {}
+        rows: dict[str, JsonDict] = {}
         for line in file.read_bytes().split(b"\n") if file.is_file() else []:
             try:
                 row = json.loads(line)
             except ValueError:
                 continue
             if isinstance(row, dict) and isinstance(row.get("key"), str) and isinstance(row.get("machine"), str):
-                found[row["machine"]] = {"trouble": "", **row}
-        return found
+                rows[row["machine"]] = {"trouble": "", **row}
+        return rows
 
     def begin(self, machines: Sequence[Machine]) -> None:
         """Say in the folder's ledger which models are about to be written, so that a killed run knows its own files."""
@@ -222,13 +224,13 @@ class UpdateEach(RowJob):
     def __call__(self, machine: Machine) -> JsonDict:
         """Fit it; the thresholds before and after."""
         try:
-            kept = Watch.load(model_file(self.model, machine.name))
-            kept.reading = {**kept.reading, **self.how}
+            watch = Watch.load(model_file(self.model, machine.name))
+            watch.reading = {**watch.reading, **self.how}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fresh = kept.refitted(machine.read(kept.reading))
+                fresh = watch.refitted(machine.read(watch.reading))
                 fresh.save(Path(self.out) / f"{machine.name}{SUFFIX}")
         except (TisatError, OSError) as error:
             return self.lost(machine, str(error))
-        thresholds = {"before": kept.calibration.threshold, "after": fresh.calibration.threshold}
+        thresholds = {"before": watch.calibration.threshold, "after": fresh.calibration.threshold}
         return {"machine": machine.name, "trouble": "", **thresholds}

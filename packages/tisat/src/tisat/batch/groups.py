@@ -80,17 +80,17 @@ def by_table(path: str | Path, machines: Iterable[Machine]) -> dict[str, str]:
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
-        told = {row["machine"]: row["group"] for row in rows}
+        group_of = {row["machine"]: row["group"] for row in rows}
     except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
         raise DataFileError(
             f"The groups {str(path)!r} must be a csv file with the columns machine and group. {error!r}."
         ) from None
-    found = {}
+    groups = {}
     for machine in machines:
-        if not told.get(machine.name):
+        if not group_of.get(machine.name):
             raise DataFileError(f"The groups in {str(path)!r} must name every machine. There is no {machine.name!r}.")
-        found[machine.name] = told[machine.name]
-    return found
+        groups[machine.name] = group_of[machine.name]
+    return groups
 
 
 def by_name(pattern: str, machines: Iterable[Machine]) -> dict[str, str]:
@@ -107,15 +107,15 @@ def by_name(pattern: str, machines: Iterable[Machine]) -> dict[str, str]:
         raise ParameterError(
             f"--group-by must be {AUTO!r}, a csv file, or a regular expression. {pattern!r} is none: {error}."
         ) from None
-    found = {}
+    groups = {}
     for machine in machines:
         match = search.search(machine.name)
         if match is None or not match.group(1 if search.groups else 0):
             raise ParameterError(
                 f"The pattern of --group-by must be found in every machine's name. {pattern!r} is not in {machine.name!r}."
             )
-        found[machine.name] = match.group(1 if search.groups else 0)
-    return found
+        groups[machine.name] = match.group(1 if search.groups else 0)
+    return groups
 
 
 def by_likeness(described: Sequence[Described]) -> dict[str, str]:
@@ -128,14 +128,17 @@ def by_likeness(described: Sequence[Described]) -> dict[str, str]:
     from sklearn.metrics import silhouette_score
 
     kinds: dict[tuple[str, ...], list[Described]] = {}
-    for one in described:
-        if not one.trouble:
-            kinds.setdefault(tuple(sorted(one.channels)), []).append(one)
-    found: dict[str, str] = {}
+    for description in described:
+        if not description.trouble:
+            kinds.setdefault(tuple(sorted(description.channels)), []).append(description)
+    groups: dict[str, str] = {}
     for number, many in enumerate(kinds.values()):
-        order = [np.argsort(one.channels, kind="stable") for one in many]
+        order = [np.argsort(description.channels, kind="stable") for description in many]
         table = np.array(
-            [np.reshape(one.figures, (-1, 3))[rows].ravel() for one, rows in zip(many, order, strict=True)]
+            [
+                np.reshape(description.figures, (-1, 3))[rows].ravel()
+                for description, rows in zip(many, order, strict=True)
+            ]
         )
         middle = np.median(table, axis=0)
         spread = np.median(np.abs(table - middle), axis=0)
@@ -149,10 +152,10 @@ def by_likeness(described: Sequence[Described]) -> dict[str, str]:
                 labels, best = tried, score
         names: dict[int, int] = {}
         # Numbered in the order of the machines, whatever k-means calls them.
-        for one, label in zip(many, labels, strict=True):
+        for description, label in zip(many, labels, strict=True):
             place = names.setdefault(int(label), len(names) + 1)
-            found[one.machine] = f"group-{number + 1}-{place}"
-    return found
+            groups[description.machine] = f"group-{number + 1}-{place}"
+    return groups
 
 
 def group_machines(

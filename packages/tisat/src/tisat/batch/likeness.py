@@ -70,14 +70,14 @@ def likeness(machines: Sequence[Series]) -> Likeness | None:
     places = np.unique(np.linspace(0, len(machines) - 1, min(len(machines), LOOKED_AT)).round().astype(int))
     split: dict[str, tuple[Array, Array]] = {}
     for place in places:
-        one = machines[place]
-        if one.channels != machines[0].channels and set(one.channels) == set(machines[0].channels):
-            one = one.select(machines[0].channels)
-        rows = carry_forward(np.asarray(one.values[-ROWS:], dtype=np.float64))
+        machine = machines[place]
+        if machine.channels != machines[0].channels and set(machine.channels) == set(machines[0].channels):
+            machine = machine.select(machines[0].channels)
+        rows = carry_forward(np.asarray(machine.values[-ROWS:], dtype=np.float64))
         rows = rows[~np.isnan(rows).any(axis=1)]
-        if one.channels == machines[0].channels and len(rows) >= FEWEST:
+        if machine.channels == machines[0].channels and len(rows) >= FEWEST:
             cut = int(TRAINED * len(rows))
-            split[one.name or str(place)] = rows[:cut], rows[cut:]
+            split[machine.name or str(place)] = rows[:cut], rows[cut:]
     if len(split) < 2:
         return None
     together = np.concatenate([train for train, _ in split.values()])

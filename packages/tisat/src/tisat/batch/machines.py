@@ -44,15 +44,15 @@ class Machine:
 
     def read(self, how: How | None = None) -> Series:
         """Its rows; ``how`` as :meth:`tisat.Series.read` takes it."""
-        told = {key: value for key, value in (how or {}).items() if value}
+        options = {key: value for key, value in (how or {}).items() if value}
         if not self.entity:
-            told.pop("entity", None)
+            options.pop("entity", None)
             if len(self.files) == 1:
-                return Series.read(self.files[0], name=self.name, **told)
-            return _filtered(self, told)
-        if self.files[0].lower().endswith(".parquet") and not any(key in told for key in WHOLE):
-            return _filtered(self, told)
-        return _of_table(self.files[0], {**told, "entity": self.entity})[self.name]
+                return Series.read(self.files[0], name=self.name, **options)
+            return _filtered(self, options)
+        if self.files[0].lower().endswith(".parquet") and not any(key in options for key in WHOLE):
+            return _filtered(self, options)
+        return _of_table(self.files[0], {**options, "entity": self.entity})[self.name]
 
     @property
     def stamp(self) -> list[list[int]]:
@@ -121,15 +121,15 @@ def find_machines(paths: Sequence[str | Path], how: How | None = None) -> list[M
         As :meth:`tisat.Series.read` takes it; ``entity`` names the column of a long table.
     """
     told = dict(how or {})
-    found: dict[str, Machine] = {}
+    machines: dict[str, Machine] = {}
     for path in paths:
         for machine in _machines_of(Path(path), str(told.get("entity") or ""), told):
-            if machine.name in found:
+            if machine.name in machines:
                 raise DataFileError(
                     f"Each machine must be named once. Got {machine.name!r} again in {machine.files[0]!r}."
                 )
-            found[machine.name] = machine
-    return list(found.values())
+            machines[machine.name] = machine
+    return list(machines.values())
 
 
 def _machines_of(path: Path, entity: str, told: How) -> Iterator[Machine]:

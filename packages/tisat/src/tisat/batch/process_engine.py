@@ -140,17 +140,17 @@ class Local:
             worker = busy[pipe]
             assert worker.item is not None
             try:
-                said = worker.pipe.recv()
+                message = worker.pipe.recv()
             except (EOFError, ConnectionResetError):
                 (item,), worker.item = worker.item, None
                 worker.process.join(5.0)
                 yield worker, job.lost(item, f"WorkerDied: the process ended with exit code {worker.process.exitcode}")
                 continue
-            if said == READY:
+            if message == READY:
                 worker.begin(self._limit)
                 continue
             worker.item, worker.deadline = None, float("inf")
-            yield None, said[0]
+            yield None, message[0]
         now = time.monotonic()
         for worker in busy.values():
             if worker.item is not None and worker.deadline <= now:

@@ -220,13 +220,13 @@ def _refused(sentence: str, *, whole: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; ``arguments`` default to the process's own."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if given in ([], ["--help"], ["-h"]):
+    words = sys.argv[1:] if arguments is None else arguments
+    if words in ([], ["--help"], ["-h"]):
         sys.stdout.write(overview() + "\n")
-        sys.exit(0 if given else 2)
+        sys.exit(0 if words else 2)
     try:
-        given = take_imports(given)
-        build(given[0] if given[0] in {**VERBS, **installed_verbs()} else None)(args=given)
+        words = take_imports(words)
+        build(words[0] if words[0] in {**VERBS, **installed_verbs()} else None)(args=words)
     except TisatError as error:
         _refused(sentence_of(error), whole=arguments is None)
     except BrokenPipeError:

@@ -72,39 +72,39 @@ def alarm(
         raise ParameterError(f"--picture must end in {', '.join(PICTURES)}. Got {str(picture)!r} instead.")
     rules = [Suppression.parse(one) for one in suppress or ()]
     loaded = None if model.is_dir() else Watch.load(model)
-    told = {**(reading_of(model) if loaded is None else loaded.reading), **(how or {})}
-    machines = find_machines(files, told)
+    reading = {**(reading_of(model) if loaded is None else loaded.reading), **(how or {})}
+    machines = find_machines(files, reading)
     asked = replace(asked, budget=budget_of(asked.budget, fleet_budget, len(machines)))
     if len(machines) > 1:
         if picture is not None:
             raise ParameterError(f"--picture draws one machine. Got {len(machines)}; --html draws them all.")
         job = AlarmEach(str(model), vars(taken), asked.given, how or {}, drawn=html is not None)
-        judged = list(where.each(job, machines))
-        judged = [one.suppress(rules) for one in judged] if rules else judged
-        judged.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
-        budget = next((each.budget for one in judged for each in one.alarms), asked.budget or "")
+        results = list(where.each(job, machines))
+        results = [one.suppress(rules) for one in results] if rules else results
+        results.sort(key=lambda one: (*one.urgency(), one.machine), reverse=True)
+        budget = next((each.budget for one in results for each in one.alarms), asked.budget or "")
         words = fleet_words(budget, len(machines)) if budget else ""
         if html is not None:
             from tisat.plotting.fleet_page import fleet_page
 
             command = f"tisat alarm {' '.join(shlex.quote(Path(file).name) for file in files)} --model {model.name}"
-            write_bytes(html, fleet_page(judged, budget=words, command=command).encode())
-        _fleet(judged, out=out, json=json, words=words)
+            write_bytes(html, fleet_page(results, budget=words, command=command).encode())
+        _fleet(results, out=out, json=json, words=words)
         if html is not None:
             typer.echo(f"page written to {html}", err=True)
         return
-    series = machines[0].read(told)
+    series = machines[0].read(reading)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
         warnings.simplefilter("always", SeriesWarning)
         watch = open_watch(model_file(model, series.name), asked, loaded=loaded)
-        found = watch.alarms(series, **vars(taken))
+        alarms = watch.alarms(series, **vars(taken))
         if rules:
-            found = found.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))
+            alarms = alarms.suppress(*(Suppression.parse(one, channels=watch.channels) for one in suppress or ()))
     if out is not None:
-        found.write(out)
+        alarms.write(out)
     if picture is not None:
-        save_figure(found.plot(series, channels=shown), picture)
+        save_figure(alarms.plot(series, channels=shown), picture)
     if html is not None:
         from tisat.plotting.alarm_page import alarm_page
         from tisat.plotting.charts import rows_drawn
@@ -113,14 +113,14 @@ def alarm(
         checked = check_series(watch.detector, series, ignore_extra=taken.ignore_extra)
         command = f"tisat alarm {Path(files[0]).name} --model {model.name}"
         expected = watch.detector.expected(checked, at=rows_drawn(len(checked)))
-        page = alarm_page(found, checked, expected=expected, command=command)
+        page = alarm_page(alarms, checked, expected=expected, command=command)
         write_bytes(html, page.encode())
     if json:
-        print_json(document_of(found))
+        print_json(document_of(alarms))
         return
-    moved = [str(found.movement)] if found.movement is not None and found.movement.moved else []
-    notes = [*moved, *series.notes, *found.calibration.notes, *(str(warning.message) for warning in caught)]
-    show_alarms(found, series.name, notes, shown=shown)
+    moved = [str(alarms.movement)] if alarms.movement is not None and alarms.movement.moved else []
+    notes = [*moved, *series.notes, *alarms.calibration.notes, *(str(warning.message) for warning in caught)]
+    show_alarms(alarms, series.name, notes, shown=shown)
     if html is not None:
         typer.echo(f"page written to {html}", err=True)
 
@@ -246,15 +246,15 @@ def _row(one: Alarm, shown: int) -> list[str]:
         f"{channel} {share:.0%}" for channel, share in list(one.channels.items())[:shown] if share >= LEAST
     )
     reasons = [str(reason) for reason in one.reasons[:shown]] or ([contributing] if contributing else [])
-    raised = _moment(one.raised, one.raised_time, "")
-    since = _short(_moment(one.onset, one.onset_time, ""), raised)
-    until = "still on" if one.cleared is None else _short(_moment(one.cleared, one.cleared_time, ""), raised)
+    raised_at = _moment(one.raised, one.raised_time, "")
+    since = _short(_moment(one.onset, one.onset_time, ""), raised_at)
+    until = "still on" if one.cleared is None else _short(_moment(one.cleared, one.cleared_time, ""), raised_at)
     if one.state == "ongoing":
         until = f"ongoing since {until}"
     elif one.ongoing_since is not None:
-        until = f"{_short(_moment(one.back, one.back_time, ''), raised)} ({one.state})"
+        until = f"{_short(_moment(one.back, one.back_time, ''), raised_at)} ({one.state})"
     return [
-        raised,
+        raised_at,
         f"{since} - {until}",
         f"{one.peak / one.threshold:.1f}" if one.threshold else "",
         "\n".join(

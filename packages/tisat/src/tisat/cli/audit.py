@@ -116,14 +116,14 @@ def audit_verb(
 
     outputs = {"--html": html, "--latex": latex, "--csv": csv}
     check_outputs(outputs, inputs=[labels, *scores], overwrite=overwrite)
-    found = {
+    results = {
         name: read_scored(labels, path, label_column=label_column, score_column=score_column)
         for name, path in _named(scores).items()
     }
-    first = next(iter(found.values()))
+    first = next(iter(results.values()))
     delay = rows_or_duration(delta_max)
-    by_series = {name: dict(zip(one.names, one.scores, strict=True)) for name, one in found.items()}
-    if len(found) > 1 and len(first.names) > 1:  # one order of series for all
+    by_series = {name: dict(zip(one.names, one.scores, strict=True)) for name, one in results.items()}
+    if len(results) > 1 and len(first.names) > 1:  # one order of series for all
         by_series = {name: {key: each[key] for key in first.names} for name, each in by_series.items()}
     several = {name: list(each.values()) for name, each in by_series.items()}
     audits: dict[str, Audit] = {}
@@ -160,13 +160,13 @@ def audit_verb(
 def _named(paths: Sequence[Path]) -> dict[str, Path]:
     """What each set of scores is called: its file, with the folder where two are called alike."""
     stems = [path.name.partition(".")[0] or str(path) for path in paths]
-    named: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for stem, path in zip(stems, paths, strict=True):
         name = stem if stems.count(stem) == 1 else str(path)
-        if name in named:
+        if name in files:
             raise DataFileError(f"Each set of scores must be given once. Got {str(path)!r} again.")
-        named[name] = path
-    return named
+        files[name] = path
+    return files
 
 
 def _write(

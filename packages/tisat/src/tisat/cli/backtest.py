@@ -50,14 +50,16 @@ def backtest(
     if rule is not None or rule_set:
         settings["rule"] = rule_of(rule, rule_set)
     series = next(iter(machines.values()))
-    found = walk(series, train=train, refit=refit, budget=budget, budgets=what_if, detector=detector, **settings)
+    result = walk(series, train=train, refit=refit, budget=budget, budgets=what_if, detector=detector, **settings)
     if html is not None:
         said = f"tisat backtest {shlex.quote(file)} --train {shlex.quote(train)} --refit {shlex.quote(refit)}"
         write_bytes(
-            html, backtest_page(found, command=f"{said} --budget {shlex.quote(found.budget)}{typed(how)}").encode()
+            html, backtest_page(result, command=f"{said} --budget {shlex.quote(result.budget)}{typed(how)}").encode()
         )
     if json:
-        print_json({"budget": found.budget, "answer": found.answer, "counts": found.counts, "steps": found.to_rows()})
+        print_json(
+            {"budget": result.budget, "answer": result.answer, "counts": result.counts, "steps": result.to_rows()}
+        )
         return
-    columns, rows = found.table()
-    print_table(f"{found.name or file}: fitted on {train}, used for {refit}", columns, rows, note=found.answer)
+    columns, rows = result.table()
+    print_table(f"{result.name or file}: fitted on {train}, used for {refit}", columns, rows, note=result.answer)

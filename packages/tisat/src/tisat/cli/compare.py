@@ -49,12 +49,12 @@ def compare(
         raise InputError(f"tisat compare must be given the file of one machine. Got {len(machines)} in {file!r}.")
     settings: Params = {} if period is None else {"period": period}
     series = next(iter(machines.values()))
-    found = side_by_side(series, detector or None, budget=budget, n_faults=faults, **settings)
+    result = side_by_side(series, detector or None, budget=budget, n_faults=faults, **settings)
     if picture is not None:
-        save_figure(found.plot(), picture)
+        save_figure(result.plot(), picture)
     if json:
-        print_json(found.to_json())
+        print_json(result.to_json())
         return
-    columns, rows = found.table()  # a column for each detector: a terminal is rarely as wide as all the kinds
+    columns, rows = result.table()  # a column for each detector: a terminal is rarely as wide as all the kinds
     names, *lines = zip(columns, *rows, strict=True)
-    print_table(f"{found.name or file}: {found.answer}", names, lines, note=HONEST)
+    print_table(f"{result.name or file}: {result.answer}", names, lines, note=HONEST)

@@ -30,25 +30,26 @@ def demo(
     files = {f"--out ({name})": out / name for name in ("report.html", "alarms.csv", "model.tisat")}
     check_outputs(files, overwrite=overwrite)
     command = f"tisat demo --out {out.name} --detector {detector} --seed {seed}"
-    done = flow.run_demo(detector=detector, random_state=seed, say=lambda line: typer.echo(line, err=True))
+    demo_result = flow.run_demo(detector=detector, random_state=seed, say=lambda line: typer.echo(line, err=True))
     out.mkdir(parents=True, exist_ok=True)
-    write_bytes(out / "report.html", flow.demo_page(done, command=command).encode())
-    done.alarms.write(out / "alarms.csv")
-    done.watch.save(out / "model.tisat")
+    write_bytes(out / "report.html", flow.demo_page(demo_result, command=command).encode())
+    demo_result.alarms.write(out / "alarms.csv")
+    demo_result.watch.save(out / "model.tisat")
     if json:
-        print_json(flow.demo_document(done))
+        print_json(flow.demo_document(demo_result))
         return
-    typer.echo("\n".join(flow.key_figures(done)) + "\n")
-    print_table("The faults", flow.FAULT_COLUMNS, flow.fault_rows(done))
-    print_table("The alarms", flow.ALARM_COLUMNS[:-1], [row[:-1] for row in flow.alarm_rows(done, reasons=1)])
+    typer.echo("\n".join(flow.key_figures(demo_result)) + "\n")
+    print_table("The faults", flow.FAULT_COLUMNS, flow.fault_rows(demo_result))
+    print_table("The alarms", flow.ALARM_COLUMNS[:-1], [row[:-1] for row in flow.alarm_rows(demo_result, reasons=1)])
     print_table(
         f"What the scores are worth (delta_max = {flow.DELTA_MAX})",
         flow.SCORE_COLUMNS,
-        flow.score_rows(done),
+        flow.score_rows(demo_result),
         note="1 is perfect; baseline scores are what trivial baselines get on the same labels; oracle: the threshold was chosen on them.",
     )
     typer.echo(
-        f"Written: {out / 'report.html'}, {out / 'alarms.csv'}, {out / 'model.tisat'} ({done.seconds:.0f} s)", err=True
+        f"Written: {out / 'report.html'}, {out / 'alarms.csv'}, {out / 'model.tisat'} ({demo_result.seconds:.0f} s)",
+        err=True,
     )
     typer.echo(
         "See it live: `tisat serve --demo`, then open http://127.0.0.1:8765 (30 pumps, faults arrive while you watch). "

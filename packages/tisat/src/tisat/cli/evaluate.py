@@ -41,22 +41,24 @@ def evaluate(
     series = next(iter(machines.values()))
     assert series.labels is not None
     active = read_active(alarms, length=len(series))
-    found = evaluate_alarms(series.labels, active, delta_max=rows_or_duration(delta_max), timestamps=series.timestamps)
+    evaluation = evaluate_alarms(
+        series.labels, active, delta_max=rows_or_duration(delta_max), timestamps=series.timestamps
+    )
     if json:
-        rows = [vars(row) for row in found.rows]
+        rows = [vars(row) for row in evaluation.rows]
         print_json(
             {
-                "events": found.counts.n_events,
+                "events": evaluation.counts.n_events,
                 "delta_max": delta_max,
-                "beats_baselines": found.beats_baselines,
+                "beats_baselines": evaluation.beats_baselines,
                 "rows": rows,
             }
         )
         return
     print_table(
-        str(found.counts),
+        str(evaluation.counts),
         ("alarms", "detected", "false alarms", "precision", "event F1", "delay / max"),
-        [(r.name, r.detected, r.false_alarms, r.precision, r.event_f1, r.normalised_delay) for r in found.rows],
+        [(r.name, r.detected, r.false_alarms, r.precision, r.event_f1, r.normalised_delay) for r in evaluation.rows],
         note=f"delta_max = {delta_max}; rotated: the same alarms at random times, mean of 100 draws",
     )
 
@@ -69,14 +71,14 @@ def _evaluate_fleet(machines: JsonDict, alarms: Path, delta_max: str, *, json: b
     rows: list[JsonDict] = []
     for name, series in machines.items():
         active = read_active(alarms, length=len(series), series=name)
-        one = evaluate_alarms(
+        evaluation = evaluate_alarms(
             series.labels, active, delta_max=rows_or_duration(delta_max), timestamps=series.timestamps
         )
-        mine = one.rows[0]
+        mine = evaluation.rows[0]
         rows.append(
             {
                 "machine": name,
-                "events": one.counts.n_events,
+                "events": evaluation.counts.n_events,
                 "detected": mine.detected,
                 "false_alarms": mine.false_alarms,
             }

@@ -32,7 +32,7 @@ def far(
     allow. On the published data sets and on ideal data (the paper's Figure 3): tisat data far.
     """
     pictures = _pictures(picture, len(files) * len(rule.split(",")) * len(method.split(",")))
-    named = {f"--picture{f' ({one.name})' * bool(i)}": one for i, one in enumerate(pictures)}
+    named = {f"--picture{f' ({study.name})' * bool(i)}": study for i, study in enumerate(pictures)}
     check_outputs({"--page": page, **named}, inputs=files, overwrite=overwrite)
     from tisat.persistence.model_file import write_bytes
     from tisat.plotting import budget_page
@@ -46,32 +46,32 @@ def far(
             more: Params = {"form": form} if form else {}
             studies += [
                 budget_page.own_study(
-                    series, detector=detector, rule=name, method=one.strip(), budget=budget,
+                    series, detector=detector, rule=name, method=study.strip(), budget=budget,
                     **more,
                 )
-                for one in method.split(",")
+                for study in method.split(",")
             ]  # fmt: skip
-    for one, target in zip(studies, pictures, strict=False):  # no pictures unless asked for
-        save_figure(budget_page.draw(one), target)
+    for study, target in zip(studies, pictures, strict=False):  # no pictures unless asked for
+        save_figure(budget_page.draw(study), target)
     if page is not None:
         write_bytes(page, budget_page.page(studies, command=f"tisat far {' '.join(map(str, files))}").encode())
     if json:
         print_json(
             [
                 {
-                    "file": one.name, "rule": one.rule, "method": one.method, "detector": one.detector, "words": one.words,
-                    "supported": one.whole.supported, "extrapolated": one.whole.extrapolated, "threshold": one.whole.threshold,
-                    "ladder": [{**vars(step), "observed": step.observed, "verdict": step.verdict} for step in one.ladder],
+                    "file": study.name, "rule": study.rule, "method": study.method, "detector": study.detector, "words": study.words,
+                    "supported": study.whole.supported, "extrapolated": study.whole.extrapolated, "threshold": study.whole.threshold,
+                    "ladder": [{**vars(step), "observed": step.observed, "verdict": step.verdict} for step in study.ladder],
                 }
-                for one in studies
+                for study in studies
             ]
         )  # fmt: skip
         return
-    for one in studies:
-        columns, rows = budget_page.rows_of(one)
+    for study in studies:
+        columns, rows = budget_page.rows_of(study)
         print_table(
-            f"{one.name}: {one.detector}, {one.rule} rule by {one.method}; thresholds from the first half, counted in the second",
-            columns, rows, note="\n".join(one.words),
+            f"{study.name}: {study.detector}, {study.rule} rule by {study.method}; thresholds from the first half, counted in the second",
+            columns, rows, note="\n".join(study.words),
         )  # fmt: skip
 
 

@@ -121,11 +121,11 @@ def fit(
 
     cls = registry.resolve(registry.DEFAULT if detector is None else detector)
     values = read_settings(settings or [])
-    known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+    parameter_names = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
     for name in values:
-        if name not in known:
+        if name not in parameter_names:
             raise ParameterError(
-                f"The detector {registry.name_of(cls)!r} must be given parameters it has: {', '.join(known)}. Got {name!r} instead.{meant(name, known)}"
+                f"The detector {registry.name_of(cls)!r} must be given parameters it has: {', '.join(parameter_names)}. Got {name!r} instead.{meant(name, parameter_names)}"
             )
     alarm_rule = rule_of(rule, rule_set) or rule
     make_rule(alarm_rule)  # refused before files are read
@@ -154,7 +154,7 @@ def fit(
                 "--counter must come without --group-by: a shared model looks at channels as they are."
             )
         known_machines = find_machines(train, how)
-        asked = {
+        fit_options = {
             "budget": budget_of(budget, fleet_budget, len(known_machines)),
             "rule": alarm_rule,
             "method": method,
@@ -163,7 +163,9 @@ def fit(
             **({"counters": counter} if counter else {}),
             **({"contaminated": True} if contaminated else {}),
         }
-        job = FitEach(registry.name_of(cls), str(out), values, asked, {"holdout": holdout}, how, {}, no_counter or ())
+        job = FitEach(
+            registry.name_of(cls), str(out), values, fit_options, {"holdout": holdout}, how, {}, no_counter or ()
+        )
         _check_folder(known_machines, out)
         if group_by is not None:
             job = replace(job, shared=_fit_groups(known_machines, job, out, group_by, where))
@@ -190,7 +192,7 @@ def fit(
             f"tisat fit must be given at least {LEAST_FOR_DEFAULT if default else LEAST_ROWS} rows{other if default else ''}. Got {rows} instead."
         )
     budget = budget_of(budget, fleet_budget, len(series))
-    seen = {name: text for one in series for name, text in one.seen.items()}
+    findings = {name: text for one in series for name, text in one.seen.items()}
     names = choose_counters(series, counter or (), no_counter or ())
     size = size_notes(sum(map(len, series)), series[0].n_channels)
     if detector is not None and is_small(sum(map(len, series))):
@@ -201,7 +203,7 @@ def fit(
         cls(**values), budget=budget, rule=alarm_rule, method=method, control=control, period=period, counters=names,
         contaminated=contaminated,
     )  # fmt: skip
-    watch.reading = {**how, **({"seen": seen} if seen else {})}
+    watch.reading = {**how, **({"seen": findings} if findings else {})}
     with warnings.catch_warnings(), training_reported():
         warnings.simplefilter("ignore", CalibrationWarning)  # the notes of the calibration say the same
         watch.fit(series, holdout=holdout, **options)
@@ -313,11 +315,11 @@ def _left_to_fit(machines: list[Machine], job: FitEach, train: list[str], *, ove
 def _kinds_of_notes(found: list[JsonDict]) -> list[tuple[str, list[str]]]:
     """The notes with the machines they are of, the most frequent first; those that differ in numbers alone are one kind, worded as of the first."""
     kinds: dict[str, tuple[str, list[str]]] = {}
-    for one in found:
-        for note in one.get("notes", ()):
+    for finding in found:
+        for note in finding.get("notes", ()):
             whose = kinds.setdefault(re.sub(r"\d+([.,:]\d+)*( (s|min|h|d)\b)?", "0", note), (note, []))[1]
-            if one["machine"] not in whose[-1:]:
-                whose.append(str(one["machine"]))
+            if finding["machine"] not in whose[-1:]:
+                whose.append(str(finding["machine"]))
     return sorted(kinds.values(), key=lambda kind: -len(kind[1]))
 
 
@@ -326,31 +328,32 @@ def _fit_each(
 ) -> None:
     """A model for each machine, in a folder; what was fitted before the very same way is left as it is."""
     before, again = job.before(), {one.name for one in left}
-    done = {one.name: before[one.name] for one in machines if one.name not in again}
+    unchanged = {one.name: before[one.name] for one in machines if one.name not in again}
     job.begin(left)
-    if done:
+    if unchanged:
         typer.echo(
-            f"{len(done)} of {len(machines)} were fitted before in the same way, and are left as they are", err=True
+            f"{len(unchanged)} of {len(machines)} were fitted before in the same way, and are left as they are",
+            err=True,
         )
     fresh = []
     for row in where.each(job, left):
         job.keep(row)
         fresh.append(row)
-    found = sorted([*done.values(), *fresh], key=lambda row: str(row["machine"]))
+    rows = sorted([*unchanged.values(), *fresh], key=lambda row: str(row["machine"]))
     if json:
-        print_json(found)
+        print_json(rows)
         return
-    budget = next((str(one["budget"]) for one in found if one.get("budget")), "")
-    if budget and len(found) > 1:
-        typer.echo(fleet_words(budget, len(found)))
-    good = sum(not one["trouble"] for one in found)
-    typer.echo(f"{good} models of {len(found)} machines written to {out}")
-    notes = _kinds_of_notes(found)
+    budget = next((str(one["budget"]) for one in rows if one.get("budget")), "")
+    if budget and len(rows) > 1:
+        typer.echo(fleet_words(budget, len(rows)))
+    good = sum(not one["trouble"] for one in rows)
+    typer.echo(f"{good} models of {len(rows)} machines written to {out}")
+    notes = _kinds_of_notes(rows)
     for note, whose in notes[:SHOWN_NOTES]:
         few = ", ".join(whose[:SHOWN_MACHINES])
         named = few if len(whose) <= SHOWN_MACHINES else f"such as {few}"
-        typer.echo(f"note ({len(whose)} of {len(found)}, {named}): {note}", err=True)
+        typer.echo(f"note ({len(whose)} of {len(rows)}, {named}): {note}", err=True)
     if len(notes) > SHOWN_NOTES:
         more = len(notes) - SHOWN_NOTES
         typer.echo(f"{more} more kind{'s' * (more != 1)} of notes; --json prints the notes of every machine", err=True)
-    refuse_failed(found, "fitted", "The same command again repeats these alone.")
+    refuse_failed(rows, "fitted", "The same command again repeats these alone.")

@@ -43,33 +43,33 @@ def look(
     machines = read_machines([file], how or {})
     if picture is not None and len(machines) > 1:
         raise ParameterError(f"--picture draws one machine. Got {len(machines)}; give one file.")
-    found = [look_at(series) for series in machines.values()]
+    looks = [look_at(series) for series in machines.values()]
     if picture is not None:
         save_figure(draw_look(next(iter(machines.values()))), picture)
     if json:
-        print_json(found[0].to_json() if len(found) == 1 else [one.to_json() for one in found])
+        print_json(looks[0].to_json() if len(looks) == 1 else [first_look.to_json() for first_look in looks])
         return
-    if len(found) > 1:
+    if len(looks) > 1:
         print_table(
-            f"{len(found)} machines",
+            f"{len(looks)} machines",
             ["machine", "rows", "first", "last", "gaps", "channels", "look at"],
-            [_machine(one) for one in found],
+            [_machine(first_look) for first_look in looks],
             note="For the channels of one machine: tisat look on its file.",
         )
         return
-    one = found[0]
-    few = f"--detector {FOR_FEW} " if is_small(one.usable) else ""
-    cells, shared = _advice(one)
+    first_look = looks[0]
+    few = f"--detector {FOR_FEW} " if is_small(first_look.usable) else ""
+    cells, shared = _advice(first_look)
     print_table(
-        f"{one.name}: {one.rows:,} rows of {_channels(one)}{_clock(one)}",
+        f"{first_look.name}: {first_look.rows:,} rows of {_channels(first_look)}{_clock(first_look)}",
         ["channel", "range", "median", "kind", "what is done with it"],
         [
             [c.name, f"{c.least:.4g} - {c.most:.4g}", f"{c.median:.4g}", c.kind, f"{c.missing:.1%} missing: {said}" if c.missing else said]
-            for c, said in zip(one.channels, cells, strict=True)
+            for c, said in zip(first_look.channels, cells, strict=True)
         ],
-        note="\n".join([*shared, *(f"note: {note}" for note in one.notes), *_remarks(one)]),
+        note="\n".join([*shared, *(f"note: {note}" for note in first_look.notes), *_remarks(first_look)]),
     )  # fmt: skip
-    for line in _next(one, f"tisat fit {few}--train FILE --out model.tisat", file, how):
+    for line in _next(first_look, f"tisat fit {few}--train FILE --out model.tisat", file, how):
         typer.echo(line)  # in one line: it is copied
 
 
@@ -80,16 +80,16 @@ def _advice(one: Look) -> tuple[list[str], list[str]]:
     ]
     cells, lines = [c.advice for c in one.channels], list[str]()
     for key in dict.fromkeys(keys):
-        group = [c for c, said in zip(one.channels, keys, strict=True) if said == key]
+        group = [c for c, advice in zip(one.channels, keys, strict=True) if advice == key]
         if len(group) < SEVERAL or len(key) < SHORT:
             continue
         names, mark = [c.name for c in group], f"({len(lines) + 1})"
         longest = max(group, key=lambda c: (c.longest_gap, c.longest_run))
-        said = longest.advice
+        advice = longest.advice
         for option in ("--drop", "--counter", "--no-counter"):
             many = f" {option} ".join(map(shlex.quote, names)) if option != "--drop" else shlex.quote(",".join(names))
-            said = said.replace(f"{option} {longest.name}", f"{option} {many}")
-        lines.append(f"{mark} {len(group)} channels: {said}")
+            advice = advice.replace(f"{option} {longest.name}", f"{option} {many}")
+        lines.append(f"{mark} {len(group)} channels: {advice}")
         cells = [mark if other == key else cell for other, cell in zip(keys, cells, strict=True)]
     return cells, lines
 
@@ -100,12 +100,12 @@ def _next(one: Look, command: str, file: str, how: How | None) -> list[str]:
 
     if too_few(one.usable) or len(one.empty) == len(one.channels):
         return []
-    told = dict(how or {})
-    if "channels" in told:  # --drop is for those that nobody has asked for
-        told["channels"] = [name for name in told["channels"] if name not in one.empty]
+    options = dict(how or {})
+    if "channels" in options:  # --drop is for those that nobody has asked for
+        options["channels"] = [name for name in options["channels"] if name not in one.empty]
     elif one.empty:
-        told["drop"] = [*told.get("drop", []), *one.empty]
-    return [f"next: {command.replace('FILE', shlex.quote(file) + typed(told))}"]
+        options["drop"] = [*options.get("drop", []), *one.empty]
+    return [f"next: {command.replace('FILE', shlex.quote(file) + typed(options))}"]
 
 
 def _channels(one: Look) -> str:
@@ -121,25 +121,27 @@ def _clock(one: Look) -> str:
 def _remarks(one: Look) -> list[str]:
     from tisat.datasets.sizes import size_notes
 
-    found = list(size_notes(one.usable, len(one.channels)))
+    remarks = list(size_notes(one.usable, len(one.channels)))
     if one.first is None:
-        found.append(
+        remarks.append(
             "No time column (name it with --time); without one, budgets count rows: 1/10000 rows unless given."
         )
     if one.gaps:
         rows = f", {one.rows_missing} row{'s' * (one.rows_missing != 1)} missing" if one.rows_missing else ""
-        found.append(
+        remarks.append(
             f"{one.gaps} gap{'s' * (one.gaps != 1)} in time, the longest {spelt(one.longest_gap)}{rows}; not filled."
         )
     if one.rows_empty:
-        found.append(
+        remarks.append(
             f"{one.rows_empty:,} of {one.rows:,} rows have no value in any channel: {one.usable:,} can be used."
         )
     if one.duplicated_rows > 0.01 * one.rows:
-        found.append(f"{one.duplicated_rows} rows equal the row before in every channel: was the logger stuck?")
+        remarks.append(f"{one.duplicated_rows} rows equal the row before in every channel: was the logger stuck?")
     if one.events is not None:
-        found.append(f"{one.events} labelled event{'s' * (one.events != 1)}; labels are never looked at when fitting.")
-    return found
+        remarks.append(
+            f"{one.events} labelled event{'s' * (one.events != 1)}; labels are never looked at when fitting."
+        )
+    return remarks
 
 
 def _machine(one: Look) -> list[object]:
@@ -169,10 +171,10 @@ def suggest(
 
     machines = read_machines([file], how or {})
     name, series = next(iter(machines.items()))
-    found = look_and_say(series)
+    suggestions = look_and_say(series)
     if json:
-        print_json({"series": name, **found.to_json()})
+        print_json({"series": name, **suggestions.to_json()})
         return
     more = f" (the first of {len(machines)} machines)" if len(machines) > 1 else ""
-    commands = _next(look_at(series), found.detectors[0].command, file, how) if found.detectors else []
-    typer.echo("\n\n".join([f"{name}{more}:\n{found}", *commands]))
+    commands = _next(look_at(series), suggestions.detectors[0].command, file, how) if suggestions.detectors else []
+    typer.echo("\n\n".join([f"{name}{more}:\n{suggestions}", *commands]))

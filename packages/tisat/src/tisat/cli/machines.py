@@ -41,13 +41,13 @@ def read_machines(paths: Sequence[str | Path], how: How, *, jobs: int = 1) -> di
     else:
         files = [file for path in paths for file in files_of(path)]
         read = list(zip(files, each(_read_one, [(file, how) for file in files], jobs=jobs), strict=True))
-    found: dict[str, Series] = {}
+    machines: dict[str, Series] = {}
     for path, series in read:
         for name, one in series.items():
-            if name in found:
+            if name in machines:
                 raise DataFileError(f"Each machine must be named once. Got {name!r} again in {str(path)!r}.")
-            found[name] = one
-    return found
+            machines[name] = one
+    return machines
 
 
 def _read_one(file: Path, how: How) -> dict[str, Series]:
@@ -83,12 +83,12 @@ def fleet_words(budget: str, machines: int) -> str:
 
     try:
         rows = Budget.parse(budget).time_steps
-        each, together = f"{rows:,.0f} rows", f"{rows / machines:,.0f} rows"
+        per_machine, together = f"{rows:,.0f} rows", f"{rows / machines:,.0f} rows"
     except ParameterError:  # it speaks of time
         seconds = Budget.parse(budget, period=1.0).time_steps
-        each, together = spelt(seconds), spelt(seconds / machines)
+        per_machine, together = spelt(seconds), spelt(seconds / machines)
     if " over " in budget:
-        return f"Budget {budget}: each machine gets one false alarm in {each} on average."
+        return f"Budget {budget}: each machine gets one false alarm in {per_machine} on average."
     return (
         f"Budget {budget} is for each machine: {machines} machines together may raise one in {together} on average. "
         f"To share it among them: --fleet-budget {budget if ' ' not in budget else repr(budget)}."

@@ -44,15 +44,15 @@ def update(
         _update_each(model, train, out, how or {}, where, overwrite=overwrite, json=json)
         return
     check_outputs({"--out": out}, inputs=[*train, model], overwrite=overwrite)
-    kept = Watch.load(model)
-    reading = {**kept.reading, **(how or {})}
+    watch = Watch.load(model)
+    reading = {**watch.reading, **(how or {})}
     series = list(read_machines(train, reading).values())
-    kept.reading = reading
+    watch.reading = reading
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fresh = kept.refitted(series)
+        fresh = watch.refitted(series)
     fresh.save(out)
-    _tell(kept, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
+    _tell(watch, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
 
 
 def _update_each(
@@ -88,12 +88,12 @@ def recalibrate(
     from tisat.watch import Watch
 
     check_outputs({"--out": out}, inputs=[model], overwrite=overwrite)
-    kept = Watch.load(model)
+    watch = Watch.load(model)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fresh = kept.recalibrated(budget)
+        fresh = watch.recalibrated(budget)
         fresh.save(out)
-    _tell(kept, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
+    _tell(watch, fresh, out, [str(one.message) for one in caught if "Calibration" in one.category.__name__], json=json)
 
 
 def _tell(kept: Watch, fresh: Watch, out: Path, notes: list[str], *, json: bool) -> None:
@@ -147,12 +147,12 @@ def label(
     series = next(iter(machines.values()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = watch.alarms(series)
+        alarms_now = watch.alarms(series)
     record = EpisodeRecord.beside(watch.calibration)
-    record.run(found.statistic.tolist())
+    record.run(alarms_now.statistic.tolist())
     check_choice(take, "take", "tisat label", choices=("threshold", "patterns", "both"))
     count, labels = 0, {}
-    rows, others = _labels(alarms, series.name)
+    rows, accepted = _labels(alarms, series.name)
     for number, (row, word) in enumerate(rows):
         if word not in LABELS:
             raise InputError(
@@ -161,20 +161,20 @@ def label(
         if word != "unlabelled":
             labels[row] = word
             count += 1
-    if not rows and others:
+    if not rows and accepted:
         raise InputError(
             f"The table {str(alarms)!r} must have alarms of {series.name!r}, the name of {file!r}. Got those of "
-            f"{', '.join(map(repr, others[:5]))}; give the file they were raised on."
+            f"{', '.join(map(repr, accepted[:5]))}; give the file they were raised on."
         )
     if not count:
         raise InputError(
             f"The table {str(alarms)!r} must have labels in a column 'label': {', '.join(LABELS[1:])}. Got none; add the column "
             "in a spreadsheet, or in any editor."
         )
-    patterns = propose_patterns(found.alarms, labels)
-    taken = [one.pattern for one in patterns if one.safe] if take == "both" else []
+    patterns = propose_patterns(alarms_now.alarms, labels)
+    taken = [pattern.pattern for pattern in patterns if pattern.safe] if take == "both" else []
     covered = {
-        alarm.raised for alarm in found.alarms if labels.get(alarm.raised) in PROPOSING and known_by(alarm, taken)
+        alarm.raised for alarm in alarms_now.alarms if labels.get(alarm.raised) in PROPOSING and known_by(alarm, taken)
     }
     for row, word in labels.items():
         if row not in covered:  # an alarm that a pattern knows asks for no other threshold
@@ -183,9 +183,9 @@ def label(
     if out is not None:
         if take != "patterns":
             watch.adopt(proposal)
-        for one in patterns if take != "threshold" else ():
-            if one.safe:
-                watch.adopt(one)
+        for pattern in patterns if take != "threshold" else ():
+            if pattern.safe:
+                watch.adopt(pattern)
         watch.save(out)
     if json:
         print_json(
@@ -194,7 +194,7 @@ def label(
                 "words": proposal.words,
                 "after": proposal.after.to_json(),
                 "model": out and str(out),
-                "patterns": [one.to_json() for one in patterns],
+                "patterns": [pattern.to_json() for pattern in patterns],
             }
         )
         return
@@ -203,7 +203,7 @@ def label(
         if covered
         else []
     )
-    typer.echo("\n".join([*proposal.words, *left_out, *(f"pattern: {one.words}" for one in patterns)]))
+    typer.echo("\n".join([*proposal.words, *left_out, *(f"pattern: {pattern.words}" for pattern in patterns)]))
     more = " and the patterns (--take says which)" if patterns else ""
     typer.echo(
         f"nothing has changed; --out writes a model with the threshold{more}" if out is None else f"written to {out}"
@@ -220,15 +220,15 @@ def _labels(path: Path, machine: str) -> tuple[list[tuple[int, str]], list[str]]
         sample = text.readline()
         text.seek(0)
         rows = list(csv.DictReader(text, delimiter=";" if sample.count(";") > sample.count(",") else ","))
-    found, others = [], []
+    labelled_rows, accepted = [], []
     for number, row in enumerate(rows):
         whose = (row.get("series") or machine).removeprefix("'")
         if whose != machine:
-            others.append(whose)
+            accepted.append(whose)
             continue
         try:
             raised = int(row["raised"])
         except (KeyError, TypeError, ValueError):
             raise DataFileError(f"The table {str(path)!r} must have rows in 'raised'. Row {number} has not.") from None
-        found.append((raised, (row.get("label") or "").strip().lower() or "unlabelled"))
-    return found, list(dict.fromkeys(others))
+        labelled_rows.append((raised, (row.get("label") or "").strip().lower() or "unlabelled"))
+    return labelled_rows, list(dict.fromkeys(accepted))

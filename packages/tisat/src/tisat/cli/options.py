@@ -147,11 +147,11 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
     own = inspect.signature(verb).parameters
     bundles: Params = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
-    for one in own.values():
-        if one.name in bundles:
-            parameters += _options_of(bundles[one.name])
-        elif one.name != "how":
-            parameters.append(one.replace(annotation=hints[one.name]))
+    for parameter in own.values():
+        if parameter.name in bundles:
+            parameters += _options_of(bundles[parameter.name])
+        elif parameter.name != "how":
+            parameters.append(parameter.replace(annotation=hints[parameter.name]))
     for name, (kind, option) in READING.items():
         if name not in own:
             default = False if kind is bool else None
@@ -163,7 +163,7 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
     def run(**given: object) -> None:
         how = reading(**{name: given.pop(name) for name in READING if name not in own})
         for name, kind in bundles.items():
-            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+            given[name] = kind(**{parameter.name: given.pop(parameter.name) for parameter in fields(kind)})
         from tisat.io.compression import opened_once
 
         with opened_once():
@@ -171,7 +171,7 @@ def reads_files(verb: Callable[..., None]) -> Callable[..., None]:
 
     run.__name__, run.__doc__ = verb.__name__, verb.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect looks here
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
@@ -245,15 +245,15 @@ def open_watch(model: Path, asked: Asked, *, loaded: Watch | None = None) -> Wat
     """The model as its file has it, or calibrated anew for what was said otherwise, which is then told."""
     from tisat.watch import Watch
 
-    found = Watch.load(model) if loaded is None else loaded
-    said = {name: value for name, value in asked.given.items() if name != "rearm"}
+    watch = Watch.load(model) if loaded is None else loaded
+    settings = {name: value for name, value in asked.given.items() if name != "rearm"}
     if asked.rearm is not None:
-        found = found.at(found.calibration)
-        found.rearm = asked.rearm
-        _ = found.rearm_rows  # refused here where it is no duration
-    if not said or said == {"budget": found.budget}:
-        return found
-    other = found.recalibrated(**said)
-    kept = "" if found.budget is None else f" (the model's own: {found.budget})"
+        watch = watch.at(watch.calibration)
+        watch.rearm = asked.rearm
+        _ = watch.rearm_rows  # refused here where it is no duration
+    if not settings or settings == {"budget": watch.budget}:
+        return watch
+    other = watch.recalibrated(**settings)
+    kept = "" if watch.budget is None else f" (the model's own: {watch.budget})"
     typer.echo(f"note: calibrated anew for {other.calibration.budget}{kept}", err=True)
     return other

@@ -54,24 +54,24 @@ def scan(
         settings["rule"] = rule_of(rule, rule_set)
     series = next(iter(machines.values()))
     with training_reported():
-        found, whole, expected = scan_series(
+        result, whole, expected = scan_series(
             series, budget=budget, detector=detector, expected=html is not None, **settings
         )
     if out is not None:
-        found.write(out)
+        result.write(out)
     if picture is not None:
-        save_figure(found.plot(whole, channels=shown), picture)
+        save_figure(result.plot(whole, channels=shown), picture)
     if html is not None:
         from tisat.persistence.model_file import write_bytes
         from tisat.plotting.alarm_page import alarm_page
 
         command = (
-            f"tisat scan {shlex.quote(Path(file).name)} --budget {shlex.quote(found.calibration.budget)}{typed(how)}"
+            f"tisat scan {shlex.quote(Path(file).name)} --budget {shlex.quote(result.calibration.budget)}{typed(how)}"
         )
-        write_bytes(html, alarm_page(found, whole, expected=expected, command=command).encode())
+        write_bytes(html, alarm_page(result, whole, expected=expected, command=command).encode())
     if json:
-        print_json(document_of(found))
+        print_json(document_of(result))
         return
-    show_alarms(found, series.name, [*series.notes, *found.calibration.notes], shown=shown)
+    show_alarms(result, series.name, [*series.notes, *result.calibration.notes], shown=shown)
     if html is not None:
         typer.echo(f"page written to {html}", err=True)

@@ -73,19 +73,19 @@ def score(
         str(model), str(out), whole=not many, points=points, ignore_extra=ignore_extra, how=how or {},
         statistic=statistic, centred=centred, train=None if train is None else str(train),
     )  # fmt: skip
-    found = (where if many else Where(engine="inline")).rows(job, machines)
-    for note in dict.fromkeys(note for one in found for note in one.get("notes", ())):
+    rows = (where if many else Where(engine="inline")).rows(job, machines)
+    for note in dict.fromkeys(note for result in rows for note in result.get("notes", ())):
         typer.echo(f"note: {note}", err=True)
-    if found[0]["trouble"] and not many:
-        raise SeriesError(found[0]["trouble"])
+    if rows[0]["trouble"] and not many:
+        raise SeriesError(rows[0]["trouble"])
     if json:
-        print_json(found if many else found[0])
+        print_json(rows if many else rows[0])
     else:
-        for one in (row for row in found if not row["trouble"]):
-            level = f"{one['over']:,} over the normal level {one['normal_level']:.4g} (99 in 100 normal rows are below)"
+        for result in (row for row in rows if not row["trouble"]):
+            level = f"{result['over']:,} over the normal level {result['normal_level']:.4g} (99 in 100 normal rows are below)"
             if centred:
                 level = "by what lies round each row: to rank rows, not to raise alarms"
             elif statistic:
-                level = f"{one['over']:,} over the calibrated threshold {one['normal_level']:.4g}"
-            typer.echo(f"{one['rows']:,} rows, {one['scored']:,} scored, {level}; written to {one['scores']}")
-    refuse_failed(found, "scored")
+                level = f"{result['over']:,} over the calibrated threshold {result['normal_level']:.4g}"
+            typer.echo(f"{result['rows']:,} rows, {result['scored']:,} scored, {level}; written to {result['scores']}")
+    refuse_failed(rows, "scored")

@@ -79,12 +79,12 @@ def _choose(file: Path, names: Sequence[str], wanted: str | None, known: Sequenc
             raise problem(file, f"have a column {wanted!r}", ", ".join(names))
         return wanted
     usual = next((name for name in names if name.lower() in known), None)
-    others = [name for name in names if name.lower() not in (*TIME_NAMES, ENTITY)]
-    if usual is None and len(others) != 1:
+    columns = [name for name in names if name.lower() not in (*TIME_NAMES, ENTITY)]
+    if usual is None and len(columns) != 1:
         raise problem(
             file, f"have one column of {what}, or name it with --{what.removesuffix('s')}-column", ", ".join(names)
         )
-    return usual if usual is not None else others[0]
+    return usual if usual is not None else columns[0]
 
 
 def _vector(file: Path, array: Any, what: str, name: str = "") -> Column:
@@ -126,11 +126,11 @@ def _read_file(file: Path, wanted: str | None, known: Sequence[str], what: str) 
     if ENTITY not in names:
         return {stem_of(file): Column(values, stamps)}
     entities = np.asarray(table.column(ENTITY).to_numpy()).astype(str)
-    found = {}
+    columns = {}
     for entity in dict.fromkeys(entities.tolist()):
         rows = entities == entity
-        found[entity] = Column(values[rows], None if stamps is None else stamps[rows])
-    return found
+        columns[entity] = Column(values[rows], None if stamps is None else stamps[rows])
+    return columns
 
 
 def _read(path: Path, wanted: str | None, known: Sequence[str], what: str) -> dict[str, Column]:
@@ -167,17 +167,17 @@ def _some(names: Sequence[str]) -> str:
 def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_column: str | None) -> ScoredSeries:
     """Labels and scores paired by the name of the series (the file's stem, or ``unique_id``); a single pair needs no common name."""
     truth = _read(labels, label_column, LABELS, "labels")
-    given = _read(scores, score_column, SCORE_NAMES, "scores")
-    if len(truth) == len(given) == 1:
-        pairs = {next(iter(given)): (next(iter(truth.values())), next(iter(given.values())))}
+    scored = _read(scores, score_column, SCORE_NAMES, "scores")
+    if len(truth) == len(scored) == 1:
+        pairs = {next(iter(scored)): (next(iter(truth.values())), next(iter(scored.values())))}
     else:
-        unlabelled = sorted(set(given) - set(truth))
-        unscored = sorted(set(truth) - set(given))
+        unlabelled = sorted(set(scored) - set(truth))
+        unscored = sorted(set(truth) - set(scored))
         if unlabelled or unscored:
             gaps = ((unlabelled, "labels"), (unscored, "scores"))
             missing = "; ".join(f"{_some([*map(repr, names)])} without {what}" for names, what in gaps if names)
             raise DataFileError(f"The labels and scores must name the same series. Got {missing}.")
-        pairs = {name: (truth[name], given[name]) for name in truth}
+        pairs = {name: (truth[name], scored[name]) for name in truth}
     uneven = {
         name: f"{len(y.values)} and {len(s.values)}" for name, (y, s) in pairs.items() if len(y.values) != len(s.values)
     }
@@ -188,10 +188,10 @@ def read_scored(labels: Path, scores: Path, *, label_column: str | None, score_c
             f"The labels and scores of {whose} must have the same length. Got {_some(lengths)} instead."
         )
     clocks = [y.timestamps if y.timestamps is not None else s.timestamps for y, s in pairs.values()]
-    known = [clock for clock in clocks if clock is not None]
+    clocks_known = [clock for clock in clocks if clock is not None]
     return ScoredSeries(
         names=list(pairs),
         labels=[y.values for y, _ in pairs.values()],
         scores=[s.values for _, s in pairs.values()],
-        timestamps=known if len(known) == len(clocks) else None,
+        timestamps=clocks_known if len(clocks_known) == len(clocks) else None,
     )

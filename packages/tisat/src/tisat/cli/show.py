@@ -55,13 +55,13 @@ def show(
         return
     trained = described["trained_on"]
     channels = described["channels"]
-    named = ", ".join(channels[:LISTED]) + (f" and {len(channels) - LISTED} more" if len(channels) > LISTED else "")
+    listing = ", ".join(channels[:LISTED]) + (f" and {len(channels) - LISTED} more" if len(channels) > LISTED else "")
     first, last = (str(trained[end]).removesuffix(".000000000").replace("T", " ") for end in ("start", "stop"))
     span = f", {first} to {last}" if trained["start"] else ""
     rows = [
         ("detector", described["detector"]),
         ("parameters", ", ".join(f"{k}={v!r}" for k, v in described["parameters"].items() if v is not None)),
-        ("channels", f"{len(channels)}: {named}"),
+        ("channels", f"{len(channels)}: {listing}"),
         ("trained on", f"{trained['rows']:,} rows of {', '.join(map(repr, trained['series']))}{span}"),
         ("rows used", f"{trained['rows_used']:,}; {trained['missing_values']:,} values were missing"),
         ("fitted at", f"{trained['fitted_at']} by tisat {trained['tisat']}"),

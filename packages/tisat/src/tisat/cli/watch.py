@@ -65,7 +65,7 @@ def watch(
     _check_files(model, state, output)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrationWarning)
-        kept = open_watch(model, asked)
+        model_watch = open_watch(model, asked)
     for warning in caught:
         _say(f"note: {warning.message}")
     guard: Any = nullcontext()
@@ -73,9 +73,9 @@ def watch(
         refusal = InputError(f"The state {str(state)!r} must have one watcher at a time. Another one holds it.")
         guard = locked(state.with_name(state.name + ".lock"), refusal)
     with guard:
-        told = Reading.of({**kept.reading, **(how or {})})
+        reading = Reading.of({**model_watch.reading, **(how or {})})
         fresh = state is None or not state.is_file()
-        monitor, note = _begin(kept, state, name, recalibrate=recalibrate, many=told.entity is not None)
+        monitor, note = _begin(model_watch, state, name, recalibrate=recalibrate, many=reading.entity is not None)
         _say(str(monitor.calibration))
         if output is not None:
             _prepare(output, note, fresh=fresh, append=append, overwrite=overwrite)
@@ -87,10 +87,10 @@ def watch(
                 signal.signal(getattr(signal, name_of), switch)
         before = monitor.tally
         reader = LineReader(
-            kept.channels,
+            model_watch.channels,
             header=note.header,
-            how=told,
-            ignore_extra=taken.ignore_extra or "channels" in kept.reading,
+            how=reading,
+            ignore_extra=taken.ignore_extra or "channels" in model_watch.reading,
         )
         with nullcontext(sys.stdout.buffer) if output is None else output.open("ab") as target:
             lines = bounded_lines(sys.stdin.buffer)
@@ -158,15 +158,15 @@ def _begin(
     kind: Any = FleetLines if many else Monitor
     if state is None or not state.is_file():
         return FleetLines(kept) if many else kept.monitor(name=name or ""), Note()
-    found, document = kind.load_with_note(kept, state, recalibrate=recalibrate)
+    monitor, document = kind.load_with_note(kept, state, recalibrate=recalibrate)
     note = Note.of(document)
-    if name is not None and name != found.name:
+    if name is not None and name != monitor.name:
         raise InputError(
-            f"The state {str(state)!r} must be that of {name!r}. It is that of {found.name!r}; give another --state, or leave --name out."
+            f"The state {str(state)!r} must be that of {name!r}. It is that of {monitor.name!r}; give another --state, or leave --name out."
         )
-    machines = f" of {len(found.fleet)} machines" if many else ""
-    _say(f"going on after line {note.lines} ({found.rows} rows{machines})")
-    return found, note
+    machines = f" of {len(monitor.fleet)} machines" if many else ""
+    _say(f"going on after line {note.lines} ({monitor.rows} rows{machines})")
+    return monitor, note
 
 
 def _check_files(model: Path, state: Path | None, output: Path | None) -> None:

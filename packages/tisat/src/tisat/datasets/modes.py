@@ -204,8 +204,8 @@ def _placed(
     days = range(-(-first // DAY), length // DAY)
     slots = [day * DAY + slot for day in days if day % 7 < 5 for slot in SLOTS]
     sundays = [day * DAY + SLOTS[0] for day in days if day % 7 == 6]
-    chosen = [kinds[i % len(kinds)] for i in range(n_faults)]
-    on_sunday = chosen.count(SUNDAY)
+    fault_kinds = [kinds[i % len(kinds)] for i in range(n_faults)]
+    on_sunday = fault_kinds.count(SUNDAY)
     if len(sundays) < on_sunday or len(slots) < n_faults - on_sunday:
         raise ParameterError(
             f"The 'n_test' parameter of make_plant_with_modes must leave two faults per working day and one per Sunday. "
@@ -215,7 +215,7 @@ def _placed(
     order = rng.permutation(n_faults)
     placed = []
     for number in order:
-        kind = chosen[number]
+        kind = fault_kinds[number]
         start = int(places[kind == SUNDAY].pop(0)) + int(rng.integers(30))
         placed.append((kind, start, start + int(rng.integers(150, LONGEST))))
     return sorted(placed, key=lambda one: one[1])
@@ -258,16 +258,16 @@ def make_plant_with_modes(
     >>> sorted(fault.kind for fault in plant.faults)[:3]
     ['bearing wear', 'counter stuck', 'hunting control']
     """
-    whose = "make_plant_with_modes"
-    check_integer(n_train, "n_train", whose, minimum=2)
-    check_integer(n_test, "n_test", whose, minimum=2)
-    check_integer(n_normal, "n_normal", whose, minimum=0)
-    check_integer(n_faults, "n_faults", whose, minimum=0)
+    caller = "make_plant_with_modes"
+    check_integer(n_train, "n_train", caller, minimum=2)
+    check_integer(n_test, "n_test", caller, minimum=2)
+    check_integer(n_normal, "n_normal", caller, minimum=0)
+    check_integer(n_faults, "n_faults", caller, minimum=0)
     if any(kind not in MODE_FAULTS for kind in kinds) or (n_faults and not kinds):
         raise ParameterError(
-            f"The 'kinds' parameter of {whose} must be among {', '.join(MODE_FAULTS)}. Got {kinds!r} instead."
+            f"The 'kinds' parameter of {caller} must be among {', '.join(MODE_FAULTS)}. Got {kinds!r} instead."
         )
-    rng = generator(random_state, whose=whose)
+    rng = generator(random_state, whose=caller)
     length = n_train + n_test
     machine = _machine(rng)
     placed = _placed(kinds, n_faults, n_train + n_normal, length, rng)

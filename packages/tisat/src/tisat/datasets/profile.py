@@ -96,7 +96,7 @@ def look(data: SeriesLike) -> Look:
     lost = int(np.sum(np.round(jumps / period) - 1)) if period and len(jumps) else 0
     together = _standing_together(values)
     nothing: Flags = np.asarray(np.isnan(values).all(axis=1))
-    same = np.all((values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1])), axis=1)
+    repeated = np.all((values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1])), axis=1)
     return Look(
         name=series.name,
         rows=len(series),
@@ -107,7 +107,7 @@ def look(data: SeriesLike) -> Look:
         longest_gap=float(jumps.max(initial=0.0)),
         rows_missing=lost,
         rows_empty=int(nothing.sum()),
-        duplicated_rows=int((same & ~nothing[1:]).sum()),
+        duplicated_rows=int((repeated & ~nothing[1:]).sum()),
         events=None if series.labels is None else len(series.events),
         channels=tuple(_channel(name, values[:, c], together) for c, name in enumerate(series.channels)),
         notes=series.notes,
@@ -135,18 +135,18 @@ def _comes_back(known: Array, run: int) -> bool:
 
 def _channel(name: str, values: Array, together: Flags) -> ChannelLook:
     missing = np.isnan(values)
-    known = values[~missing]
-    if not len(known):
+    values_known = values[~missing]
+    if not len(values_known):
         advice = f"no values: leave it out with --drop {name}"
         return ChannelLook(name, np.nan, np.nan, np.nan, 1.0, len(values), 0, 0, "empty", advice)
-    distinct = len(np.unique(known))
-    run = _longest(np.diff(known) == 0) + 1
-    kind, advice = _kind(name, known, distinct, run)
+    distinct = len(np.unique(values_known))
+    run = _longest(np.diff(values_known) == 0) + 1
+    kind, advice = _kind(name, values_known, distinct, run)
     if kind == "stuck":
         alone = _longest((values[1:] == values[:-1]) & ~together) + 1
-        if not _is_long(alone, len(known)):
+        if not _is_long(alone, len(values_known)):
             kind, advice = "measurement", f"kept; not stuck: it stands when the others do, for up to {run} rows"
-        elif _comes_back(known, run):
+        elif _comes_back(values_known, run):
             kind, advice = (
                 "measurement",
                 f"kept; not stuck: it stands at one value again and again, for up to {run} rows",
@@ -156,7 +156,7 @@ def _channel(name: str, values: Array, together: Flags) -> ChannelLook:
         advice += f"; missing for up to {gap} rows: reported silent after {MAX_GAP}"
     elif gap:
         advice += f"; gaps of up to {gap} row{'s' * (gap != 1)} are filled with the last value"
-    low, middle, high = (float(q) for q in np.quantile(known, (0.0, 0.5, 1.0)))
+    low, middle, high = (float(q) for q in np.quantile(values_known, (0.0, 0.5, 1.0)))
     return ChannelLook(name, low, middle, high, float(missing.mean()), gap, run, distinct, kind, advice)
 
 

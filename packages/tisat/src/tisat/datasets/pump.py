@@ -69,8 +69,8 @@ def make_pump(
     """
     check_integer(n_train, "n_train", "make_pump", minimum=2)
     check_integer(n_test, "n_test", "make_pump", minimum=2)
-    wanted = [PUMP_FAULTS[kind] for kind in faults if kind in PUMP_FAULTS]
-    if len(wanted) < len(faults) or any(start + span > n_test for _, start, span in wanted):
+    fault_makers = [PUMP_FAULTS[kind] for kind in faults if kind in PUMP_FAULTS]
+    if len(fault_makers) < len(faults) or any(start + span > n_test for _, start, span in fault_makers):
         raise ParameterError(
             f"The 'faults' parameter of make_pump must be among {', '.join(PUMP_FAULTS)}, within n_test. "
             f"Got {tuple(faults)!r} in {n_test} rows instead."
@@ -88,8 +88,8 @@ def make_pump(
         for t in range(1, len(minute)):  # closed and open for random, memoryless spells
             opened[t] = moves[t] >= 1 / 40 if opened[t - 1] else moves[t] < 1 / 180
         names, values = [*names, "valve"], np.column_stack([values, opened])
-    test, found = values[n_train:], []
-    for kind, (channel, start, span) in zip(faults, wanted, strict=True):
+    test, events = values[n_train:], []
+    for kind, (channel, start, span) in zip(faults, fault_makers, strict=True):
         rows, c = slice(start, start + span), names.index(channel)
         healthy = test[rows, c].copy()
         test[rows, c] = {
@@ -97,12 +97,12 @@ def make_pump(
             "temperature ramp": healthy + np.linspace(0.0, 12.0, span),
             "flow halved": 0.5 * healthy,
         }[kind]
-        found.append(Fault(kind, start, start + span, (c,)))
-    found.sort(key=lambda fault: fault.start)
+        events.append(Fault(kind, start, start + span, (c,)))
+    events.sort(key=lambda fault: fault.start)
     times = np.datetime64("2026-03-02T00:00:00", "ns") + minute * np.timedelta64(60, "s")
-    labels = labels_from_events([(fault.start, fault.stop) for fault in found], length=n_test)
+    labels = labels_from_events([(fault.start, fault.stop) for fault in events], length=n_test)
     return Plant(
         train=Series(values[:n_train], timestamps=times[:n_train], channels=tuple(names), name="pump"),
         test=Series(test, timestamps=times[n_train:], channels=tuple(names), labels=labels, name="pump"),
-        faults=tuple(found),
+        faults=tuple(events),
     )

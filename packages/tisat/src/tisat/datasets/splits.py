@@ -34,12 +34,12 @@ def windows(series: SeriesLike, *, length: int, step: int = 1) -> AnyFloats:
     >>> windows([1.0, 2.0, 3.0, 4.0], length=2, step=2)[:, :, 0].tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    given = as_series(series, whose="windows")
+    checked = as_series(series, whose="windows")
     length = check_integer(length, "length", "windows", minimum=1)
     step = check_integer(step, "step", "windows", minimum=1)
-    if length > len(given):
-        raise SeriesError(f"The series given to windows must have at least {length} rows. Got {len(given)} instead.")
-    view = np.lib.stride_tricks.sliding_window_view(given.values, length, axis=0)  # (n, C, length)
+    if length > len(checked):
+        raise SeriesError(f"The series given to windows must have at least {length} rows. Got {len(checked)} instead.")
+    view = np.lib.stride_tricks.sliding_window_view(checked.values, length, axis=0)  # (n, C, length)
     return view[::step].transpose(0, 2, 1)
 
 
@@ -66,11 +66,11 @@ def split_tail(series: SeriesLike, *, share: float | None = None, rows: int | No
     >>> len(head), tail.values.ravel().tolist()
     (3, [4.0, 5.0])
     """
-    given = as_series(series, whose="split_tail")
+    checked = as_series(series, whose="split_tail")
     if share is not None and rows is not None:
         raise ParameterError("The 'share' and 'rows' parameters of split_tail must not both be given.")
     if rows is None:
         share = check_real(0.2 if share is None else share, "share", "split_tail", above=0, below=1)
-        rows = round(len(given) * share)
-    rows = check_integer(rows, "rows", "split_tail", minimum=1, maximum=len(given) - 1)
-    return given[: len(given) - rows], given[len(given) - rows :]
+        rows = round(len(checked) * share)
+    rows = check_integer(rows, "rows", "split_tail", minimum=1, maximum=len(checked) - 1)
+    return checked[: len(checked) - rows], checked[len(checked) - rows :]

@@ -150,26 +150,26 @@ def make_plant(
     >>> plant.faults[0].kind, plant.faults[0].channels
     ('spike', (0,))
     """
-    whose = "make_plant"
-    check_integer(n_train, "n_train", whose, minimum=2)
-    check_integer(n_test, "n_test", whose, minimum=2)
-    check_integer(n_channels, "n_channels", whose, minimum=1)
-    check_integer(n_faults, "n_faults", whose, minimum=0)
-    check_real(size, "size", whose, above=0.0)
+    caller = "make_plant"
+    check_integer(n_train, "n_train", caller, minimum=2)
+    check_integer(n_test, "n_test", caller, minimum=2)
+    check_integer(n_channels, "n_channels", caller, minimum=1)
+    check_integer(n_faults, "n_faults", caller, minimum=0)
+    check_real(size, "size", caller, above=0.0)
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or (n_faults and not kinds):
         raise ParameterError(
-            f"The 'kinds' parameter of {whose} must be among {', '.join(KINDS)}. Got {kinds!r} instead."
+            f"The 'kinds' parameter of {caller} must be among {', '.join(KINDS)}. Got {kinds!r} instead."
         )
-    rng = generator(random_state, whose=whose)
+    rng = generator(random_state, whose=caller)
     values, noise = _normal(n_train + n_test, n_channels, rng)
     healthy, test = values[n_train:], values[n_train:].copy()
 
-    chosen = [kinds[i % len(kinds)] for i in range(n_faults)]
-    lengths = [int(rng.integers(*KINDS[kind][1], endpoint=True)) for kind in chosen]
+    fault_kinds = [kinds[i % len(kinds)] for i in range(n_faults)]
+    lengths = [int(rng.integers(*KINDS[kind][1], endpoint=True)) for kind in fault_kinds]
     starts = _place(n_faults, n_test, lengths, rng) if n_faults else []
     faults = []
-    for kind, start, span in zip(chosen, starts, lengths, strict=True):
+    for kind, start, span in zip(fault_kinds, starts, lengths, strict=True):
         make = KINDS[kind][0]
         n_hit = 1 if n_channels == 1 else int(rng.integers(1, max(2, n_channels // 3), endpoint=True))
         hit = tuple(sorted(int(c) for c in rng.choice(n_channels, size=n_hit, replace=False)))
@@ -230,24 +230,24 @@ def inject_faults(
     >>> faulty, [fault.kind for fault in faults]
     (Series(2000 rows x 1 channel, 2 events), ['level shift', 'level shift'])
     """
-    whose = "inject_faults"
-    check_integer(n_faults, "n_faults", whose, minimum=1)
-    small, large = (check_real(one, "size", whose, above=0.0) for one in size)
+    caller = "inject_faults"
+    check_integer(n_faults, "n_faults", caller, minimum=1)
+    small, large = (check_real(one, "size", caller, above=0.0) for one in size)
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or not kinds:
         raise ParameterError(
-            f"The 'kinds' parameter of {whose} must be among {', '.join(KINDS)}. Got {kinds!r} instead."
+            f"The 'kinds' parameter of {caller} must be among {', '.join(KINDS)}. Got {kinds!r} instead."
         )
-    given = as_series(series, whose=whose)
-    healthy = np.array(given.values, dtype=np.float64)
+    checked = as_series(series, whose=caller)
+    healthy = np.array(checked.values, dtype=np.float64)
     length, n_channels = healthy.shape
     stretch = length // n_faults
     if stretch < SHORTEST_STRETCH or np.isnan(healthy).any():
         raise ParameterError(
-            f"The series given to {whose} must have {SHORTEST_STRETCH} rows a fault and no missing values. "
+            f"The series given to {caller} must have {SHORTEST_STRETCH} rows a fault and no missing values. "
             f"Got {length} rows for {n_faults} faults, {int(np.isnan(healthy).sum())} values missing."
         )
-    rng = generator(random_state, whose=whose)
+    rng = generator(random_state, whose=caller)
     spread = healthy.std(axis=0)
     moving = np.flatnonzero(spread > 0) if (spread > 0).any() else np.arange(n_channels)
     unit = np.where(spread > 0, spread, 0.3 * np.maximum(np.abs(healthy[0]), 1.0))
@@ -268,5 +268,5 @@ def inject_faults(
         if (values[start : start + span] != healthy[start : start + span]).any():
             faults.append(Fault(kind, start, start + span, hit))
     labels = labels_from_events([(fault.start, fault.stop) for fault in faults], length=length)
-    faulty = replace(given, values=values, labels=labels)
+    faulty = replace(checked, values=values, labels=labels)
     return faulty, tuple(faults)

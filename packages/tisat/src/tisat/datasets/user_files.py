@@ -35,17 +35,17 @@ def files_of(path: str | Path) -> list[Path]:
     if root.is_file():
         return [root]
     if root.is_dir():
-        found = sorted(file for file in root.glob("*") if file.is_file() and file.name.lower().endswith(SUFFIXES))
-        if not found:
+        files = sorted(file for file in root.glob("*") if file.is_file() and file.name.lower().endswith(SUFFIXES))
+        if not files:
             raise DataFileError(
                 f"The folder {str(root)!r} must hold csv, xlsx, jsonl or parquet files. There are none."
             )
-        return found
+        return files
     if any(sign in str(path) for sign in "*?["):
-        found = sorted(file for name in glob(str(path), recursive=True) if (file := Path(name)).is_file())
-        if not found:
+        files = sorted(file for name in glob(str(path), recursive=True) if (file := Path(name)).is_file())
+        if not files:
             raise DataFileError(f"The pattern {str(path)!r} must match files. It matches none.")
-        return found
+        return files
     raise DataFileError(
         f"File not found: {str(root)!r}. The data must be a file, a folder or a pattern such as 'data/*.csv'."
     )
@@ -85,14 +85,14 @@ def is_label_file(file: Path) -> bool:
 def with_labels(series: Mapping[str, Series], path: str | Path) -> dict[str, Series]:
     """The series with the labels of the files beside them."""
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    found = dict(series)
+    labelled = dict(series)
     for file in sorted(one for one in folder.glob(f"*{ENDING}.*") if is_label_file(one)):
         base = stem_of(file).removesuffix(ENDING)
-        name = next((one for one in (f"{base}.test", base) if one in found), None)
+        name = next((one for one in (f"{base}.test", base) if one in labelled), None)
         if name is None:
             continue  # of a file that was not asked for
-        found[name] = replace(found[name], labels=_labels(file, found[name]))
-    return found
+        labelled[name] = replace(labelled[name], labels=_labels(file, labelled[name]))
+    return labelled
 
 
 def _labels(file: Path, series: Series) -> Any:

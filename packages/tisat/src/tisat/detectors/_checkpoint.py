@@ -36,14 +36,14 @@ def network_arrays(network: torch.nn.Module, *, prefix: str) -> Arrays:
 def load_network(network: torch.nn.Module, arrays: Mapping[str, AnyArray], *, prefix: str, what: str) -> None:
     """Put named arrays into ``network``; refuse names or shapes that are not its own."""
     expected = network.state_dict()
-    found = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    odd = sorted(set(expected) ^ set(found))
+    weights = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    odd = sorted(set(expected) ^ set(weights))
     if odd:
         verb = "lacks" if odd[0] in expected else "has the unknown"
         raise ArtefactError(f"{what} must hold exactly the tensors of its network. It {verb} tensor {odd[0]!r}.")
     tensors = {}
     for name, tensor in expected.items():
-        array = np.array(found[name])  # a copy that torch may own
+        array = np.array(weights[name])  # a copy that torch may own
         if tuple(tensor.shape) == () and array.size == 1:
             array = array.reshape(())  # a file has no arrays without an axis
         if array.shape != tuple(tensor.shape):

@@ -57,14 +57,14 @@ class NeighborDetector(StandardWindowDetector):
         """Learn from ``stored_`` what scoring needs beyond it."""
 
     def _fit_windows(self, parts: Sequence[Array]) -> None:
-        whose = type(self).__name__
+        caller = type(self).__name__
         k = self.n_neighbors
         if self.max_windows is not None:
-            check_integer(self.max_windows, "max_windows", whose, minimum=k + 1)
+            check_integer(self.max_windows, "max_windows", caller, minimum=k + 1)
         windows, self.when_ = numbered_windows(parts, window=self._length(), limit=self.max_windows)
         if len(windows) <= k:
             raise SeriesError(
-                f"The series given to {whose}.fit must have more than n_neighbors = {k} windows. Got {len(windows)} instead."
+                f"The series given to {caller}.fit must have more than n_neighbors = {k} windows. Got {len(windows)} instead."
             )
         self.stored_ = self._shapes(windows.reshape(len(windows), -1))
         self._fit_stored()

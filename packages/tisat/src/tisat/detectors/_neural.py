@@ -183,13 +183,13 @@ class NeuralDetector(TrainedDetector[Network]):
         with torch.device("meta"):
             wanted = self._network(self.n_channels_).state_dict()
         for name, tensor in wanted.items():
-            found = weights.get(f"network.{name}")
-            if found is None:
+            array = weights.get(f"network.{name}")
+            if array is None:
                 continue  # what is lacking and what is too much is said when the network is filled
-            if found.shape != tuple(tensor.shape) or (found.dtype.kind == "f" and not np.isfinite(found).all()):
+            if array.shape != tuple(tensor.shape) or (array.dtype.kind == "f" and not np.isfinite(array).all()):
                 raise ArtefactError(
                     f"The weights {name!r} of {type(self).__name__} must be finite, of shape {tuple(tensor.shape)}. "
-                    f"Got shape {found.shape}."
+                    f"Got shape {array.shape}."
                 )
 
     def _state(self) -> tuple[JsonDict, Arrays]:

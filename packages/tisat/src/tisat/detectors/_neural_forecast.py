@@ -257,14 +257,14 @@ class NeuralForecaster(NeuralDetector[Network]):
     def _points_of_windows(self, windows: Array) -> Array:
         observed, leads = windows[:, -1], self._leads()
         errors = []
-        for which, lead in enumerate(leads if self.horizon == 1 else leads[:1]):
+        for place, lead in enumerate(leads if self.horizon == 1 else leads[:1]):
             stop = windows.shape[1] - lead  # the window ends this many rows before the newest
             seen = windows[:, stop - self.window : stop]
             forecast = [
-                self._forecast_windows(seen[first : first + self.score_batch], live=True)[:, which]
+                self._forecast_windows(seen[first : first + self.score_batch], live=True)[:, place]
                 for first in range(0, len(seen), self.score_batch)
             ]
-            errors.append((observed - np.concatenate(forecast)) / self.spread_[which])
+            errors.append((observed - np.concatenate(forecast)) / self.spread_[place])
         return np.asarray(self._larger(*errors) if len(errors) == 2 else errors[0])
 
     def _answers(self, windows: Array) -> Array:

@@ -210,16 +210,16 @@ class TrainedDetector(Detector, Generic[Network]):
 
     def _split(self, lengths: Sequence[int], *, stride: int | None = None) -> tuple[Starts, Starts]:
         """First rows of the training and the validation windows in the concatenated parts; no row is in both."""
-        rows, step, train, held = self._rows(), stride or self.stride, [], []
+        rows, step, train, held_out = self._rows(), stride or self.stride, [], []
         offset = 0
         for length in lengths:
             tail = int(self.validation * length)
             tail = tail if tail >= rows and length - tail >= rows else 0
             train.append(offset + np.arange(0, length - tail - rows + 1, step))
             if tail:
-                held.append(offset + np.arange(length - tail, length - rows + 1, step))
+                held_out.append(offset + np.arange(length - tail, length - rows + 1, step))
             offset += length
-        return np.concatenate(train).astype(np.int64), np.concatenate([*held, np.empty(0)]).astype(np.int64)
+        return np.concatenate(train).astype(np.int64), np.concatenate([*held_out, np.empty(0)]).astype(np.int64)
 
     def _batches(self, values: torch.Tensor, starts: Starts) -> Iterator[torch.Tensor]:
         """Windows ``(b, rows, C)`` by their first rows; a last batch of one joins the one before it."""
@@ -241,13 +241,13 @@ class TrainedDetector(Detector, Generic[Network]):
     def _train(self, values: torch.Tensor, lengths: Sequence[int], path: Path | None, *, resume: bool) -> None:
         """Every stage, one after the other, from the beginning or from where a checkpoint stands."""
         network = self.network_
-        train, held = self._split(lengths)
+        train, held_out = self._split(lengths)
         with seeded(self._seed(INITIAL, 3), self._device):
             stages = self._phases(network)
         scaling = {
             "low": vars(self)["low_"].tolist(),
             "span": vars(self)["span_"].tolist(),
-            "windows": [len(train), len(held)],
+            "windows": [len(train), len(held_out)],
         }
         belongs_to = "" if path is None else fingerprint({**self._settings(), **scaling}, values.cpu().numpy())
 
@@ -256,66 +256,66 @@ class TrainedDetector(Detector, Generic[Network]):
                 return self._stretches(values, self._split(lengths, stride=1)[0])
             return self._batches(values, self._split(lengths, stride=stride)[0])
 
-        done, best = Progress(), Arrays()
+        state, best = Progress(), Arrays()
         if path is not None and resume and path.exists():
-            done, best = read_checkpoint(path, belongs_to=belongs_to, network=network, stages=stages)
-        total = sum(self._epochs_of(stage, len(train)) for stage in stages[done.stage :]) - done.epoch
+            state, best = read_checkpoint(path, belongs_to=belongs_to, network=network, stages=stages)
+        total = sum(self._epochs_of(stage, len(train)) for stage in stages[state.stage :]) - state.epoch
         windows = max(1, total * min(len(train), self.max_windows or len(train)))
         with progress(f"Training {type(self).__name__}", total=windows) as bar:
-            for number in range(done.stage, len(stages)):
+            for number in range(state.stage, len(stages)):
                 stage, last = stages[number], number == len(stages) - 1
-                if number > done.stage:
-                    done = Progress(stage=number, earlier=(*done.earlier, *done.history), seconds=done.seconds)
+                if number > state.stage:
+                    state = Progress(stage=number, earlier=(*state.earlier, *state.history), seconds=state.seconds)
                     best = Arrays()
-                epochs, told = self._epochs_of(stage, len(train)), False
-                if done.epoch == 0:
+                epochs, warned = self._epochs_of(stage, len(train)), False
+                if state.epoch == 0:
                     with torch.no_grad(), seeded(self._seed(INITIAL, 1), self._device):
                         network.eval()
                         if stage.before is not None:
                             stage.before(in_order)
-                    if len(held) and stage.start_counts:
-                        done.start = done.best = self._validation_loss(values, held)
+                    if len(held_out) and stage.start_counts:
+                        state.start = state.best = self._validation_loss(values, held_out)
                         best = network_arrays(network, prefix="best.")
-                while done.epoch < epochs and done.waited < self.patience:
+                while state.epoch < epochs and state.waited < self.patience:
                     started = time.perf_counter()
-                    purpose = (TRAINING, done.epoch) if last else (EARLIER, number, done.epoch)
-                    left = 0 if told else epochs - done.epoch
-                    title, told = f"{stage.name} {done.epoch + 1}/{epochs}", True
+                    purpose = (TRAINING, state.epoch) if last else (EARLIER, number, state.epoch)
+                    left = 0 if warned else epochs - state.epoch
+                    title, warned = f"{stage.name} {state.epoch + 1}/{epochs}", True
                     row = self._epoch(values, train, stage, purpose, title, bar, left=left)
-                    done.epoch += 1
-                    with torch.no_grad(), seeded(self._seed(VALIDATION, done.epoch - 1), self._device):
+                    state.epoch += 1
+                    with torch.no_grad(), seeded(self._seed(VALIDATION, state.epoch - 1), self._device):
                         network.eval()
                         if stage.after_epoch is not None:
-                            stage.after_epoch(in_order, done.epoch, epochs)
-                    watched = len(held) > 0 and stage.watched
-                    done.waited += 1
+                            stage.after_epoch(in_order, state.epoch, epochs)
+                    watched = len(held_out) > 0 and stage.watched
+                    state.waited += 1
                     if watched:
-                        row["validation"] = self._validation_loss(values, held)
-                    if not watched or row["validation"] < done.best:
+                        row["validation"] = self._validation_loss(values, held_out)
+                    if not watched or row["validation"] < state.best:
                         best = network_arrays(network, prefix="best.") if watched else Arrays()
-                        done.best, done.waited = row.get("validation", np.inf), 0
-                    done.history = (*done.history, {"epoch": float(done.epoch), **row})
-                    done.seconds += time.perf_counter() - started
+                        state.best, state.waited = row.get("validation", np.inf), 0
+                    state.history = (*state.history, {"epoch": float(state.epoch), **row})
+                    state.seconds += time.perf_counter() - started
                     if path is not None:
                         write_checkpoint(
-                            path, belongs_to=belongs_to, progress=done, network=network, best=best, stage=stage
+                            path, belongs_to=belongs_to, progress=state, network=network, best=best, stage=stage
                         )
                     losses = ", ".join(f"{name} {value:.4g}" for name, value in row.items())
-                    ahead = (epochs - done.epoch) * (time.perf_counter() - started)
+                    ahead = (epochs - state.epoch) * (time.perf_counter() - started)
                     REPORT.info(
-                        "%s: %s epoch %d of %d done, %s%s%s", type(self).__name__, stage.name, done.epoch, epochs, losses,
-                        f"; about {spelt(ahead, digits=2)} left" if done.epoch < epochs else "",
+                        "%s: %s epoch %d of %d done, %s%s%s", type(self).__name__, stage.name, state.epoch, epochs, losses,
+                        f"; about {spelt(ahead, digits=2)} left" if state.epoch < epochs else "",
                         "" if path is None else f"; checkpoint in {path}",
                     )  # fmt: skip
         if best:
             load_network(network, best, prefix="best.", what="The best epoch")
         network.eval()
-        self._judge(network, done)
+        self._judge(network, state)
         with torch.no_grad(), seeded(self._seed(INITIAL, 2), self._device):
             self._after_training(network, in_order)
-        self.history_, self.pretraining_, self.training_seconds_ = done.history, done.earlier, done.seconds
+        self.history_, self.pretraining_, self.training_seconds_ = state.history, state.earlier, state.seconds
         per_epoch = -(-min(len(train), self.max_windows or len(train)) // self.batch_size)
-        self.steps_ = per_epoch * (len(done.history) + len(done.earlier))
+        self.steps_ = per_epoch * (len(state.history) + len(state.earlier))
 
     def _epochs_of(self, stage: Phase, windows: int) -> int:
         """Epochs of a stage: as many as it says, or more where they would be fewer than ``min_steps`` steps."""
@@ -335,7 +335,7 @@ class TrainedDetector(Detector, Generic[Network]):
     ) -> dict[str, float]:
         """One pass over the training windows, or as many as an epoch has, in a fresh order; the mean of each loss."""
         sums: dict[str, float] = {}
-        seen, begun = 0, time.perf_counter()
+        windows_seen, begun = 0, time.perf_counter()
         order = np.random.default_rng([self.random_state, *purpose]).permutation(starts)[: self.max_windows]
         with seeded(self._seed(*purpose), self._device) as generator:
             self.network_.train()
@@ -352,11 +352,11 @@ class TrainedDetector(Detector, Generic[Network]):
                 for name, loss in stage.step(batch, generator).items():
                     value = self._finite(float(loss.detach()), f"{name} in {title}, step {number + 1}")
                     sums[name] = sums.get(name, 0.0) + value * len(batch)
-                seen += len(batch)
-                rate = seen / (time.perf_counter() - begun)
-                mean = next(iter(sums.values())) / seen
+                windows_seen += len(batch)
+                rate = windows_seen / (time.perf_counter() - begun)
+                mean = next(iter(sums.values())) / windows_seen
                 bar.advance(len(batch), note=f"{title}  loss {mean:.4g}  {rate:,.0f} windows/s")
-        return {name: total / seen for name, total in sums.items()}
+        return {name: total / windows_seen for name, total in sums.items()}
 
     def _finite(self, value: float, where: str) -> float:
         if not np.isfinite(value):

@@ -56,17 +56,20 @@ def _estimate(values: Array, max_rows: int, max_order: int, criterion: str) -> t
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its optimiser's remarks; a model that did not converge has a poor criterion
-        chosen = auto_arima_f(
+        model = auto_arima_f(
             values[-max_rows:], period=1, seasonal=False, approximation=True, ic=criterion,
             max_p=max_order, max_q=max_order, max_order=2 * max_order, start_p=min(2, max_order), start_q=min(2, max_order),
         )  # fmt: skip
-        p, q, _, _, _, d, _ = chosen["arma"]
-        named = chosen["coef"]
+        p, q, _, _, _, d, _ = model["arma"]
+        coefficients = model["coef"]
         if len(values) > max_rows and p + q > 0:
-            named = {**named, **_refit(arima, values, (p, d, q), include_mean="intercept" in named)}
-    mean = float(named.get("intercept", named.get("drift", 0.0)))
-    ar = np.array([named[f"ar{i + 1}"] for i in range(p)], dtype=np.float64)
-    ma = np.array([named[f"ma{i + 1}"] for i in range(q)], dtype=np.float64)
+            coefficients = {
+                **coefficients,
+                **_refit(arima, values, (p, d, q), include_mean="intercept" in coefficients),
+            }
+    mean = float(coefficients.get("intercept", coefficients.get("drift", 0.0)))
+    ar = np.array([coefficients[f"ar{i + 1}"] for i in range(p)], dtype=np.float64)
+    ma = np.array([coefficients[f"ma{i + 1}"] for i in range(q)], dtype=np.float64)
     return (int(p), int(d), int(q)), ar, invertible(ma), mean
 
 
@@ -192,12 +195,12 @@ class ARIMA(StandardisedDetector, ForecastDetector):
             alone = multiprocessing.parent_process() is None
             jobs = max(1, min(cpu_count(), columns.shape[1] // 8)) if alone else 1
         tasks = (delayed(_estimate)(np.ascontiguousarray(column), limit, order, criterion) for column in columns.T)
-        found = []
+        models = []
         with progress("ARIMA: choosing orders", total=columns.shape[1]) as bar:
             for one in Parallel(n_jobs=jobs, return_as="generator")(tasks):
-                found.append(one)
+                models.append(one)
                 bar.advance(note=f"last order {one[0]}")
-        return found
+        return models
 
     def _keep(self, models: Sequence[tuple[Orders, Array, Array, float]]) -> None:
         """One padded table of coefficients for all channels."""

@@ -91,22 +91,24 @@ class Combine(Detector):
 
     def _build(self) -> list[Detector]:
         """Fresh members."""
-        said = self.members
-        if not isinstance(said, tuple | list) or not 1 <= len(said) <= MOST:
+        members = self.members
+        if not isinstance(members, tuple | list) or not 1 <= len(members) <= MOST:
             raise ParameterError(
-                f"The 'members' parameter of Combine must be a tuple of 1 to {MOST} detectors. Got {said!r} instead."
+                f"The 'members' parameter of Combine must be a tuple of 1 to {MOST} detectors. Got {members!r} instead."
             )
-        found = []
-        for one in said:
+        detectors = []
+        for description in members:
             name, params = (
-                (one, {})
-                if isinstance(one, str)
-                else tuple(one)
-                if isinstance(one, tuple | list) and len(one) == 2
+                (description, {})
+                if isinstance(description, str)
+                else tuple(description)
+                if isinstance(description, tuple | list) and len(description) == 2
                 else (None, None)
             )
             if not isinstance(name, str) or not isinstance(params, Mapping):
-                raise ParameterError(f"A member of Combine must be a name, or (name, parameters). Got {one!r} instead.")
+                raise ParameterError(
+                    f"A member of Combine must be a name, or (name, parameters). Got {description!r} instead."
+                )
             cls = registry.resolve(name)
             if not issubclass(cls, Detector):
                 raise ParameterError(f"A member of Combine must be a detector. Got {name!r} instead.")
@@ -115,8 +117,8 @@ class Combine(Detector):
             except TypeError as error:
                 raise ParameterError(f"A member of Combine must be given parameters it has. {error}") from None
             member._check_parameters()
-            found.append(member)
-        return found
+            detectors.append(member)
+        return detectors
 
     def _members(self) -> Sequence[Detector]:
         return getattr(self, "members_", None) or self._build()
@@ -140,12 +142,12 @@ class Combine(Detector):
         return np.concatenate([member._points(part) for member in self.members_], axis=1)
 
     def _points_of_windows(self, windows: Array) -> Array:
-        found = []
+        columns = []
         for member in self.members_:
             context = member._context()
             assert context is not None
-            found.append(member._points_of_windows(windows[:, windows.shape[1] - context - 1 :]))
-        return np.concatenate(found, axis=1)
+            columns.append(member._points_of_windows(windows[:, windows.shape[1] - context - 1 :]))
+        return np.concatenate(columns, axis=1)
 
     def _context(self) -> int | None:
         contexts = [member._context() for member in self._members()]
@@ -236,11 +238,11 @@ class Combine(Detector):
 
 def _level(scores: Array) -> tuple[float, float]:
     """Normal median and level, never the same."""
-    known = scores[~np.isnan(scores)]
-    if not len(known):
+    valid = scores[~np.isnan(scores)]
+    if not len(valid):
         raise SeriesError("The rows given to Combine.fit must be enough for each member to score some. They are not.")
-    median, level = float(np.median(known)), float(np.quantile(known, NORMAL_QUANTILE))
-    level = max(level, float(known.mean()))
+    median, level = float(np.median(valid)), float(np.quantile(valid, NORMAL_QUANTILE))
+    level = max(level, float(valid.mean()))
     return (median, level) if level - median > LEAST_LEVEL * max(abs(median), 1.0) else (median, median + 1.0)
 
 
@@ -265,14 +267,14 @@ def combine(*members: str | tuple[str, Params] | Detector, how: str = "sum") -> 
     >>> combine("prism", tisat.make("pca", window=5), how="max")
     Combine(how='max', members=('prism', ('pca', {'window': 5})))
     """
-    said: list[str | tuple[str, Params]] = []
+    descriptions: list[str | tuple[str, Params]] = []
     for member in members or DEFAULT:
         if isinstance(member, Detector):
             defaults = type(member)().get_params(deep=False)
             own = member.get_params(deep=False)
             changed = {name: given for name, given in own.items() if given is not FROM_PRESET and repr(given) != repr(defaults[name])}  # fmt: skip
             name = registry.name_of(type(member))
-            said.append((name, changed) if changed else name)
+            descriptions.append((name, changed) if changed else name)
         else:
-            said.append(member)
-    return Combine(members=tuple(said), how=how)
+            descriptions.append(member)
+    return Combine(members=tuple(descriptions), how=how)

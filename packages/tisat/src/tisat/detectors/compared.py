@@ -72,14 +72,14 @@ class DetectorComparison:
         kinds = self._kinds()
         head = ["detector", "false alarms", "allowed", "budget", "found", *kinds, "fit, s", "per row, us"]
         rows: list[list[object]] = []
-        for one in self.detectors:
-            if one.trouble:
-                rows.append([one.detector, "", "", one.trouble, "", *("" for _ in kinds), "", ""])
+        for row in self.detectors:
+            if row.trouble:
+                rows.append([row.detector, "", "", row.trouble, "", *("" for _ in kinds), "", ""])
                 continue
-            parts = ["{} of {}".format(*(one.by_kind or {}).get(kind, (0, 0))) for kind in kinds]
+            parts = ["{} of {}".format(*(row.by_kind or {}).get(kind, (0, 0))) for kind in kinds]
             rows.append(
-                [one.detector, str(one.false_alarms), f"{one.allowed:.3g}", one.budget, f"{one.found} of {one.faults}",
-                 *parts, f"{one.fit_seconds:.2g}", f"{one.row_microseconds:.3g}"]
+                [row.detector, str(row.false_alarms), f"{row.allowed:.3g}", row.budget, f"{row.found} of {row.faults}",
+                 *parts, f"{row.fit_seconds:.2g}", f"{row.row_microseconds:.3g}"]
             )  # fmt: skip
         return head, rows
 
@@ -118,13 +118,13 @@ class DetectorComparison:
     def plot(self) -> Figure:
         """Draw the share of faults found by kind, and false alarms beside what the budget allows; a matplotlib figure."""
         figure_module = require("matplotlib.figure", whose="A picture of a comparison")
-        shown = [one for one in self.detectors if not one.trouble]
-        if not shown:
+        compared = [one for one in self.detectors if not one.trouble]
+        if not compared:
             raise ParameterError("A picture of a comparison must have a detector to show. Not one could be fitted.")
-        kinds, names = self._kinds(), [one.detector for one in shown]
-        figure: Figure = figure_module.Figure(figsize=(10.0, 1.6 + 0.4 * len(shown)), layout="constrained")
+        kinds, names = self._kinds(), [one.detector for one in compared]
+        figure: Figure = figure_module.Figure(figsize=(10.0, 1.6 + 0.4 * len(compared)), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1.0))
-        counts = [[(one.by_kind or {}).get(kind, (0, 0)) for kind in kinds] for one in shown]
+        counts = [[(one.by_kind or {}).get(kind, (0, 0)) for kind in kinds] for one in compared]
         shares = np.array([[found / max(put, 1) for found, put in row] for row in counts])
         left.imshow(shares, cmap="Greens", vmin=0.0, vmax=1.3, aspect="auto")
         for i, row in enumerate(counts):
@@ -133,8 +133,8 @@ class DetectorComparison:
         left.set_xticks(range(len(kinds)), kinds, rotation=30, ha="right", fontsize=8)
         left.set_yticks(range(len(names)), names, fontsize=8)
         left.set_title("injected faults found", fontsize=9)
-        right.barh(range(len(shown)), [one.false_alarms for one in shown], color=LINE)
-        right.axvline(shown[0].allowed, color=ALARM, linestyle="--", linewidth=0.8)
+        right.barh(range(len(compared)), [one.false_alarms for one in compared], color=LINE)
+        right.axvline(compared[0].allowed, color=ALARM, linestyle="--", linewidth=0.8)
         right.set_title(f"false alarms; dashed: {self.budget}", fontsize=9)
         right.tick_params(labelsize=8)
         return figure
@@ -183,31 +183,31 @@ def compare(
     """
     whole = as_series(series, whose="compare").without_labels()
     share = check_real(tail, "tail", "compare", above=0.0, below=1.0)
-    wanted = check_integer(n_faults, "n_faults", "compare", minimum=1)
+    fault_count = check_integer(n_faults, "n_faults", "compare", minimum=1)
     cut = round((1.0 - share) * len(whole))
     if len(whole) - cut < 2 * SHORTEST_STRETCH or cut < 2:
         raise SeriesError(
             f"The series given to compare must have {2 * SHORTEST_STRETCH} rows after its first {1 - share:.0%}. Got {len(whole) - cut} instead."
         )
-    chosen = _chosen(whole[:cut], detectors)
+    params_of = _chosen(whole[:cut], detectors)
     lead = min(LEAD, cut)
-    rounds = _with_faults(whole[cut:], wanted, random_state)
-    done = []
-    with progress("comparing", total=len(chosen) * (2 + len(rounds))) as bar:
-        for name, detector in chosen.items():
+    rounds = _with_faults(whole[cut:], fault_count, random_state)
+    results = []
+    with progress("comparing", total=len(params_of) * (2 + len(rounds))) as bar:
+        for name, detector in params_of.items():
             bar.advance(0, note=name)
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CalibrationWarning)
-                    done.append(_one(name, detector, whole, cut, lead, rounds, budget, settings, bar))
+                    results.append(_one(name, detector, whole, cut, lead, rounds, budget, settings, bar))
             except TisatError as error:
                 bar.advance(2 + len(rounds))
-                done.append(ComparedDetector(name, trouble=str(error)))
-    done.sort(key=lambda one: (bool(one.trouble), -one.found, one.false_alarms))
+                results.append(ComparedDetector(name, trouble=str(error)))
+    results.sort(key=lambda one: (bool(one.trouble), -one.found, one.false_alarms))
     asked = Watch("last-value", budget=budget, **settings)
     period = whole.period if asked.period is None else asked.period
     said = budget or ("1/10000 rows" if period is None else "1/day")
-    return DetectorComparison(whole.name, str(Budget.parse(said, period=period)), cut, len(whole) - cut, tuple(done))
+    return DetectorComparison(whole.name, str(Budget.parse(said, period=period)), cut, len(whole) - cut, tuple(results))
 
 
 def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> Params:
@@ -219,11 +219,11 @@ def _chosen(train: Series, detectors: Sequence[str | Scorer] | None) -> Params:
         raise ParameterError(
             f"The 'detectors' parameter of compare must be a list of names or detectors. Got {detectors!r} instead."
         )
-    made = {}
+    params = {}
     for one in detectors:
         name = one if isinstance(one, str) else repr(one)
-        made[name] = make(one) if isinstance(one, str) else clone(one)
-    return made
+        params[name] = make(one) if isinstance(one, str) else clone(one)
+    return params
 
 
 def _with_faults(tail: Series, wanted: int, seed: int) -> list[tuple[Series, tuple[Fault, ...]]]:
@@ -268,11 +268,11 @@ def _one(
     bar.advance(note=name)
     kinds: dict[str, list[int]] = {}
     for faulty, faults in rounds:
-        raised = _raised(watch, whole[cut - lead : cut], faulty)
+        alarms = _raised(watch, whole[cut - lead : cut], faulty)
         for fault in faults:
             counted = kinds.setdefault(fault.kind, [0, 0])
             # more alarms than the same rows have without the fault: what is raised anyway does not count
-            here = [int(((rows >= fault.start) & (rows < fault.stop + LATE)).sum()) for rows in (raised, clean)]
+            here = [int(((rows >= fault.start) & (rows < fault.stop + LATE)).sum()) for rows in (alarms, clean)]
             counted[0] += here[0] > here[1]
             counted[1] += 1
         bar.advance(note=name)

@@ -35,7 +35,7 @@ def cross_fitted(detector: Detector, parts: Sequence[Array]) -> list[Array] | No
     context = detector._context()
     spread = None if context is None else spread_stretches(parts, context=context)
     folds = [spread] if spread is not None else blocks(parts, detector.traits.crossfit, context=context)
-    wanted: list[list[list[Piece]]] = []  # by fold and part
+    wanted_pieces: list[list[list[Piece]]] = []  # by fold and part
     for number, (rest, _) in enumerate(folds):
         if sum(map(len, rest)) < detector._minimum_rows():
             return None
@@ -45,8 +45,10 @@ def cross_fitted(detector: Detector, parts: Sequence[Array]) -> list[Array] | No
         try:
             other._fit(rest)
             few = max(rest, key=len)[: (context or 0) + SOME]
-            wanted = wanted or only_kept([here for _, here in folds], other._points(few).shape[1], context=context)
-            scored = [score_pieces(other._whole_points, pieces) for pieces in wanted[number]]
+            wanted_pieces = wanted_pieces or only_kept(
+                [here for _, here in folds], other._points(few).shape[1], context=context
+            )
+            scored = [score_pieces(other._whole_points, pieces) for pieces in wanted_pieces[number]]
         except SeriesError:  # the rest has no stretch long enough
             return None
         detector._learn_from_fold(scored, other)
@@ -83,7 +85,7 @@ def blocks(parts: Sequence[Array], folds: int, *, context: int | None) -> list[t
     """
     offsets = [0, *accumulate(map(len, parts))]
     edges = np.linspace(0, offsets[-1], folds + 1).round().astype(int).tolist()
-    made = []
+    fold_blocks = []
     for first, last in pairwise(edges):
         rest: list[Array] = []
         here: list[Piece] = []
@@ -93,8 +95,8 @@ def blocks(parts: Sequence[Array], folds: int, *, context: int | None) -> list[t
             if high > low:
                 before = low if context is None else min(context, low)
                 here.append((part[low - before : high], before))
-        made.append((rest, here))
-    return made
+        fold_blocks.append((rest, here))
+    return fold_blocks
 
 
 def spread_stretches(parts: Sequence[Array], *, context: int) -> tuple[list[Array], list[Piece]] | None:
@@ -106,12 +108,12 @@ def spread_stretches(parts: Sequence[Array], *, context: int) -> tuple[list[Arra
     if len(parts) < MANY_PARTS or sum(map(len, parts)) < 2 * MAX_POINTS:
         return None
     count = min(len(parts), MAX_POINTS // LEAST_STRETCH)
-    chosen = set(np.linspace(0, len(parts) - 1, count).round().astype(int).tolist())
-    length = MAX_POINTS // len(chosen)
+    picks = set(np.linspace(0, len(parts) - 1, count).round().astype(int).tolist())
+    length = MAX_POINTS // len(picks)
     rest: list[Array] = []
     here: list[Piece] = []
     for number, part in enumerate(parts):
-        cut = max(len(part) - length, len(part) // 2) if number in chosen else len(part)
+        cut = max(len(part) - length, len(part) // 2) if number in picks else len(part)
         if cut:
             rest.append(part[:cut])
         if cut < len(part):
@@ -148,9 +150,10 @@ def only_kept(folds: Sequence[Sequence[Piece]], m: int, *, context: int | None) 
     whole = [[[piece] for piece in fold] for fold in folds]
     if context is None:
         return whole
-    known = [[max(before, context) for _, before in fold] for fold in folds]
+    contexts = [[max(before, context) for _, before in fold] for fold in folds]
     counts = [
-        [max(len(rows) - at, 0) for (rows, _), at in zip(*both, strict=True)] for both in zip(folds, known, strict=True)
+        [max(len(rows) - at, 0) for (rows, _), at in zip(*both, strict=True)]
+        for both in zip(folds, contexts, strict=True)
     ]
     total = sum(map(sum, counts))
     if total <= most_points(m):
@@ -158,7 +161,7 @@ def only_kept(folds: Sequence[Sequence[Piece]], m: int, *, context: int | None) 
     begins, length = _stretches(total, m)
     out: list[list[list[Piece]]] = []
     offset = 0
-    for fold, firsts, sizes in zip(folds, known, counts, strict=True):
+    for fold, firsts, sizes in zip(folds, contexts, counts, strict=True):
         out.append([])
         for (rows, _), first, size in zip(fold, firsts, sizes, strict=True):
             edges = ((max(int(one) - offset, 0), min(int(one) + length - offset, size)) for one in begins)

@@ -24,21 +24,21 @@ def expected(
     """Compute what is expected at each row and the usual spread, ``(T, C)`` each; ``usual``: the same at all rows; ``at``: only at these rows."""
     period = detector.trained_on_.get("period_seconds")
     filled = take_in(series, period=period).filled
-    seen = take_in(series, period=period, partial=detector.traits.partial)
-    wanted = np.full(len(series), at is None)
-    wanted[slice(0) if at is None else at] = True
-    found, spread = np.full((2, *filled.shape), np.nan)
-    for block, some in detector._point_blocks(series, seen):  # points of a long series are not held together
+    admitted = take_in(series, period=period, partial=detector.traits.partial)
+    asked_rows = np.full(len(series), at is None)
+    asked_rows[slice(0) if at is None else at] = True
+    centre, spread = np.full((2, *filled.shape), np.nan)
+    for block, some in detector._point_blocks(series, admitted):  # points of a long series are not held together
         points = np.ascontiguousarray(some[:, : detector.n_points_])
-        chosen = np.flatnonzero(wanted[block] & ~np.isnan(detector.aggregate(points)))
-        rows = block.start + chosen
+        places = np.flatnonzero(asked_rows[block] & ~np.isnan(detector.aggregate(points)))
+        rows = block.start + places
         if usual is not None:
-            found[rows], spread[rows] = usual
+            centre[rows], spread[rows] = usual
             continue
-        for t, row, point in zip(rows, bounded(detector, filled[rows]), points[chosen], strict=True):
+        for t, row, point in zip(rows, bounded(detector, filled[rows]), points[places], strict=True):
             why = detector._explain(row, point)
-            found[t], spread[t] = why.expected, why.spread
-    return found, spread
+            centre[t], spread[t] = why.expected, why.spread
+    return centre, spread
 
 
 def explain(detector: Detector, row: Array, point: Array) -> Explanation:

@@ -26,11 +26,11 @@ def fit_series(
     detector: Detector, series: ManySeries, *, holdout: float | None, learn: Callable[[Sequence[Array]], None]
 ) -> None:
     """Fit a detector on series; ``learn`` learns from the clean parts (a neural detector's has a checkpoint)."""
-    whose = type(detector).__name__
+    caller = type(detector).__name__
     detector._check_parameters()
     if holdout is not None:
-        check_real(holdout, "holdout", f"{whose}.fit", at_least=0.0, at_most=0.5)
-    many = check_training(series, whose)
+        check_real(holdout, "holdout", f"{caller}.fit", at_least=0.0, at_most=0.5)
+    many = check_training(series, caller)
     detector.channels_ = many[0].channels
     detector.n_channels_ = len(detector.channels_)
     clean = [[values for _, values in detector._usable(one)] for one in many]
@@ -47,7 +47,7 @@ def fit_series(
         least = next(n for n in count(detector._minimum_rows()) if round((1 - share) * n) >= detector._minimum_rows())
         held = f", {share:.0%} of them held out" if share else ""
         raise SeriesError(
-            f"The series given to {whose}.fit must have at least {least} usable rows{held}. "
+            f"The series given to {caller}.fit must have at least {least} usable rows{held}. "
             f"Got {sum(len(values) for one in clean for values in one)} instead."
         )
     detector._look_at(parts)

@@ -115,12 +115,12 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if kind == "statsforecast":
-                found = self._forwarded(windows)
+                forecast = self._forwarded(windows)
             elif kind == "regressor":
-                found = self._fitted.predict(windows.reshape(len(windows), -1))
+                forecast = self._fitted.predict(windows.reshape(len(windows), -1))
             else:
-                found = self._fitted.predict(windows.copy())
-        pair = found if isinstance(found, tuple | list) and len(found) == 2 else (found, found)
+                forecast = self._fitted.predict(windows.copy())
+        pair = forecast if isinstance(forecast, tuple | list) and len(forecast) == 2 else (forecast, forecast)
         shape = (len(windows), windows.shape[2])
         bounds = []
         for one in pair:
@@ -137,12 +137,12 @@ class ForecasterDetector(ForecastDetector, StandardisedDetector):
         """The next value of each window and channel by models of statsforecast."""
         level = None if self.level is None else [self.level]
         names = ("mean", "mean") if self.level is None else (f"lo-{self.level}", f"hi-{self.level}")
-        both = np.empty((2, len(windows), windows.shape[2]))
+        bounds = np.empty((2, len(windows), windows.shape[2]))
         for c, model in enumerate(self._fitted):
             for n, window in enumerate(windows):
                 told = model.forward(y=np.ascontiguousarray(window[:, c]), h=1, level=level)
-                both[:, n, c] = [np.ravel(told[name])[0] for name in names]
-        return both[0], both[1]
+                bounds[:, n, c] = [np.ravel(told[name])[0] for name in names]
+        return bounds[0], bounds[1]
 
     # ------------------------------------------------------------------ the contract of forecasters
 

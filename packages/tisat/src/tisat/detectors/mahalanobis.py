@@ -69,12 +69,12 @@ class Mahalanobis(StandardWindowDetector):
             return np.asarray(np.mean(self._whitened(flat - self.mean_) ** 2, axis=1, keepdims=True))
         points = np.full((len(flat), 1), np.nan)
         patterns, which = np.unique(missing, axis=0, return_inverse=True)
-        for i, gone in enumerate(patterns):
+        for i, gaps in enumerate(patterns):
             rows = which.ravel() == i
-            here = flat[rows][:, ~gone] - self.mean_[~gone]
+            here = flat[rows][:, ~gaps] - self.mean_[~gaps]
             if here.shape[1]:
-                squares = (here @ self._whitening_of(gone)) ** 2
-                points[rows, 0] = (squares.sum(axis=1) + gone.sum()) / len(gone)  # a normal value adds 1 on average
+                squares = (here @ self._whitening_of(gaps)) ** 2
+                points[rows, 0] = (squares.sum(axis=1) + gaps.sum()) / len(gaps)  # a normal value adds 1 on average
         return points
 
     def _whitened(self, centred: Array) -> Array:

@@ -116,14 +116,14 @@ def _table(values: AnyFloats, channels: Sequence[str]) -> Any:
 
 def _through(step: Any, series: Series) -> Series:
     """A series after one transformer."""
-    found = step.transform(_table(series.values, series.channels))
-    values = np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+    transformed = step.transform(_table(series.values, series.channels))
+    values = np.asarray(transformed.toarray() if hasattr(transformed, "toarray") else transformed)
     if values.ndim != 2 or len(values) != len(series):
         raise SeriesError(
             f"The step {type(step).__name__} of a Pipeline must give a row for each row ({len(series)}). Got shape {values.shape} instead."
         )
-    if hasattr(found, "columns"):
-        names = [str(name) for name in found.columns]
+    if hasattr(transformed, "columns"):
+        names = [str(name) for name in transformed.columns]
     elif hasattr(step, "get_feature_names_out"):
         names = [str(name) for name in step.get_feature_names_out(list(series.channels))]
     else:

@@ -32,10 +32,10 @@ def point_blocks(detector: Detector, series: Series, seen: TakenIn) -> Iterator[
     """
     width = detector.n_points_ + (0 if getattr(detector, "deviation_limits", None) is None else detector.n_channels_)
     clock = local_seconds(series) if detector.traits.clocked else None
-    context, done = detector._context(), 0
+    context, scored = detector._context(), 0
 
     def unknown(end: int) -> Iterator[tuple[slice, Array]]:
-        for first in range(done, end, BLOCK):
+        for first in range(scored, end, BLOCK):
             last = min(first + BLOCK, end)
             yield slice(first, last), np.full((last - first, width), np.nan)
 
@@ -51,7 +51,7 @@ def point_blocks(detector: Detector, series: Series, seen: TakenIn) -> Iterator[
                 rows = np.column_stack([rows, clock[first - before : last]])
             yield slice(first, last), finite(detector._whole_points(bounded(detector, rows))[before:])
             first = last
-        done = part.stop
+        scored = part.stop
     yield from unknown(len(series))
 
 

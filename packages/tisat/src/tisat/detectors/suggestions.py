@@ -97,9 +97,9 @@ class _Traits:
 
 
 def _traits(series: Series) -> _Traits:
-    found = look(series)
+    profile = look(series)
     values = carry_forward(np.asarray(series.values[-LOOKED_AT:], dtype=np.float64))
-    moving = [c for c, one in enumerate(found.channels) if one.kind in ("measurement", "stuck")]
+    moving = [c for c, one in enumerate(profile.channels) if one.kind in ("measurement", "stuck")]
     tied, pair, smooth, rhythm, lag = 0.0, ("", ""), [], 0.0, 0
     clean = values[~np.isnan(values[:, moving]).any(axis=1)][:, moving] if moving else np.empty((0, 0))
     if len(clean) > 20:
@@ -117,7 +117,7 @@ def _traits(series: Series) -> _Traits:
             strength, where = _rhythm(column)
             if strength > rhythm:
                 rhythm, lag = strength, where
-    return _Traits(found, tied, pair, float(np.median(smooth)) if smooth else 0.0, rhythm, lag)
+    return _Traits(profile, tied, pair, float(np.median(smooth)) if smooth else 0.0, rhythm, lag)
 
 
 def _rhythm(column: Array) -> tuple[float, int]:
@@ -142,13 +142,13 @@ def _rhythm(column: Array) -> tuple[float, int]:
 
 
 def _facts(one: _Traits) -> list[str]:
-    found = one.look
-    clock = "no clock, so budgets are in rows" if found.period is None else f"a row every {spelt(found.period)}"
+    profile = one.look
+    clock = "no clock, so budgets are in rows" if profile.period is None else f"a row every {spelt(profile.period)}"
     facts = [
-        f"{found.rows:,} rows of {len(found.channels)} channel{'s' * (len(found.channels) != 1)}, {clock}.",
-        *size_notes(found.rows, len(found.channels)),
+        f"{profile.rows:,} rows of {len(profile.channels)} channel{'s' * (len(profile.channels) != 1)}, {clock}.",
+        *size_notes(profile.rows, len(profile.channels)),
     ]
-    lacking = [channel for channel in found.channels if channel.missing > 0.01]
+    lacking = [channel for channel in profile.channels if channel.missing > 0.01]
     if lacking:
         facts.append(
             f"{len(lacking)} channels lack more than 1 % of their values, most of all {max(lacking, key=lambda c: c.missing).name}."
@@ -157,7 +157,7 @@ def _facts(one: _Traits) -> list[str]:
         ("counter", "only grow: tisat fit looks at their growth per row (--counter, --no-counter)"),
         ("empty", "are empty: leave them out"),
     ):
-        named = [channel.name for channel in found.channels if channel.kind == kind]
+        named = [channel.name for channel in profile.channels if channel.kind == kind]
         if named:
             facts.append(f"These {words}: {', '.join(named[:5])}.")
     states = one.count("on/off", "states")
@@ -166,10 +166,10 @@ def _facts(one: _Traits) -> list[str]:
     if one.tied >= TIED:
         facts.append(f"{one.pair[0]} and {one.pair[1]} move together (correlation {one.tied:.2f}).")
     if one.rhythm >= RHYTHM:
-        every = f"{one.lag} rows" if found.period is None else spelt(one.lag * found.period, digits=2)
+        every = f"{one.lag} rows" if profile.period is None else spelt(one.lag * profile.period, digits=2)
         facts.append(f"There is a rhythm of about {every} (autocorrelation {one.rhythm:.2f}).")
-    if found.events:
-        facts.append(f"It has {found.events} labelled events: detectors must be fitted on rows without them.")
+    if profile.events:
+        facts.append(f"It has {profile.events} labelled events: detectors must be fitted on rows without them.")
     return facts
 
 
@@ -196,13 +196,13 @@ def suggest(data: SeriesLike) -> Suggestions:
     tisat fit --detector prism --train FILE --out model.tisat
     """
     traits = _traits(as_series(data, whose="suggest"))
-    found, channels = traits.look, len(traits.look.channels)
-    if too_few(found.rows):
+    profile, channels = traits.look, len(traits.look.channels)
+    if too_few(profile.rows):
         return Suggestions(tuple(_facts(traits)), ())
-    gappy = any(one.missing > 0.01 for one in found.channels)
+    gappy = any(one.missing > 0.01 for one in profile.channels)
     listed: list[Suggestion] = []
-    if found.rows < FEW_ROWS:
-        listed.append(Suggestion(FOR_FEW, f"{found.rows} rows are few: it has one number to learn and sees jumps and spikes", f"{FEW_ROWS} rows would let prism see more"))  # fmt: skip
+    if profile.rows < FEW_ROWS:
+        listed.append(Suggestion(FOR_FEW, f"{profile.rows} rows are few: it has one number to learn and sees jumps and spikes", f"{FEW_ROWS} rows would let prism see more"))  # fmt: skip
         listed.append(
             Suggestion("mahalanobis", "the cheapest that sees channels that no longer fit together", "", "window=1")
         )
@@ -211,17 +211,17 @@ def suggest(data: SeriesLike) -> Suggestions:
         listed.append(
             Suggestion("prism", f"the default: it looks in six ways at once, gives reasons in your units{gaps}")
         )
-    if channels > 1 and traits.tied >= TIED and found.rows >= FEW_ROWS:
+    if channels > 1 and traits.tied >= TIED and profile.rows >= FEW_ROWS:
         listed.append(Suggestion("mahalanobis", f"{traits.pair[0]} and {traits.pair[1]} are tied ({traits.tied:.2f}): it sees when ties break, row by row"))  # fmt: skip
-    if traits.smooth >= SMOOTH and found.rows >= FEW_ROWS:
+    if traits.smooth >= SMOOTH and profile.rows >= FEW_ROWS:
         listed.append(Suggestion("linear-last", f"steps are small beside levels ({traits.smooth:.0%} of the variance is slow): a forecast of the next row is sharp", "blind to slow drifts and stuck sensors"))  # fmt: skip
-    if channels == 1 and traits.rhythm >= RHYTHM and found.rows >= 4 * traits.lag:
+    if channels == 1 and traits.rhythm >= RHYTHM and profile.rows >= 4 * traits.lag:
         listed.append(Suggestion("matrix-profile", f"one channel with a rhythm of {traits.lag} rows: it looks for shapes never seen", "meant for single channels", f"window={max(8, min(traits.lag, 200))}"))  # fmt: skip
     if traits.count("on/off", "states") * 2 > channels:
         listed.append(Suggestion("nearest-neighbors", "most channels are states: it looks for combinations never seen", "needs all combinations in training"))  # fmt: skip
-    if len(listed) > 1 and not gappy and found.rows >= FEW_ROWS:
+    if len(listed) > 1 and not gappy and profile.rows >= FEW_ROWS:
         others = ",".join(repr(one.detector) for one in listed[:2])
         listed.append(Suggestion("combine", f"{listed[0].detector} and {listed[1].detector} see different faults: together they see both", "and both of their false alarms: the budget raises the threshold for it", f"members=({others})"))  # fmt: skip
-    if found.rows >= MANY_ROWS and find_spec("torch") is not None:
-        listed.append(Suggestion("tisat", f"{found.rows:,} rows are enough for a network", "minutes to hours to fit; on public data it did not beat the simple ones"))  # fmt: skip
+    if profile.rows >= MANY_ROWS and find_spec("torch") is not None:
+        listed.append(Suggestion("tisat", f"{profile.rows:,} rows are enough for a network", "minutes to hours to fit; on public data it did not beat the simple ones"))  # fmt: skip
     return Suggestions(tuple(_facts(traits)), tuple(listed))

@@ -86,15 +86,15 @@ class THOC(NeuralDetector[THOCNetwork]):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        whose = type(self).__name__
+        caller = type(self).__name__
         if len(self.dilations) != len(self.n_clusters):
             raise ParameterError(
-                f"The 'n_clusters' parameter of {whose} must have one number for each of the dilations "
+                f"The 'n_clusters' parameter of {caller} must have one number for each of the dilations "
                 f"{self.dilations!r}. Got {self.n_clusters!r} instead."
             )
         if max(self.dilations) >= self.window:
             raise ParameterError(
-                f"The 'dilations' parameter of {whose} must be below the window ({self.window}). Got {self.dilations!r} instead."
+                f"The 'dilations' parameter of {caller} must be below the window ({self.window}). Got {self.dilations!r} instead."
             )
 
     def _network(self, n_channels: int) -> THOCNetwork:

@@ -105,15 +105,15 @@ class TiSAT(NeuralForecaster[SparseTransformer]):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        whose = type(self).__name__
+        caller = type(self).__name__
         if self.d_model % self.n_heads:
             raise ParameterError(
-                f"The 'd_model' parameter of {whose} must be a multiple of n_heads ({self.n_heads}). "
+                f"The 'd_model' parameter of {caller} must be a multiple of n_heads ({self.n_heads}). "
                 f"Got {self.d_model} instead."
             )
         if self.horizon > 1 and self.get_params()["lookahead"] not in (FROM_PRESET, 1):
             raise ParameterError(
-                f"The 'lookahead' parameter of {whose} must be 1 or left out where horizon is above 1: a block's rows have one "
+                f"The 'lookahead' parameter of {caller} must be 1 or left out where horizon is above 1: a block's rows have one "
                 f"forecast each. Got {self.lookahead} with horizon {self.horizon}."
             )
 

@@ -25,14 +25,14 @@ def check_training(series: ManySeries, whose: str) -> list[Series]:
     """Read the series given to ``fit``, with the channels of the first in their order; refused where one cannot be learned from."""
     many = as_many(series, whose=f"{whose}.fit")
     first = many[0].channels
-    for number, one in enumerate(many):
+    for number, part in enumerate(many):
         try:
-            many[number] = one.in_order(first, whose=f"{whose}.fit")
+            many[number] = part.in_order(first, whose=f"{whose}.fit")
         except SeriesError as error:
             raise SeriesError(
-                f"All series given to {whose}.fit must have the same channels. {one.name!r} differs. {error}"
+                f"All series given to {whose}.fit must have the same channels. {part.name!r} differs. {error}"
             ) from None
-    empty = np.all([np.isnan(one.values).all(axis=0) for one in many], axis=0)
+    empty = np.all([np.isnan(part.values).all(axis=0) for part in many], axis=0)
     if empty.any():
         names = [many[0].channels[c] for c in np.flatnonzero(empty)]
         found = f"Channel {names[0]!r} has none" if len(names) == 1 else f"Channels {listed(names)} have none"
@@ -40,7 +40,7 @@ def check_training(series: ManySeries, whose: str) -> list[Series]:
             f"Every channel given to {whose}.fit must have values. {found}. "
             f"Leave {'it' if len(names) == 1 else 'them'} out with --drop {shlex.quote(','.join(names))}, or drop={names!r}."
         )
-    largest = np.max([np.nanmax(np.abs(one.values), axis=0, initial=0.0) for one in many], axis=0)
+    largest = np.max([np.nanmax(np.abs(part.values), axis=0, initial=0.0) for part in many], axis=0)
     tiny = (largest > 0) & (largest < SMALLEST)
     if tiny.any():
         raise SeriesError(

@@ -87,16 +87,16 @@ def _counted(path: Path, packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
 
 def named_once(path: str | Path, files: Iterable[Path], read: Callable[[Path], Mapping[str, T]]) -> dict[str, T]:
     """What several files of a folder hold, by name; a name must stand in one of them only."""
-    found: dict[str, T] = {}
+    columns: dict[str, T] = {}
     for file in files:
         more = read(file)
-        twice = next((name for name in more if name in found), None)
+        twice = next((name for name in more if name in columns), None)
         if twice is not None:
             raise DataFileError(
                 f"The files of {str(path)!r} must name a series once. Got {twice!r} again in {file.name!r}."
             )
-        found |= more
-    return found
+        columns |= more
+    return columns
 
 
 class _Held:
@@ -128,29 +128,29 @@ _held: ContextVar[_Held | None] = ContextVar("held", default=None)
 @contextmanager
 def opened_once() -> Iterator[None]:
     """Open a file once inside, however many passes are made over it: the last one stays open and is rewound."""
-    held = _Held()
-    token = _held.set(held)
+    cache = _Held()
+    token = _held.set(cache)
     try:
         yield
     finally:
         _held.reset(token)
-        held.close()
+        cache.close()
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
-    held = _held.get()
-    if held is None or held.busy:  # in the middle of a pass the next one needs a place of its own
+    cache = _held.get()
+    if cache is None or cache.busy:  # in the middle of a pass the next one needs a place of its own
         with path.open("rb") as file:
             yield file
         return
-    with os.fdopen(os.dup(held.get(path).fileno()), "rb") as file:  # who reads it may close it
+    with os.fdopen(os.dup(cache.get(path).fileno()), "rb") as file:  # who reads it may close it
         file.seek(0)
-        held.busy = True
+        cache.busy = True
         try:
             yield file
         finally:
-            held.busy = False
+            cache.busy = False
 
 
 @contextmanager

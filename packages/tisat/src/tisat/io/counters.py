@@ -33,12 +33,12 @@ def is_counter(values: Array) -> bool:
     >>> is_counter(np.arange(3000.0) % 1300), is_counter(np.sin(np.arange(500.0)))
     (True, False)
     """
-    known = values[~np.isnan(values)]
-    if len(known) < FEWEST or len(np.unique(known[:: max(1, len(known) // 1000)])) <= FEW:
+    numbers = values[~np.isnan(values)]
+    if len(numbers) < FEWEST or len(np.unique(numbers[:: max(1, len(numbers) // 1000)])) <= FEW:
         return False
-    steps = np.diff(known)
+    steps = np.diff(numbers)
     down = steps[steps < 0]
-    span = float(known.max() - known.min())
+    span = float(numbers.max() - numbers.min())
     return bool((steps >= 0).mean() >= GROWING and (steps > 0).mean() >= RISING and (down <= -FALL * span).all())
 
 
@@ -90,12 +90,12 @@ def difference(series: Series, counters: Sequence[str], *, period: float | None)
     place, jumps = np.cumsum(rows), np.cumsum(begins)
     for name in names:
         c = series.channels.index(name)
-        known = np.flatnonzero(~np.isnan(values[:, c]) & ~left_out)
+        places = np.flatnonzero(~np.isnan(values[:, c]) & ~left_out)
         grown = np.full(len(values), np.nan)
-        if len(known) > 1:
-            growth = np.diff(values[known, c]) / np.diff(place[known])
-            growth[(growth < 0) | (np.diff(jumps[known]) > 0)] = np.nan
-            grown[known[1:]] = growth
+        if len(places) > 1:
+            growth = np.diff(values[places, c]) / np.diff(place[places])
+            growth[(growth < 0) | (np.diff(jumps[places]) > 0)] = np.nan
+            grown[places[1:]] = growth
         values[:, c] = grown
     return replace(series, values=values, differenced=(*series.differenced, *names))
 
@@ -135,13 +135,13 @@ class Growth(Stateful, Folded[Array, Array]):
             self.forget()
         self._rows += steps
         now = row[self.columns]
-        known = ~np.isnan(now)
+        valid = ~np.isnan(now)
         with np.errstate(invalid="ignore"):
             growth = (now - self._last) / self._rows
         out = row.copy()
-        out[self.columns] = np.where(known & (growth >= 0), growth, np.nan)
-        self._last = np.where(known, now, self._last)
-        self._rows = np.where(known, 0.0, self._rows)
+        out[self.columns] = np.where(valid & (growth >= 0), growth, np.nan)
+        self._last = np.where(valid, now, self._last)
+        self._rows = np.where(valid, 0.0, self._rows)
         return out
 
 

@@ -60,13 +60,13 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise wrong
     body = "".join(re.escape(piece) if i % 2 == 0 else _PARTS[piece] for i, piece in enumerate(pieces))
     try:
-        found = re.compile(body.replace(r"\ ", r"\s+"))
+        pattern = re.compile(body.replace(r"\ ", r"\s+"))
     except re.error:  # the same part twice
         raise wrong from None
-    named = found.groupindex
+    named = pattern.groupindex
     if not (("Y" in named or "y" in named) and ("j" in named or ({"m", "b"} & set(named) and "d" in named))):
         raise wrong
-    return found
+    return pattern
 
 
 class DateReader:
@@ -182,18 +182,18 @@ def guess_format(texts: Sequence[str], *, name: str, seen: str | None = None) ->
     if not shapes or any(shape is None or len(shape["a"]) == 4 for shape in shapes):
         shaped = shapes and all(shape is not None for shape in shapes)
         return seen if seen is not None and not shaped else YEAR_FIRST if shaped else ISO
-    found = [shape for text in texts if (shape := _shape(text.strip())) is not None]
+    date_shapes = [shape for text in texts if (shape := _shape(text.strip())) is not None]
     first = shapes[0]
     assert first is not None
-    if any(len(shape["a"]) == 2 and len(shape["c"]) == 2 for shape in found) and seen is None:
+    if any(len(shape["a"]) == 2 and len(shape["c"]) == 2 for shape in date_shapes) and seen is None:
         raise SeriesError(
             f"The dates of {name!r} must have a year of four digits, or --time-format must say how they are written. "
             f"Got {first[0]!r}. Type --time-format '%d.%m.%y %H:%M:%S', '%m/%d/%y %H:%M' or the like."
         )
     if not first["b"].isdigit() or first.groupdict().get("sep") == ".":
         return DAY_FIRST
-    day = any(int(shape["a"]) > 12 for shape in found)
-    month = any(shape["b"].isdigit() and int(shape["b"]) > 12 for shape in found)
+    day = any(int(shape["a"]) > 12 for shape in date_shapes)
+    month = any(shape["b"].isdigit() and int(shape["b"]) > 12 for shape in date_shapes)
     if day != month:
         return DAY_FIRST if day else MONTH_FIRST
     if seen is not None:

@@ -145,14 +145,14 @@ def sniff(
     seen : dict, optional
         How earlier files were written; decides what this one leaves open.
     """
-    told = sign(delimiter, "delimiter", list(DELIMITERS))
+    delimiter_line = sign(delimiter, "delimiter", list(DELIMITERS))
     point = sign(decimal, "decimal", [".", ","])
     notes: list[str] = []
     text: bytes | None = None
     if workbook:
         text, note = sheet_text(path, sheet=sheet)
         notes += [note] if note else []
-        told, point = told or ",", point or "."
+        delimiter_line, point = delimiter_line or ",", point or "."
     head, block = _head(path, text)
     coding = _encoding(path, head, encoding)
     if coding != "utf-8":
@@ -165,12 +165,12 @@ def sniff(
     if mark and all(line.lstrip().startswith(mark) or not line.strip() for line in lines):
         mark = ""
     if re.fullmatch(r"sep=.", lines[0].strip()):  # what Excel writes for itself
-        told, lines[0] = told or lines[0].strip()[-1], ""
-    shown = ["" if mark and line.lstrip().startswith(mark) else line for line in lines]
-    between = told or _delimiter(shown)
-    if between != "," and told is None:
+        delimiter_line, lines[0] = delimiter_line or lines[0].strip()[-1], ""
+    content = ["" if mark and line.lstrip().startswith(mark) else line for line in lines]
+    between = delimiter_line or _delimiter(content)
+    if between != "," and delimiter_line is None:
         notes.append(f"cells are divided by {DELIMITERS[between]}; --delimiter says another")
-    table = [(number, _split(line, between)) for number, line in enumerate(shown) if line.strip()][:LINES]
+    table = [(number, _split(line, between)) for number, line in enumerate(content) if line.strip()][:LINES]
     at = _header(table)
     above = [number for number, _ in table[:at]]
     if above:
@@ -273,7 +273,7 @@ def _is_whole(cell: str, delimiter: str) -> bool:
 def _delimiter(lines: Sequence[str]) -> str:
     """The delimiter under which most cells of the first rows are numbers and rows are as long as one another."""
     filled = [line for line in lines if line.strip()][:60]
-    best, chosen = (0.0, 0.0, 0), ","
+    best, delimiter = (0.0, 0.0, 0), ","
     for candidate in DELIMITERS:
         rows = [_split(line, candidate) for line in filled]
         usual, often = Counter(len(row) for row in rows[-50:]).most_common(1)[0]
@@ -285,8 +285,8 @@ def _delimiter(lines: Sequence[str]) -> str:
         whole = sum(_is_whole(cell, candidate) for cell in every) / len(every)
         score = (round(whole * often / len(rows[-50:]), 1), round(numeric, 1), usual)
         if score > best:
-            best, chosen = score, candidate
-    return chosen
+            best, delimiter = score, candidate
+    return delimiter
 
 
 def _header(table: Sequence[tuple[int, list[str]]]) -> int:
@@ -308,11 +308,11 @@ def _signs(
 ) -> tuple[str, str]:
     """The decimal sign and the thousands separator of the cells."""
     cells = [cell for row in rows for cell in row if any(c.isdigit() for c in cell) and not is_number(cell)]
-    both = [cell for cell in cells if "," in cell and "." in cell and re.fullmatch(r"[+-]?[\d., ']+", cell)]
+    cells_with_both = [cell for cell in cells if "," in cell and "." in cell and re.fullmatch(r"[+-]?[\d., ']+", cell)]
     commas = [cell for cell in cells if re.fullmatch(r"[+-]?\d*,\d+(e[+-]?\d+)?", cell, re.I)]
     decimal = told
-    if decimal is None and both:
-        decimal = "," if both[0].rfind(",") > both[0].rfind(".") else "."
+    if decimal is None and cells_with_both:
+        decimal = "," if cells_with_both[0].rfind(",") > cells_with_both[0].rfind(".") else "."
     if decimal is None and commas:
         plainly = any(not re.fullmatch(r"[+-]?\d{1,3},\d{3}", cell) or re.match(r"[+-]?0\d*,", cell) for cell in commas)
         points = any("." in cell and is_number(cell) for row in rows for cell in row)

@@ -57,11 +57,11 @@ def nanoseconds_of(duration: object, *, name: str, whose: str, must: str = MUST)
     """
     refusal = ParameterError.about(name, f"must be {must}. Got {duration!r} instead.", whose=whose)
     if isinstance(duration, str):
-        found = _TEXT.fullmatch(duration)
-        unit = unit_of(found["unit"]) if found else None
-        if found is None or unit is None:
+        match = _TEXT.fullmatch(duration)
+        unit = unit_of(match["unit"]) if match else None
+        if match is None or unit is None:
             raise refusal
-        amount = float((found["span"] or "1").replace(",", ".")) * UNITS[unit]
+        amount = float((match["span"] or "1").replace(",", ".")) * UNITS[unit]
     elif isinstance(duration, datetime.timedelta):
         amount = (duration.days * 86_400 + duration.seconds) * _SECOND + duration.microseconds * 1000
     elif isinstance(duration, np.timedelta64):

@@ -67,11 +67,11 @@ class Reading:
     @classmethod
     def of(cls, options: Options) -> Reading:
         """From keyword arguments; one it does not know is refused."""
-        known = [one.name for one in fields(cls)]
-        wrong = next((name for name in options if name not in known), None)
+        names = [one.name for one in fields(cls)]
+        wrong = next((name for name in options if name not in names), None)
         if wrong is not None:
             raise ParameterError(
-                f"The options of reading a file must be among {', '.join(known)}. Got {wrong!r} instead.{meant(wrong, known)}"
+                f"The options of reading a file must be among {', '.join(names)}. Got {wrong!r} instead.{meant(wrong, names)}"
             )
         return cls(**options)
 
@@ -141,28 +141,28 @@ def read_columns(file: Path, how: Reading) -> Columns:
         )
     if roles.label is not None and not table.columns[roles.label]:
         raise SeriesError(f"The label column {roles.label!r} must hold 0 and 1. Got text instead.")
-    values, others = gather(table.batches, rows=table.rows, numeric=roles.channels)
+    values, texts = gather(table.batches, rows=table.rows, numeric=roles.channels)
     if len(values) == 0:
         raise SeriesError("A table must have at least one row below its header. Got none.")
     notes = [] if table.form is None else list(table.form.notes)
-    seen = {} if table.form is None else table.form.said()
+    form_notes = {} if table.form is None else table.form.said()
     times = None
     pair = list(roles.times)
-    if len(pair) == 2 and not is_time_of_day(others[pair[1]]):
+    if len(pair) == 2 and not is_time_of_day(texts[pair[1]]):
         notes.append(f"the column {pair[1]!r} was left out; {pair[0]!r} is the time")
         pair = pair[:1]
     elif len(pair) == 2:
         notes.append(f"the time is {pair[0]!r} and {pair[1]!r} together")
     if pair:
         times, form = read_time_columns(
-            [others[name] for name in pair],
+            [texts[name] for name in pair],
             pair,
             time_format=how.time_format,
             timezone=how.timezone,
             seen=how.seen.get("time_format"),
         )
         if form is not None:
-            seen["time_format"] = form
+            form_notes["time_format"] = form
             notes.append(f"dates were read {form}; --time-format says another way")
     elif how.timezone is not None or how.time_format is not None:
         raise SeriesError(
@@ -170,10 +170,10 @@ def read_columns(file: Path, how: Reading) -> Columns:
         )
     labels = None
     if roles.label is not None:
-        column = plain(others[roles.label].cast(pa.float64()))
+        column = plain(texts[roles.label].cast(pa.float64()))
         labels = check_labels(column, roles.label, "the table")
-    entities = None if entity is None else others[entity]
-    return Columns(values, roles.channels, times, labels, entities, tuple(notes), seen)
+    entities = None if entity is None else texts[entity]
+    return Columns(values, roles.channels, times, labels, entities, tuple(notes), form_notes)
 
 
 def stem_of(file: Path) -> str:

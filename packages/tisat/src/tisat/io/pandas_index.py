@@ -18,11 +18,11 @@ def named_columns(table: Any) -> Any:
     if columns is None or not hasattr(columns, "is_unique"):
         return table
     names = [f"column {c}" if _nameless(name) else name for c, name in enumerate(columns)]
-    seen: set[str] = set()
+    names_used: set[str] = set()
     for name in names:
-        if str(name) in seen:
+        if str(name) in names_used:
             raise SeriesError(f"The columns of a table must have distinct names. Got {name!r} twice.")
-        seen.add(str(name))
+        names_used.add(str(name))
     return table if names == list(columns) else table.set_axis(names, axis=1)
 
 

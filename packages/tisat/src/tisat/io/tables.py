@@ -58,14 +58,14 @@ def _cells(path: Path, raw: bytes, *, delimiter: str, row: int | None, line: int
 
 def first_lines(path: Path, form: Format = PLAIN, *, count: int) -> list[list[str]]:
     """The cells of the first ``count`` lines, without surrounding spaces."""
-    found: list[list[str]] = []
+    rows: list[list[str]] = []
     with open_text(path, form) as file:
         for line in range(1, count + 1):
             raw = file.readline(BLOCK)
             if not raw:
                 break
-            found.append([cell.strip() for cell in _cells(path, raw, delimiter=form.delimiter, row=None, line=line)])
-    return found
+            rows.append([cell.strip() for cell in _cells(path, raw, delimiter=form.delimiter, row=None, line=line)])
+    return rows
 
 
 def explain(path: Path, form: Format, *, numeric: Collection[str]) -> DataFileError | None:
@@ -298,21 +298,21 @@ def _open_json(file: Path) -> Table:
             return arrow_json.read_json(lines, arrow_json.ReadOptions(block_size=16 * BLOCK), **options)
 
     try:
-        found = read()
-        dates = [field.with_type(pa.string()) for field in found.schema if pa.types.is_timestamp(field.type)]
+        document = read()
+        dates = [field.with_type(pa.string()) for field in document.schema if pa.types.is_timestamp(field.type)]
         if dates:  # arrow would move a date with an offset to UTC
-            found = read(parse_options=arrow_json.ParseOptions(explicit_schema=pa.schema(dates)))
+            document = read(parse_options=arrow_json.ParseOptions(explicit_schema=pa.schema(dates)))
     except (pa.ArrowException, OSError) as error:
         raise problem(
             file, "hold one JSON object a line, with a number for each channel", f"{str(error)[:120]!r}"
         ) from None
-    nested = next((field.name for field in found.schema if pa.types.is_nested(field.type)), None)
+    nested = next((field.name for field in document.schema if pa.types.is_nested(field.type)), None)
     if nested is not None:
         raise problem(
             file, f"hold plain values (leave {nested!r} out when you write it)", f"a nested value in {nested!r}"
         )
-    columns = {field.name: _holds_numbers(field.type) for field in found.schema}
-    return Table(columns, iter(found.to_batches()), found.num_rows)
+    columns = {field.name: _holds_numbers(field.type) for field in document.schema}
+    return Table(columns, iter(document.to_batches()), document.num_rows)
 
 
 def gather(batches: Iterator[Any], *, rows: int, numeric: Sequence[str]) -> tuple[Array, dict[str, Any]]:
@@ -328,8 +328,8 @@ def gather(batches: Iterator[Any], *, rows: int, numeric: Sequence[str]) -> tupl
     import pyarrow as pa
 
     values = np.empty((rows, len(numeric)))
-    wanted = frozenset(numeric)
-    others: dict[str, list[Any]] = {}
+    numeric_names = frozenset(numeric)
+    texts: dict[str, list[Any]] = {}
     filled = 0
     for batch in batches:
         stop = filled + batch.num_rows
@@ -340,11 +340,11 @@ def gather(batches: Iterator[Any], *, rows: int, numeric: Sequence[str]) -> tupl
                 column = column.cast(pa.float64())
             values[filled:stop, c] = plain(column)
         for name, column in columns.items():
-            if name not in wanted:
-                others.setdefault(name, []).append(column)
+            if name not in numeric_names:
+                texts.setdefault(name, []).append(column)
         filled = stop
     return values[:filled], {
-        name: _plain_text(pa.chunked_array(parts)).combine_chunks() for name, parts in others.items()
+        name: _plain_text(pa.chunked_array(parts)).combine_chunks() for name, parts in texts.items()
     }
 
 

@@ -30,13 +30,13 @@ class Writing:
 
     def __init__(self, how: Reading) -> None:
         self.how = how
-        seen = how.seen
-        self.delimiter = sign(how.delimiter, "delimiter", list(DELIMITERS)) or seen.get("delimiter", ",")
-        self.decimal = sign(how.decimal, "decimal", [".", ","]) or seen.get("decimal", ".")
-        self.thousands = seen.get("thousands", "")
-        self.encoding = check_encoding(how.encoding) if how.encoding else seen.get("encoding", "utf-8")
-        self._comment = seen.get("comment", "")
-        form = how.time_format or seen.get("time_format")
+        dialect = how.seen
+        self.delimiter = sign(how.delimiter, "delimiter", list(DELIMITERS)) or dialect.get("delimiter", ",")
+        self.decimal = sign(how.decimal, "decimal", [".", ","]) or dialect.get("decimal", ".")
+        self.thousands = dialect.get("thousands", "")
+        self.encoding = check_encoding(how.encoding) if how.encoding else dialect.get("encoding", "utf-8")
+        self._comment = dialect.get("comment", "")
+        form = how.time_format or dialect.get("time_format")
         self._read: Callable[[Any], Moment] = read_time if form in (None, ISO) else DateReader(str(form))
         self._plain = self._read is read_time and how.timezone is None
         self._zone = None if how.timezone is None else zone_of(how.timezone)
@@ -70,15 +70,15 @@ class Writing:
 
     def cells(self, text: str, *, expected: int | None = None) -> list[str]:
         """The cells of a line; under another delimiter where only that gives as many as expected."""
-        found = self._split(text, self.delimiter)
+        cells = self._split(text, self.delimiter)
         if expected is not None and not self._settled:
-            if len(found) != expected:
+            if len(cells) != expected:
                 other = next((one for one in DELIMITERS if len(self._split(text, one)) == expected), None)
                 if other is not None:
                     self._become(other)
-                    found = self._split(text, other)
-            self._settled = len(found) == expected
-        return found
+                    cells = self._split(text, other)
+            self._settled = len(cells) == expected
+        return cells
 
     def is_number(self, cell: str) -> bool:
         """Whether a cell holds a number or says that it is missing."""

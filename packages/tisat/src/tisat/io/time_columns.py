@@ -68,24 +68,24 @@ def read_time_columns(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    named = "+".join(names)
+    label = "+".join(names)
     column = columns[0]
     if len(columns) == 2:
         parts = [_as_text(one, name) for one, name in zip(columns, names, strict=True)]
         column = pc.binary_join_element_wise(*parts, " ")
-    found: str | None = None
+    zone: str | None = None
     known = column.drop_null()  # a cell that is empty says nothing of how the others are written
     if time_format is None and pa.types.is_string(column.type) and len(known):
-        guessed = guess_format(known.to_pylist(), name=named, seen=seen)
-        found = None if guessed == ISO else guessed
-    form = time_format or found
+        guessed = guess_format(known.to_pylist(), name=label, seen=seen)
+        zone = None if guessed == ISO else guessed
+    form = time_format or zone
     if form is None or pa.types.is_temporal(column.type):  # a date already, whatever was said of text
-        times = arrow_times(column, name=named)
+        times = arrow_times(column, name=label)
     else:
         times = times_of(column.to_pylist(), DateReader(form))
     if timezone is not None:
         times = in_zone(times, timezone)
-    return times, found
+    return times, zone
 
 
 def _as_text(column: Any, name: str) -> Any:

@@ -61,11 +61,11 @@ def in_zone(times: Times, name: str) -> Times:
     values = times.values.astype(np.int64)
     quarters, back = np.unique(values // _QUARTER, return_inverse=True)
     if times.offsets is not None:
-        found = [
+        moments = [
             _minutes((_EPOCH + datetime.timedelta(seconds=int(q) * 900)).replace(tzinfo=_UTC).astimezone(zone))
             for q in quarters
         ]
-        return Times(times.values, np.array(found, dtype=np.int16)[back], times.note)
+        return Times(times.values, np.array(moments, dtype=np.int16)[back], times.note)
     pairs = np.array([offsets_of_local(int(q) * _QUARTER, zone) for q in quarters], dtype=np.int16).reshape(-1, 2)
     first, second = pairs[back, 0], pairs[back, 1]
     offsets: AnyArray = first.copy()

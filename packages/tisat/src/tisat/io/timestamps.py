@@ -138,15 +138,15 @@ def _read_number(time: Any, *, plain: bool) -> Moment:
 def _read_text(text: str) -> Moment:
     if not re.match(r"[+-]?\d{4,}-\d", text):
         raise _wrong(text)
-    written = _OFFSET.search(text, 10)
+    offset = _OFFSET.search(text, 10)
     try:
         day = np.datetime64(text[:10], "D")
-        naive = np.datetime64(text[: written.start()].rstrip() if written else text, "ns")
+        naive = np.datetime64(text[: offset.start()].rstrip() if offset else text, "ns")
     except (ValueError, OverflowError):
         raise _wrong(text) from None
     if not EARLIEST < day < LATEST:
         raise _beyond(text)
-    return Moment.written(int(naive.astype(np.int64)), None if written is None else offset_minutes(written[0]))
+    return Moment.written(int(naive.astype(np.int64)), None if offset is None else offset_minutes(offset[0]))
 
 
 def offset_minutes(text: str) -> int:

@@ -21,24 +21,24 @@ from tisat.utils.types import Array, Flags, Integers
 def _window_records(scores: Array, starts: Integers, stops: Integers) -> tuple[Array, Integers, Integers]:
     total = 0
     for i in range(starts.size):
-        seen = False
+        any_seen = False
         highest = 0.0
         for t in range(starts[i], stops[i]):
-            if scores[t] == scores[t] and (not seen or scores[t] > highest):
+            if scores[t] == scores[t] and (not any_seen or scores[t] > highest):
                 highest = scores[t]
-                seen = True
+                any_seen = True
                 total += 1
     values = np.empty(total, np.float64)
     positions = np.empty(total, np.int64)
     owners = np.empty(total, np.int64)
     k = 0
     for i in range(starts.size):
-        seen = False
+        any_seen = False
         highest = 0.0
         for t in range(starts[i], stops[i]):
-            if scores[t] == scores[t] and (not seen or scores[t] > highest):
+            if scores[t] == scores[t] and (not any_seen or scores[t] > highest):
                 highest = scores[t]
-                seen = True
+                any_seen = True
                 values[k] = highest
                 positions[k] = t
                 owners[k] = i
@@ -185,20 +185,20 @@ def _expected_raises(following: Integers, outside: Flags, probabilities: Array) 
     # P(raised at t) for independent alarms: a run starts at t, or the raise that t follows has lasted until t.
     n = following.size
     expected = np.zeros(probabilities.size)
-    raised = np.empty(n)
+    raises = np.empty(n)
     for i in range(probabilities.size):
         p = probabilities[i]
         logarithm = np.log(p) if p > 0.0 else -1e300
-        raised[:] = p * (1.0 - p)
+        raises[:] = p * (1.0 - p)
         if n:
-            raised[0] = p
+            raises[0] = p
         for t in range(n):
             if outside[t]:
-                expected[i] += raised[t]
+                expected[i] += raises[t]
             after = following[t]
             exponent = logarithm * (after - t)
             if after < n and exponent > -40.0:
-                raised[after] += raised[t] * np.exp(exponent)
+                raises[after] += raises[t] * np.exp(exponent)
     return expected
 
 

@@ -108,26 +108,26 @@ def evaluate_alarms(
     >>> evaluation.beats_baselines
     True
     """
-    whose = "evaluate_alarms"
-    draws = check_integer(n_simulations, "n_simulations", whose, minimum=1)
-    windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=whose)
+    caller = "evaluate_alarms"
+    draws = check_integer(n_simulations, "n_simulations", caller, minimum=1)
+    windows = all_windows(y_true, delta_max, timestamps=timestamps, whose=caller)
     active = (
         [getattr(one, "active", one) for one in active]
         if isinstance(active, list)
         else getattr(active, "active", active)
     )
-    masks = [np.asarray(mask) for mask in series_list(active, like=windows, name="active", whose=whose)]
-    counts = count_active(masks, windows, whose=whose)
-    rng = generator(random_state, whose=whose)
+    masks = [np.asarray(mask) for mask in series_list(active, like=windows, name="active", whose=caller)]
+    counts = count_active(masks, windows, whose=caller)
+    rng = generator(random_state, whose=caller)
     rotated = [
-        count_active([np.roll(mask, int(rng.integers(max(1, len(mask))))) for mask in masks], windows, whose=whose)
+        count_active([np.roll(mask, int(rng.integers(max(1, len(mask))))) for mask in masks], windows, whose=caller)
         for _ in range(draws)
     ]
     always = [np.ones(len(window), dtype=np.bool_) for window in windows]
     rows = (
         _row("these alarms", [counts]),
         _row("trivial baseline: the same, rotated", rotated),
-        _row("trivial baseline: always on", [count_active(always, windows, whose=whose)]),
-        _row("trivial baseline: on/off", [count_active([on_off(window) for window in windows], windows, whose=whose)]),
+        _row("trivial baseline: always on", [count_active(always, windows, whose=caller)]),
+        _row("trivial baseline: on/off", [count_active([on_off(window) for window in windows], windows, whose=caller)]),
     )
     return AlarmEvaluation(counts, rows)

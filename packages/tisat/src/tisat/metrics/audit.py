@@ -116,12 +116,12 @@ class Audit(Printed):
             first = f"PA-F1 {row.pooled:.2f} is what a trivial baseline gets: {chance}."
         else:
             first = f"PA-F1 {row.pooled:.2f} is above a trivial baseline's {chance}, but that score cannot tell a good detector from a lucky one."
-        others = [sentence for sentence in self.evaluation.verdict if not sentence.startswith("adjusted F1")]
+        sentences = [sentence for sentence in self.evaluation.verdict if not sentence.startswith("adjusted F1")]
         counts = self.evaluation.counts
         last = [] if counts is None else [f"At threshold {self.threshold:.6g} ({self.threshold_source}): {counts}."]
         if self.unknown_share > 0:
             last.append(f"{100 * self.unknown_share:.1f} % of the scores are NaN and never raise an alarm.")
-        return (first, *others, *last)
+        return (first, *sentences, *last)
 
     def to_dict(self) -> JsonDict:
         """Everything but the curve's points, in plain values."""

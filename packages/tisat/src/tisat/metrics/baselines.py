@@ -51,14 +51,14 @@ class Baselines:
     @property
     def named(self) -> dict[str, Score]:
         """The trivial baselines by the names they are printed under."""
-        named = {
+        by_name = {
             "random": self.random,
             "random, simulated": self.random_simulated,
             "random, rolling maximum": self.random_held,
             "always on": self.always_on,
             "on/off": self.on_off,
         }
-        return {**named, "time only": self.time_only} if len(self.time_only.per_series) > 1 else named
+        return {**by_name, "time only": self.time_only} if len(self.time_only.per_series) > 1 else by_name
 
     @property
     def best(self) -> float:
@@ -131,12 +131,12 @@ def _expected_gain(windows: Windows) -> tuple[Array, Array]:
     lengths, how_many = np.unique(windows.stops - windows.events[:, 0], return_counts=True)
     cumulative = np.zeros_like(p)
     missed = np.ones_like(p)
-    done = 0
+    row = 0
     for length, number in zip(lengths.tolist(), how_many.tolist(), strict=True):
-        for j in range(done, length):
+        for j in range(row, length):
             cumulative += (1 - j / windows.delta_max) * p * missed
             missed = missed * (1 - p)
-        done = length
+        row = length
         saved += number * cumulative
         detected += number * (1 - missed)
     return saved, detected
@@ -155,16 +155,16 @@ def _random_closed_form(windows: Sequence[Windows], counting: str) -> Score:
         return float(np.trapezoid(precision, saved) / n_events)
 
     parts = []
-    for one in windows:
-        saved, true_alarms = _expected_gain(one)
+    for window in windows:
+        saved, true_alarms = _expected_gain(window)
         if counting == "instance":
-            true_alarms = PROBABILITIES * one.inside.sum()
-            false_alarms = PROBABILITIES * (~one.inside).sum()
+            true_alarms = PROBABILITIES * window.inside.sum()
+            false_alarms = PROBABILITIES * (~window.inside).sum()
         else:
-            false_alarms = _expected_false_alarms(one)
+            false_alarms = _expected_false_alarms(window)
         parts.append((saved, true_alarms, false_alarms))
-    single = [area([part], len(one.events)) for part, one in zip(parts, windows, strict=True)]
-    return Score.of(area(parts, sum(len(one.events) for one in windows)), single)
+    single = [area([part], len(window.events)) for part, window in zip(parts, windows, strict=True)]
+    return Score.of(area(parts, sum(len(window.events) for window in windows)), single)
 
 
 def held(scores: object, windows: Windows) -> Array:
@@ -212,16 +212,16 @@ def baselines_of(
     windows: Sequence[Windows], *, counting: str, n_simulations: int, rng: np.random.Generator
 ) -> Baselines:
     """:func:`baselines` on windows that were already made."""
-    plain, kept = [], []
+    plain, adjusted = [], []
     for _ in range(n_simulations):
         draws = [rng.random(len(one)) for one in windows]
         still = [held(draw, one) for draw, one in zip(draws, windows, strict=True)]
         plain.append(score_windows(draws, windows, counting=counting))
-        kept.append(score_windows(still, windows, counting=counting))
+        adjusted.append(score_windows(still, windows, counting=counting))
     return Baselines(
         random=_random_closed_form(windows, counting),
         random_simulated=_mean_score(plain),
-        random_held=_mean_score(kept),
+        random_held=_mean_score(adjusted),
         always_on=score_windows([np.zeros(len(one)) for one in windows], windows, counting=counting),
         on_off=score_windows([on_off(one).astype(np.float64) for one in windows], windows, counting=counting),
         time_only=score_windows(time_only(windows), windows, counting=counting)

@@ -190,7 +190,7 @@ def compare(
     few = weights[: max(FEWEST, min(resamples, WORK // max(len(y), 1)))]
     draws: dict[str, dict[str, Array]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
     values: dict[str, dict[str, float]] = {"SPD": {}, "AUC-ROC": {}, "AUC-PR": {}}
-    others: dict[str, dict[str, Interval]] = {}
+    other_intervals: dict[str, dict[str, Interval]] = {}
     for name, given in scores.items():
         checked = all_scores(given, windows, whose="compare")
         pieces = [checked[i][start:stop] for i, start, stop in parts]
@@ -204,7 +204,9 @@ def compare(
         draws["AUC-ROC"][name], draws["AUC-PR"][name] = _areas(y, joined, few, owner)
         if every:
             threshold = None if thresholds is None else thresholds[name]
-            told, buffer = values_of(labels, checked, timestamps, windows, delta_max=delta_max, threshold=threshold)
+            metric_values, buffer = values_of(
+                labels, checked, timestamps, windows, delta_max=delta_max, threshold=threshold
+            )
             redrawn = draws_of(
                 cut_labels,
                 pieces,
@@ -216,8 +218,8 @@ def compare(
                 threshold=threshold,
                 whose=name,
             )
-            for score, value in told.items():
-                others.setdefault(score, {})[name] = interval_of(value, redrawn[score], level=level)
+            for score, value in metric_values.items():
+                other_intervals.setdefault(score, {})[name] = interval_of(value, redrawn[score], level=level)
     intervals = {
         score: {name: interval_of(values[score][name], each, level=level) for name, each in by_name.items()}
         for score, by_name in draws.items()
@@ -232,4 +234,4 @@ def compare(
                 differences.append(
                     Difference(score, first, second, interval_of(whole, apart, level=level), _p_value(apart))
                 )
-    return Comparison(names, {**intervals, **others}, tuple(differences), n_events)
+    return Comparison(names, {**intervals, **other_intervals}, tuple(differences), n_events)

@@ -98,15 +98,15 @@ def _areas(weights: Array, at: Integers, who: Integers, saved: Integers, found: 
 def counts_of_scores(scores: Sequence[Array], windows: Sequence[Windows]) -> EntityCounts:
     """Of thresholded scores: exact, at every value that changes a delay in any entity."""
     thresholds = points_of(scores, windows, counting="event").thresholds
-    each = [
+    per_entity = [
         points_of([one], [window], counting="event", thresholds=thresholds)
         for one, window in zip(scores, windows, strict=True)
     ]
     return EntityCounts(
         thresholds,
-        np.stack([points.saved for points in each]),
-        np.stack([points.true_alarms for points in each]),
-        np.stack([points.false_alarms for points in each]),
+        np.stack([points.saved for points in per_entity]),
+        np.stack([points.true_alarms for points in per_entity]),
+        np.stack([points.false_alarms for points in per_entity]),
         np.array([len(window.events) for window in windows]),
         windows[0].delta_max,
     )

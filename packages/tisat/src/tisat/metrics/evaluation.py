@@ -189,14 +189,14 @@ def _at_own_rate(baselines: BaselineScores, scores: Sequence[Array], level: floa
     """The trivial baselines as 0/1 scores for a fixed threshold: the random ones are active as often as ``scores`` are."""
     total = sum(map(len, scores))
     rate = sum(int((s >= level).sum()) for s in scores) / total if total else 0.0
-    chosen: BaselineScores = {"always on": [[np.ones(len(s)) for s in scores]], "on/off": baselines["on/off"]}
+    rivals: BaselineScores = {"always on": [[np.ones(len(s)) for s in scores]], "on/off": baselines["on/off"]}
     for baseline in ("random", "random, rolling maximum"):
         draws = []
         for draw in baselines[baseline]:
             cut = np.quantile(np.concatenate(draw), 1 - rate) if total else 0.0
             draws.append([(s >= cut).astype(np.float64) for s in draw])
-        chosen[f"{baseline}, as often active"] = draws
-    return chosen
+        rivals[f"{baseline}, as often active"] = draws
+    return rivals
 
 
 def default_buffer(windows: Sequence[Windows]) -> int:

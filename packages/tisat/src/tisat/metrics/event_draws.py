@@ -50,27 +50,27 @@ def draws_of(
     """
     rows = sum(map(len, labels))
     count = max(1, min(len(weights) // 10, MOST, max(LEAST, WORK // max(rows, 1))))
-    found: dict[str, list[float]] = {}
+    draws: dict[str, list[float]] = {}
     with progress(" ".join(("intervals", whose)).strip(), total=count, lines=True) as bar, pooled_only():
         for weight in weights[:count]:
-            chosen = np.repeat(np.arange(len(labels)), weight.astype(np.int64)).tolist()
-            here = [np.asarray(labels[i]) for i in chosen]
-            said = [np.asarray(scores[i]) for i in chosen]
-            clock = None if stamps is None else [stamps[i] for i in chosen]
+            picks = np.repeat(np.arange(len(labels)), weight.astype(np.int64)).tolist()
+            here = [np.asarray(labels[i]) for i in picks]
+            drawn_scores = [np.asarray(scores[i]) for i in picks]
+            clock = None if stamps is None else [stamps[i] for i in picks]
             given = free_metrics(here, delta_max=delta_max, timestamps=clock, max_buffer=max_buffer)
-            jobs = [(name, metric, said) for name, metric in given.items() if name not in QUICK]
+            jobs = [(name, metric, drawn_scores) for name, metric in given.items() if name not in QUICK]
             if threshold is not None:
-                masks = [(one >= threshold).astype(np.float64) for one in said]
-                fixed = fixed_metrics(here, [windows[i] for i in chosen])
+                masks = [(one >= threshold).astype(np.float64) for one in drawn_scores]
+                fixed = fixed_metrics(here, [windows[i] for i in picks])
                 jobs += [(name, metric, masks) for name, metric in fixed.items()]
             for name, metric, of in jobs:
                 try:
                     value = pooled_and_mean(metric(of))[0]
                 except TisatError:  # a draw without an event
                     value = float("nan")
-                found.setdefault(name, []).append(value)
+                draws.setdefault(name, []).append(value)
             bar.advance()
-    return {name: np.array(values) for name, values in found.items()}
+    return {name: np.array(values) for name, values in draws.items()}
 
 
 def values_of(
@@ -85,8 +85,8 @@ def values_of(
     """The value of each score on the whole series, as an evaluation has it, and the buffer of VUS and PATE."""
     buffer = default_buffer(windows)
     given = free_metrics(labels, delta_max=delta_max, timestamps=stamps, max_buffer=buffer)
-    found = {name: pooled_and_mean(metric(scores))[0] for name, metric in given.items() if name not in QUICK}
+    values = {name: pooled_and_mean(metric(scores))[0] for name, metric in given.items() if name not in QUICK}
     if threshold is not None:
         masks = [(one >= threshold).astype(np.float64) for one in scores]
-        found |= {name: pooled_and_mean(metric(masks))[0] for name, metric in fixed_metrics(labels, windows).items()}
-    return found, buffer
+        values |= {name: pooled_and_mean(metric(masks))[0] for name, metric in fixed_metrics(labels, windows).items()}
+    return values, buffer

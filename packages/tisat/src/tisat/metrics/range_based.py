@@ -104,13 +104,13 @@ def range_precision_recall(
     >>> print(range_precision_recall([0, 1, 1, 1, 1, 0], [0, 9, 0, 9, 0, 0], threshold=5))
     precision 1.0000, recall 0.2500, F1 0.4000 at threshold 5
     """
-    whose = "range_precision_recall"
-    level = check_real(threshold, "threshold", whose)
-    alpha = check_real(existence, "existence", whose, at_least=0.0, at_most=1.0)
-    check_choice(cardinality, "cardinality", whose, choices=CARDINALITIES)
-    check_choice(bias, "bias", whose, choices=BIASES)
+    caller = "range_precision_recall"
+    level = check_real(threshold, "threshold", caller)
+    alpha = check_real(existence, "existence", caller, at_least=0.0, at_most=1.0)
+    check_choice(cardinality, "cardinality", caller, choices=CARDINALITIES)
+    check_choice(bias, "bias", caller, choices=BIASES)
     parts = []
-    for y, s in label_score_pairs(y_true, y_score, whose=whose):
+    for y, s in label_score_pairs(y_true, y_score, whose=caller):
         real, predicted = events_from_labels(y), events_from_labels(s >= level)
         precision, _ = _overlap_rewards(predicted, real, "flat", cardinality)
         overlap, touched = _overlap_rewards(real, predicted, bias, cardinality)

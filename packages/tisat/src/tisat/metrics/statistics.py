@@ -100,12 +100,12 @@ class Ranks:
 
     def groups(self) -> list[tuple[str, ...]]:
         """Maximal runs of systems that are not told apart, best first."""
-        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for i, best in enumerate(self.ranks):
             last = max(j for j, rank in enumerate(self.ranks) if rank - best <= self.critical_difference)
-            if last > i and (not found or last > found[-1][1]):
-                found.append((i, last))
-        return [self.names[i : j + 1] for i, j in found]
+            if last > i and (not spans or last > spans[-1][1]):
+                spans.append((i, last))
+        return [self.names[i : j + 1] for i, j in spans]
 
 
 def mean_ranks(values: npt.ArrayLike, names: Sequence[str], *, alpha: float = 0.05) -> Ranks:

@@ -32,12 +32,12 @@ def document_of(detector: Detector) -> tuple[JsonDict, Arrays]:
     """What is kept of a fitted detector on disk, as plain values and arrays."""
     detector._check_fitted()
     plain, tensors = detector._state()
-    given = detector.get_params(deep=False)
+    params = detector.get_params(deep=False)
     return {
         "kind": "detector",
         "detector": registry.name_of(type(detector)),
-        "params": {k: v for k, v in given.items() if v is not FROM_PRESET},
-        "presets": {k: getattr(detector, k) for k, v in given.items() if v is FROM_PRESET},
+        "params": {k: v for k, v in params.items() if v is not FROM_PRESET},
+        "presets": {k: getattr(detector, k) for k, v in params.items() if v is FROM_PRESET},
         "state": plain,
     }, tensors
 
@@ -94,21 +94,21 @@ def state_of(detector: object) -> tuple[JsonDict, Arrays]:
 def restore(detector: Detector, plain: JsonMap, tensors: Mapping[str, AnyArray]) -> None:
     """Set what :func:`state_of` returned, after it was checked against what the class declares to learn."""
     cls = type(detector)
-    whose, table = cls.__name__, dict(cls._learns)
+    caller, table = cls.__name__, dict(cls._learns)
     if _declares_nothing(cls):
         table |= {name: Learned(", ".join("abcdefgh"[: a.ndim]), a.dtype.kind) for name, a in tensors.items() if name not in table}  # fmt: skip
         table |= {name: Learned() for name in plain if name not in table}
     table = {name: one for name, one in table.items() if name.endswith("_") and name not in cls._restored_apart}
     hints = {name: str(kind) for base in reversed(cls.__mro__) for name, kind in vars(base).get("__annotations__", {}).items()}  # fmt: skip
-    check_values(table, hints, plain, whose=whose)
-    sizes = {"C": _channels_of(plain, whose), "m": plain["n_points_"]}
+    check_values(table, hints, plain, whose=caller)
+    sizes = {"C": _channels_of(plain, caller), "m": plain["n_points_"]}
     sizes |= {name: value for name, value in detector._settings().items() if type(value) is int}
-    check_arrays(table, tensors, sizes, whose=whose)
+    check_arrays(table, tensors, sizes, whose=caller)
     for name, value in {**plain, **tensors}.items():
         setattr(detector, name, value)
     context = detector._context() or 0
     if (context + 1) * detector.n_channels_ > MOST_NUMBERS:
-        raise ArtefactError(f"The windows of {whose} must be at most {MOST_NUMBERS} numbers large.")
+        raise ArtefactError(f"The windows of {caller} must be at most {MOST_NUMBERS} numbers large.")
     detector._check_learned()
 
 

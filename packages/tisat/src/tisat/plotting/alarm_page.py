@@ -57,8 +57,8 @@ def alarm_page(
         Points of a curve at most; the least and the greatest value of each stretch are always among them.
     """
     series = series_of(alarms, given, whose="alarm_page")
-    x, _, said = time_axis(series)
-    told, all_of_them = _chosen(alarms, series, channels)
+    x, _, axis_label = time_axis(series)
+    panels, all_of_them = _chosen(alarms, series, channels)
     marks = _marks(alarms, series, x)
     thin = " So many rows are drawn as the least and the greatest value of each stretch; no peak is left out."
     chart = alarm_chart(
@@ -66,7 +66,7 @@ def alarm_page(
         alarms,
         expected,
         channels=all_of_them,
-        shown=told,
+        shown=panels,
         tracks=[lane for lane in ("faults", "alarms", "false alarms") if any(m.lane == lane for m in marks)],
         marks=marks,
         caption=f"{HOW} Blue: what was expected, with two usual spreads around it."
@@ -77,7 +77,7 @@ def alarm_page(
     sections = [Section("What happened", [chart])]
     if len(alarms):
         sections.append(Section("The alarms and their reasons", [Block(_table(alarms, x)), _reading(alarms)]))
-    sections.append(Section("The budget", _small_print(alarms, said)))
+    sections.append(Section("The budget", _small_print(alarms, axis_label)))
     return render_page(
         _title(alarms, series),
         sections,
@@ -95,12 +95,12 @@ def answer(alarms: Alarms, series: Series) -> str:
     strongest = max(alarms, key=lambda one: one.peak)
     on = [one for one in alarms if one.cleared is None]
     count = f"{len(alarms)} alarm{'s' * (len(alarms) != 1)} in {_extent(series)}."
-    which = "It was" if len(alarms) == 1 else "The strongest was"
+    subject = "It was" if len(alarms) == 1 else "The strongest was"
     reasons = "; ".join(map(str, strongest.reasons[:2])) or strongest.why
     about = "; ".join(word for word in (strongest.kind, reasons) if word)
     sentences = [
         count,
-        f"{which} raised at {_moment(strongest.raised, strongest.raised_time)}{': ' + about if about else ''}.",
+        f"{subject} raised at {_moment(strongest.raised, strongest.raised_time)}{': ' + about if about else ''}.",
     ]
     if on:
         sentences.append(f"{'One is' if len(on) == 1 else f'{len(on)} are'} still on.")
@@ -187,13 +187,13 @@ def _marks(alarms: Alarms, series: Series, x: Array) -> list[Mark]:
         Mark(*span(x, start, stop), "found" if hit else "missed", "found" if hit else "missed", "faults", f"labelled fault, {'found' if hit else 'missed: no alarm while it lasted'}")
         for (start, stop), hit in zip(faults, found, strict=True)
     ]  # fmt: skip
-    for one in alarms:
-        stop = one.cleared if one.cleared is not None else len(x)
-        false = bool(faults) and not any(one.raised < end and begin < stop for begin, end in faults)
-        about = "; ".join(word for word in (one.kind or "alarm", one.why) if word)
-        when = _moment(one.raised, one.raised_time)
+    for alarm in alarms:
+        stop = alarm.cleared if alarm.cleared is not None else len(x)
+        false = bool(faults) and not any(alarm.raised < end and begin < stop for begin, end in faults)
+        about = "; ".join(word for word in (alarm.kind or "alarm", alarm.why) if word)
+        when = _moment(alarm.raised, alarm.raised_time)
         lane, kind = ("false alarms", "false") if false else ("alarms", "true" if faults else "alarm")
-        marks.append(Mark(*span(x, one.raised, one.cleared), kind, one.kind or "alarm", lane, f"{when}: {about}"))
+        marks.append(Mark(*span(x, alarm.raised, alarm.cleared), kind, alarm.kind or "alarm", lane, f"{when}: {about}"))
     return marks
 
 

@@ -28,11 +28,11 @@ def _timelines(audit: Audit, names: Sequence[str], scores: Sequence[Array]) -> l
     trouble = dict.fromkeys(names, 0)
     for name in [*(event.series for event in audit.missed), *(alarm.series for alarm in audit.false_alarms)]:
         trouble[name] += 1
-    chosen = sorted(names, key=lambda name: -trouble[name])[:TIMELINES]
+    entities = sorted(names, key=lambda name: -trouble[name])[:TIMELINES]
     by_name = dict(zip(names, scores, strict=True))
-    groups: list[Item] = [_timeline(audit, name, by_name[name]) for name in chosen]
-    if len(chosen) < len(names):
-        groups.append(f"These are the {len(chosen)} series with most misses and false alarms, of {len(names)}.")
+    groups: list[Item] = [_timeline(audit, name, by_name[name]) for name in entities]
+    if len(entities) < len(names):
+        groups.append(f"These are the {len(entities)} series with most misses and false alarms, of {len(names)}.")
     return groups
 
 
@@ -76,13 +76,13 @@ def _score_dots(audit: Audit) -> Dots:
 
 def _sweep(audit: Audit) -> Group:
     where = list(range(len(audit.sweep)))
-    drawn = [("these scores, pooled", "c0", where, [p.pooled for p in audit.sweep])]
+    lines = [("these scores, pooled", "c0", where, [p.pooled for p in audit.sweep])]
     if audit.evaluation.n_series > 1:
-        drawn.append(("per-series mean", "c1", where, [p.per_series_mean for p in audit.sweep]))
-    drawn.append(("best trivial baseline, pooled", "baseline", where, [p.baseline_score for p in audit.sweep]))
+        lines.append(("per-series mean", "c1", where, [p.per_series_mean for p in audit.sweep]))
+    lines.append(("best trivial baseline, pooled", "baseline", where, [p.baseline_score for p in audit.sweep]))
     return Group(
         [],
-        [curves("SPD by the longest delay that counts", drawn, range=[0, 1], ylabel="SPD", height=280)],
+        [curves("SPD by the longest delay that counts", lines, range=[0, 1], ylabel="SPD", height=280)],
         axis={"label": "delta_max", "ticks": where, "names": [str(p.delta_max) for p in audit.sweep]},
         switches=False,
         caption="A longer tolerable delay raises SPD and its baseline score alike: choose it by need, not by the number it gives.",
@@ -103,13 +103,13 @@ def _series_dots(audit: Audit, names: Sequence[str]) -> Dots:
 
 def _answer(audit: Audit) -> str:
     evaluation = audit.evaluation
-    found, false = len(audit.events) - len(audit.missed), len(audit.false_alarms)
+    n_found, false = len(audit.events) - len(audit.missed), len(audit.false_alarms)
     baseline_score = evaluation.curve.baselines.best
     spd = float(evaluation.spd)
     worth = "better than every trivial baseline" if spd > baseline_score else "no better than a trivial baseline"
     how = "chosen with the labels" if audit.threshold_source == "oracle" else audit.threshold_source
     return (
-        f"{found} of {len(audit.events)} events found, {false} false alarm{'s' * (false != 1)} at threshold {audit.threshold:.4g} ({how}). "
+        f"{n_found} of {len(audit.events)} events found, {false} false alarm{'s' * (false != 1)} at threshold {audit.threshold:.4g} ({how}). "
         f"Over all thresholds SPD is {spd:.3f}, the best trivial baseline's {baseline_score:.3f}: {worth}."
     )
 
@@ -134,12 +134,12 @@ def _lists(audit: Audit) -> list[Item]:
     missed = [(event.series, event.time, event.start, event.stop) for event in audit.missed]
     false = [(alarm.series, alarm.time, alarm.time_step) for alarm in audit.false_alarms]
     content: list[Item] = []
-    for what, columns, rows in (
+    for title, columns, rows in (
         ("events missed", ("series", "time", "start", "stop"), missed),
         ("false alarms", ("series", "time", "time_step"), false),
     ):
         more = f"; the first {LISTED} are shown, the JSON has all" if len(rows) > LISTED else ""
-        content.append(f"{len(rows)} {what}{more}.")
+        content.append(f"{len(rows)} {title}{more}.")
         if rows:
             content.append(Table(columns, rows[:LISTED]))
     return content

@@ -108,24 +108,30 @@ def own_study(
     """Fit on the beginning of a normal series, count on its end, and say what the whole is worth."""
     series = as_series(given, whose="own_study")
     ladder = CLOCK if series.period is not None else COUNT
-    asked = Budget.parse(budget or ladder[2 if series.period is not None else 1], period=series.period)
+    budget_asked = Budget.parse(budget or ladder[2 if series.period is not None else 1], period=series.period)
     cut = int(len(series) * (1.0 - tail))
-    known, evidence = _evidence(series, slice(0, cut), detector, rule, options)
+    normal_evidence, evidence = _evidence(series, slice(0, cut), detector, rule, options)
     everything, _ = _evidence(series, slice(0, len(series)), detector, rule, options)
-    wanted = {str(one): one for one in (*(Budget.parse(step, period=series.period) for step in ladder), asked)}
+    wanted = {str(one): one for one in (*(Budget.parse(step, period=series.period) for step in ladder), budget_asked)}
     steps = [
-        _step(known, evidence, one, method, everything.length)
+        _step(normal_evidence, evidence, one, method, everything.length)
         for one in sorted(wanted.values(), key=lambda one: one.time_steps)
         if one.time_steps > 1.0
     ]
-    periods = np.geomspace(20.0, max(30.0 * known.length, 2 * asked.time_steps), GRID)
+    periods = np.geomspace(20.0, max(30.0 * normal_evidence.length, 2 * budget_asked.time_steps), GRID)
     curve = [
-        _step(known, evidence, Budget(f"1/{period:.0f} rows", float(period), series.period), method, everything.length)
+        _step(
+            normal_evidence,
+            evidence,
+            Budget(f"1/{period:.0f} rows", float(period), series.period),
+            method,
+            everything.length,
+        )
         for period in periods
     ]
     return OwnStudy(
-        series.name, detector, rule, method, series.period, len(series), known.calibrate(asked, method=method),
-        everything.calibrate(asked, method=method), tuple(steps), tuple(curve),
+        series.name, detector, rule, method, series.period, len(series), normal_evidence.calibrate(budget_asked, method=method),
+        everything.calibrate(budget_asked, method=method), tuple(steps), tuple(curve),
     )  # fmt: skip
 
 
@@ -134,11 +140,11 @@ def _evidence(series: Series, train: slice, detector: str, rule: str, options: P
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         model = registry.resolve(detector)().fit(series[train])
-        made = make_rule(rule, **options)
-        known = NormalEvidence(made, model.score_points(model.normal_), breaks=model.normal_breaks_)
+        alarm_rule = make_rule(rule, **options)
+        known = NormalEvidence(alarm_rule, model.score_points(model.normal_), breaks=model.normal_breaks_)
         if train.stop >= len(series):
             return known, None
-        return known, made.evidence(model.score_points(model.points(series)))[train.stop :]
+        return known, alarm_rule.evidence(model.score_points(model.points(series)))[train.stop :]
 
 
 def _step(known: NormalEvidence, evidence: Any, budget: Budget, method: str, rows: int) -> Step:
@@ -176,25 +182,25 @@ def draw(study: OwnStudy) -> Figure:
     module = require("matplotlib.figure", whose="The false-alarm picture")
     figure: Figure = module.Figure(figsize=(7.2, 4.6), layout="constrained")
     axis = figure.subplots()
-    asked = np.array([step.period for step in study.curve])
-    seen = [step for step in study.curve if step.alarms]
-    top = max(asked[-1], *(step.low for step in study.curve))
-    axis.axvspan(study.half.supported, asked[-1], color=LINE, linewidth=0)
+    periods = np.array([step.period for step in study.curve])
+    steps = [step for step in study.curve if step.alarms]
+    top = max(periods[-1], *(step.low for step in study.curve))
+    axis.axvspan(study.half.supported, periods[-1], color=LINE, linewidth=0)
     axis.text(study.half.supported, top, " extrapolated", va="top", fontsize=9, color=SOFT)
-    axis.plot(asked, asked, color=SOFT, linewidth=1.0, linestyle="--")
-    axis.text(asked[1], asked[1] * 1.25, "as asked", rotation=33, fontsize=9, color=SOFT, va="bottom")
+    axis.plot(periods, periods, color=SOFT, linewidth=1.0, linestyle="--")
+    axis.text(periods[1], periods[1] * 1.25, "as asked", rotation=33, fontsize=9, color=SOFT, va="bottom")
     low = [step.low for step in study.curve]
     high = [min(step.high, 3 * top) if step.high is not None else 3 * top for step in study.curve]
-    axis.fill_between(asked, low, high, color=EXPECTED, alpha=0.18, linewidth=0)
+    axis.fill_between(periods, low, high, color=EXPECTED, alpha=0.18, linewidth=0)
     axis.plot(
-        [s.period for s in seen], [s.observed for s in seen], color=EXPECTED, linewidth=2.0, marker="o", markersize=3
+        [s.period for s in steps], [s.observed for s in steps], color=EXPECTED, linewidth=2.0, marker="o", markersize=3
     )
     axis.axvline(study.half.target, color=ALARM, linewidth=1.2)
-    axis.text(study.half.target, asked[0], f" {study.half.budget}", color=ALARM, fontsize=9, va="bottom")
+    axis.text(study.half.target, periods[0], f" {study.half.budget}", color=ALARM, fontsize=9, va="bottom")
     axis.set_xscale("log")
     axis.set_yscale("log")
-    axis.set_xlim(asked[0], asked[-1])
-    axis.set_ylim(asked[0], top)
+    axis.set_xlim(periods[0], periods[-1])
+    axis.set_ylim(periods[0], top)
     axis.set_xlabel("asked: rows between two false alarms")
     axis.set_ylabel("observed in the second half, with its 95 % interval")
     axis.set_title(f"{study.name or 'series'}: {study.detector}, {study.rule} rule by {study.method}", fontsize=10)

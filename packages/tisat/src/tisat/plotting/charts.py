@@ -157,16 +157,16 @@ def channel_panel(
     name: str, values: Any, band: tuple[Array, Array] | None, rows: Rows | None, *, hidden: bool = False
 ) -> JsonDict:
     """A channel with what was expected of it and two usual spreads around that."""
-    drawn = []
+    traces = []
     if band is not None:
         middle, spread = band
-        drawn = [
+        traces = [
             line("up to", "edge", middle + 2 * spread, rows),
             line("from", "edge", middle - 2 * spread, rows),
             line("expected", "expected", middle, rows),
         ]
-    drawn.append(line("seen", "seen", values, rows))
-    return panel(name, drawn, band=None if band is None else (1, 2), hidden=hidden)
+    traces.append(line("seen", "seen", values, rows))
+    return panel(name, traces, band=None if band is None else (1, 2), hidden=hidden)
 
 
 def evidence_panel(

@@ -121,21 +121,21 @@ def missed(demo: Demo) -> list[Fault]:
 
 def key_figures(demo: Demo) -> tuple[str, ...]:
     """The answer in words: what was found and how soon, and what it cost beside the budget."""
-    count, found = demo.counts.n_events, demo.counts.true_alarms
+    count, n_found = demo.counts.n_events, demo.counts.true_alarms
     false = len(false_alarms(demo))
     days = demo.counts.days_outside
     allowed = demo.counts.n_outside / demo.alarms.calibration.target
     budget = demo.alarms.calibration.budget
-    kept = (
+    budget_text = (
         f"within your budget of {budget}"
         if false <= allowed
         else f"over your budget of {budget}, which allows {allowed:.1f}"
     )
     sentences = [
-        f"{found} of {count} faults found, {false} false alarm{'s' * (false != 1)} in {days:.1f} days without faults: {kept}."
+        f"{n_found} of {count} faults found, {false} false alarm{'s' * (false != 1)} in {days:.1f} days without faults: {budget_text}."
     ]
     delays = demo.counts.delays[demo.counts.detected]
-    if found:
+    if n_found:
         sentences.append(
             f"Of the faults found, half had their alarm {_after(float(np.median(delays)))}, the slowest {_after(float(delays.max()))}."
         )
@@ -229,12 +229,12 @@ def _losses(demo: Demo) -> Group | None:
     if len(history) < 2:
         return None
     epochs = [row["epoch"] for row in history]
-    drawn = [
+    lines = [
         (name, f"c{i}", epochs, [row[name] for row in history])
         for i, name in enumerate(key for key in history[0] if key != "epoch")
     ]
     caption = "Loss by epoch, on the training rows and on their tail."
-    return Group(epochs, [curves("Loss", drawn, height=240)], axis={"label": "epoch"}, caption=caption, switches=False)
+    return Group(epochs, [curves("Loss", lines, height=240)], axis={"label": "epoch"}, caption=caption, switches=False)
 
 
 def _score_dots(demo: Demo) -> Dots:
@@ -307,11 +307,11 @@ def demo_page(demo: Demo, *, command: str = "tisat demo") -> str:
 
 def _keys(demo: Demo) -> list[Key]:
     """The figures of the answer; misses are counted apart from delays."""
-    false, gone = len(false_alarms(demo)), len(missed(demo))
+    false, n_missed = len(false_alarms(demo)), len(missed(demo))
     delays = demo.counts.delays[demo.counts.detected]
     keys = [
         Key(f"{demo.counts.true_alarms} of {demo.counts.n_events}", "faults found", "found"),
-        Key(f"{gone}", f"fault{'s' * (gone != 1)} missed", "missed"),
+        Key(f"{n_missed}", f"fault{'s' * (n_missed != 1)} missed", "missed"),
         Key(f"{false}", f"false alarm{'s' * (false != 1)} in {demo.counts.days_outside:.1f} days without faults; your budget is {demo.alarms.calibration.budget}", "alarm"),
     ]  # fmt: skip
     if len(delays):

@@ -59,12 +59,12 @@ def incidents_of(machines: Sequence[MachineAlarms]) -> list[Incident]:
             chains[-1].append(raised)
         else:
             chains.append([raised])
-    found = []
+    incidents = []
     for chain in chains:
         names = tuple(dict.fromkeys(name for _, name, _, _ in chain))
         if len(names) > 1:
-            found.append(Incident(chain[0][0], chain[-1][0], names, tuple(alarm for _, _, alarm, _ in chain)))
-    return found
+            incidents.append(Incident(chain[0][0], chain[-1][0], names, tuple(alarm for _, _, alarm, _ in chain)))
+    return incidents
 
 
 def fleet_page(machines: Sequence[MachineAlarms], *, budget: str = "", command: str = "") -> str:
@@ -80,11 +80,11 @@ def fleet_page(machines: Sequence[MachineAlarms], *, budget: str = "", command: 
         Printed on top and at the foot.
     """
     loud = [one for one in machines if one.alarms or one.trouble or one.silent]
-    drawn, rest = loud[:MOST_DRAWN], loud[MOST_DRAWN:]
+    loudest, rest = loud[:MOST_DRAWN], loud[MOST_DRAWN:]
     incidents = incidents_of(machines)
     clock = any(one.clock for one in machines)
     sections = [
-        Section("All machines over time", [*_timeline(drawn, incidents, clock=clock), _quiet(machines, loud, rest)])
+        Section("All machines over time", [*_timeline(loudest, incidents, clock=clock), _quiet(machines, loud, rest)])
     ]
     if incidents:
         rows = [
@@ -93,7 +93,7 @@ def fleet_page(machines: Sequence[MachineAlarms], *, budget: str = "", command: 
         ]  # fmt: skip
         caption = f"Alarms of several machines, each raised within {TOGETHER} rows after the one before."
         sections.append(Section("Incidents over machines", [Table(["from", "to", "count", "machines", "most often"], rows, caption=caption)]))  # fmt: skip
-    sections.append(Section("Machine by machine", [Block("".join(_machine(n, one) for n, one in enumerate(drawn)))]))
+    sections.append(Section("Machine by machine", [Block("".join(_machine(n, one) for n, one in enumerate(loudest)))]))
     if budget:
         sections.append(Section("The budget", [budget]))
     alarms = sum(len(one.alarms) for one in machines)
@@ -146,10 +146,10 @@ def _moment(place: float, *, clock: bool) -> str:
 
 
 def _timeline(drawn: Sequence[MachineAlarms], incidents: Sequence[Incident], *, clock: bool) -> list[Block]:
-    spans = [one for one in drawn if one.last > one.first]
+    spans = [machine for machine in drawn if machine.last > machine.first]
     if not spans:
         return []
-    low, high = min(one.first for one in spans), max(one.last for one in spans)
+    low, high = min(machine.first for machine in spans), max(machine.last for machine in spans)
 
     def x(place: float) -> float:
         return LEFT + (WIDE - LEFT) * (place - low) / max(high - low, 1e-9)
@@ -164,18 +164,18 @@ def _timeline(drawn: Sequence[MachineAlarms], incidents: Sequence[Incident], *, 
             f"<rect x='{x(incident.start):.1f}' y='0' width='{width:.1f}' height='{tall - BELOW:.0f}' style='fill:var(--onset);opacity:.25'>"
             f"<title>{escape(f'{len(incident.machines)} machines together from {_moment(incident.start, clock=clock)}')}</title></rect>"
         )
-    for number, one in enumerate(drawn):
+    for number, machine in enumerate(drawn):
         y = HIGH * number
-        label = one.machine if len(one.machine) <= 24 else one.machine[:23] + "…"
+        label = machine.machine if len(machine.machine) <= 24 else machine.machine[:23] + "…"
         parts.append(
             f"<a href='#m{number}'><text x='{LEFT - 8:.0f}' y='{y + 13:.0f}' text-anchor='end' style='font-size:11px;fill:var(--ink)'>{escape(label)}</text></a>"
         )
-        if one.last > one.first:
+        if machine.last > machine.first:
             parts.append(
-                f"<line x1='{x(one.first):.1f}' x2='{x(one.last):.1f}' y1='{y + 9:.0f}' y2='{y + 9:.0f}' style='stroke:var(--line)'/>"
+                f"<line x1='{x(machine.first):.1f}' x2='{x(machine.last):.1f}' y1='{y + 9:.0f}' y2='{y + 9:.0f}' style='stroke:var(--line)'/>"
             )
-        for (start, stop), alarm in zip(one.places, one.alarms, strict=False):
-            said = f"{one.machine}, {_moment(start, clock=clock)}: {'; '.join(word for word in (alarm.kind, alarm.why) if word)}"
+        for (start, stop), alarm in zip(machine.places, machine.alarms, strict=False):
+            said = f"{machine.machine}, {_moment(start, clock=clock)}: {'; '.join(word for word in (alarm.kind, alarm.why) if word)}"
             parts.append(
                 f"<a href='#m{number}'><rect x='{x(start):.1f}' y='{y + 3:.0f}' width='{max(x(stop) - x(start), NARROWEST):.1f}' height='{HIGH - 6:.0f}' "
                 f"style='fill:var(--alarm)'><title>{escape(said)}</title></rect></a>"

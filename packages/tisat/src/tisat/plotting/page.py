@@ -304,19 +304,19 @@ def _dots(item: Dots) -> str:
 
     rows = []
     for row in item.rows:
-        parts, said = [], [f"{row.name}: {item.shown.format(row.value)}"]
+        parts, words = [], [f"{row.name}: {item.shown.format(row.value)}"]
         if math.isfinite(row.baseline_score):
             parts.append(f"<i class='baseline' style='left:{place(row.baseline_score)}%'></i>")
-            said.append(f"{item.bar} {item.shown.format(row.baseline_score)}")
+            words.append(f"{item.bar} {item.shown.format(row.baseline_score)}")
         if math.isfinite(row.low) and math.isfinite(row.high):
             left, right = place(row.low), place(row.high)
             parts.append(
                 f"<i class='range' style='left:{left}%;width:{right - left:.2f}%;background:var(--{row.tone})'></i>"
             )
-            said.append(f"interval {item.shown.format(row.low)} to {item.shown.format(row.high)}")
+            words.append(f"interval {item.shown.format(row.low)} to {item.shown.format(row.high)}")
         if math.isfinite(row.tick):
             parts.append(f"<i class='tick' style='left:{place(row.tick)}%;background:var(--{row.tone})'></i>")
-            said.append(f"mean {item.shown.format(row.tick)}")
+            words.append(f"mean {item.shown.format(row.tick)}")
         look = (
             f"border:2px solid var(--{row.tone});background:var(--paper)"
             if row.hollow
@@ -326,7 +326,7 @@ def _dots(item: Dots) -> str:
             parts.append(f"<i class='dot' style='left:{place(row.value)}%;{look}'></i>")
         value = item.shown.format(row.value) if math.isfinite(row.value) else "–"
         rows.append(
-            f"<div class='dots-row' tabindex='0' title='{escape('; '.join(said), quote=True)}'><span>{escape(row.name)}</span><div class='track'>{''.join(parts)}</div><b>{escape(value)}</b></div>"
+            f"<div class='dots-row' tabindex='0' title='{escape('; '.join(words), quote=True)}'><span>{escape(row.name)}</span><div class='track'>{''.join(parts)}</div><b>{escape(value)}</b></div>"
         )
     scale = "".join(f"<span>{item.top * share:.3g}</span>" for share in (0.0, 0.5, 1.0))
     return (

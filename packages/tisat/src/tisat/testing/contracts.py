@@ -125,14 +125,14 @@ def _rows_one_by_one_equal_the_batch(subject: Subject) -> None:
     """Pushing rows through a stream gives the batch call's points, also after a restart from its state."""
     expected = subject.fitted.points(subject.test)
     stream = subject.fitted._stream()
-    found = []
+    results = []
     for index, row in enumerate(subject.test):
         if index == N_TEST // 2:
             state = stream.state()
             stream = subject.fitted._stream()
             stream.restore(state)
-        found.append(np.array(stream.step(row)))
-    subject.assert_equal(np.stack(found), expected, what="stream")
+        results.append(np.array(stream.step(row)))
+    subject.assert_equal(np.stack(results), expected, what="stream")
     stream.reset()
     np.testing.assert_array_equal(stream.step(subject.test[0]), subject.fitted._stream().step(subject.test[0]))
 
@@ -306,12 +306,12 @@ def _channels_go_by_name(subject: Subject) -> None:
     expected = detector.decision_function(Series(subject.test, channels=names))
     turned = Series(subject.test[:, [2, 0, 1]], channels=("power", "flow", "heat"))
     np.testing.assert_array_equal(detector.decision_function(turned), expected)
-    said = ""
+    message = ""
     try:
         detector.decision_function(Series(subject.test, channels=("flow", "Heat", "power")))
     except InputError as error:
-        said = str(error)
-    assert "Missing: heat; not known to it: Heat" in said, f"a channel under another name was scored, or: {said}"
+        message = str(error)
+    assert "Missing: heat; not known to it: Heat" in message, f"a channel under another name was scored, or: {message}"
 
 
 @_contract

@@ -42,9 +42,9 @@ def compiled(*, reorder: bool = False) -> Callable[[F], F]:
 
 def compile_for(signature: object, function: F, **options: object) -> F:
     """``function`` compiled now for ``signature``, or at its first call where that is None."""
-    given = () if signature is None else (signature,)
+    signatures = () if signature is None else (signature,)
     try:
-        kernel: F = numba.njit(*given, cache=True, nogil=True, **options)(function)
+        kernel: F = numba.njit(*signatures, cache=True, nogil=True, **options)(function)
     except RuntimeError:  # numba: "cannot cache function": no directory may be written
-        kernel = numba.njit(*given, nogil=True, **options)(function)
+        kernel = numba.njit(*signatures, nogil=True, **options)(function)
     return kernel

@@ -99,11 +99,11 @@ def check_arrays(
     ...
     tisat.errors.ArtefactError: The 'w_' of Linear must have shape (window, C) = (3, 2). Got (4, 2) instead.
     """
-    wanted = {name: one for name, one in table.items() if one.shape is not None}
-    _check_names(arrays, wanted, whose)
-    for name, one in wanted.items():
+    shaped = {name: one for name, one in table.items() if one.shape is not None}
+    _check_names(arrays, shaped, whose)
+    for name, one in shaped.items():
         _check_shape(name, one, arrays[name], sizes, whose)
-    for name, one in wanted.items():  # when every size is known
+    for name, one in shaped.items():  # when every size is known
         _check_range(name, one, arrays[name], sizes, whose)
 
 

@@ -97,23 +97,23 @@ def closest(row: Array, stored: Array, heads: Array, part: Array) -> int:  # pra
                 some[j] += near + (c - some_c[j]) * (c - some_c[j]) + (d - some_d[j]) * (d - some_d[j])
         for j in range(len(some)):
             lows[j] = some[j] if some[j] < lows[j] else lows[j]
-    found, least = 0, np.inf
+    place, least = 0, np.inf
     for g in range(GROUPS):
-        if lows[g] < lows[found]:
-            found = g
-    for j in range(found, count, GROUPS):
-        if part[j] < part[found]:
-            found = j
-    limit = _square(row, stored[found]) * ROUNDED
+        if lows[g] < lows[place]:
+            place = g
+    for j in range(place, count, GROUPS):
+        if part[j] < part[place]:
+            place = j
+    limit = _square(row, stored[place]) * ROUNDED
     for g in range(GROUPS):
         if lows[g] <= limit:
             for j in range(g, count, GROUPS):
                 if part[j] <= limit:
                     square = _square(row, stored[j])
-                    if square < least or (square == least and j < found):  # of equals the first, as in :func:`nearest`
-                        found, least = j, square
+                    if square < least or (square == least and j < place):  # of equals the first, as in :func:`nearest`
+                        place, least = j, square
                         limit = min(limit, least * ROUNDED)
-    return found
+    return place
 
 
 @compiled()
@@ -131,24 +131,24 @@ def _of_candidates(
 
     ``rough`` is the squared distance without the row's own, and at most ``bound - norm`` wrong.
     """
-    wanted = min(squares.shape[1] + SPARE, rough.shape[1])
+    count = min(squares.shape[1] + SPARE, rough.shape[1])
     certain = np.ones(len(rows), dtype=np.bool_)
-    near = np.empty(wanted, dtype=rough.dtype)
-    who = np.empty(wanted, dtype=np.int64)
+    near = np.empty(count, dtype=rough.dtype)
+    who = np.empty(count, dtype=np.int64)
     for i in range(len(rows)):
         near[:] = np.inf
         who[:] = -1
         for j in range(rough.shape[1]):
             value = rough[i, j]
-            if value < near[wanted - 1] and not first[i] <= j < last[i]:
+            if value < near[count - 1] and not first[i] <= j < last[i]:
                 insert(near, who, value, j)
         for candidate in who:
             if candidate >= 0:
                 square = _square(rows[i], stored[candidate])
                 if square < squares[i, -1]:
                     insert(squares[i], indices[i], square, candidate)
-        if who[wanted - 1] >= 0 and wanted < rough.shape[1]:  # others were left out: could one of them be nearer?
-            certain[i] = squares[i, -1] + bound[i] < near[wanted - 1]
+        if who[count - 1] >= 0 and count < rough.shape[1]:  # others were left out: could one of them be nearer?
+            certain[i] = squares[i, -1] + bound[i] < near[count - 1]
     return certain
 
 
@@ -201,7 +201,7 @@ def _search(rows: Array, stored: Array, first: Integers, last: Integers, squares
     step = max(1, BLOCK_DISTANCES // count)
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
-        some, apart = np.ascontiguousarray(rows[block]), rows[block] - centre
+        queries, apart = np.ascontiguousarray(rows[block]), rows[block] - centre
         lengths = np.sqrt(np.einsum("nd,nd->n", apart, apart))
         rounding = unit * longest * (2.0 * lengths + longest)
         with np.errstate(
@@ -210,11 +210,11 @@ def _search(rows: Array, stored: Array, first: Integers, last: Integers, squares
             asked = np.ones((len(apart), width + 1), dtype=np.float32)
             asked[:, :width] = -2.0 * apart
             rough = asked @ single.T
-        given = (rough, some, stored, first[block], last[block])
+        arguments = (rough, queries, stored, first[block], last[block])
         if squares.shape[1] == 1:
-            certain[block] = _closest_one(*given, rounding, squares[block], indices[block])
+            certain[block] = _closest_one(*arguments, rounding, squares[block], indices[block])
         else:
-            certain[block] = _of_candidates(*given, rounding - lengths**2, squares[block], indices[block])
+            certain[block] = _of_candidates(*arguments, rounding - lengths**2, squares[block], indices[block])
         certain[block] &= lengths < 1e18 / max(longest, 1.0)
     return certain
 

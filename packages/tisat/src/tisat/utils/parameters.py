@@ -143,14 +143,14 @@ class Parametrized:
         for base in reversed(cls.__mro__[1:]):
             inherited.update(vars(base).get("_parameters", {}))
             learns.update(vars(base).get("_learns", {}))
-        for name, found in list(vars(cls).items()):
-            if isinstance(found, Learned):
+        for name, declared in list(vars(cls).items()):
+            if isinstance(declared, Learned):
                 delattr(cls, name)
-                learns[name] = found
-            elif isinstance(found, Parameter):
-                own[name] = replace(found.inherit(inherited[name]) if name in inherited else found, name=name)
-            elif name in inherited and not callable(found):
-                own[name] = replace(inherited[name], default=found, presets=None)
+                learns[name] = declared
+            elif isinstance(declared, Parameter):
+                own[name] = replace(declared.inherit(inherited[name]) if name in inherited else declared, name=name)
+            elif name in inherited and not callable(declared):
+                own[name] = replace(inherited[name], default=declared, presets=None)
         cls._parameters = {**inherited, **own}
         cls._learns = learns
         for name, parameter in own.items():
@@ -177,24 +177,24 @@ class Parametrized:
 
     def get_params(self, deep: bool = True) -> Params:  # noqa: FBT001, FBT002 - scikit-learn's signature
         """What the user said: ``FROM_PRESET`` where the preset decides."""
-        said = {
+        params = {
             name: vars(self)[name] if name in vars(self) else getattr(self, name) for name in self._get_param_names()
         }
-        nested = {name: inner for name, inner in said.items() if deep and hasattr(inner, "get_params")}
+        nested = {name: inner for name, inner in params.items() if deep and hasattr(inner, "get_params")}
         parts = {f"{name}__{key}": part for name, inner in nested.items() for key, part in inner.get_params().items()}
-        return {**said, **parts}
+        return {**params, **parts}
 
     def set_params(self, **params: object) -> Self:
         """Say something else; an unknown name is refused, and then nothing is changed."""
         for name in params:
             if name.partition("__")[0] not in self._get_param_names():
                 raise ParameterError(_unknown(type(self), name))
-        for name, given in params.items():
+        for name, setting in params.items():
             outer, nested, inner = name.partition("__")
             if nested:
-                getattr(self, outer).set_params(**{inner: given})
+                getattr(self, outer).set_params(**{inner: setting})
             else:
-                setattr(self, outer, given)
+                setattr(self, outer, setting)
         return self
 
     def _settings(self) -> Params:
@@ -225,11 +225,11 @@ def rebuild(cls: type[P], said: Options, presets: Options) -> P:
 
     A number that the preset has changed since is set explicitly, so that an old file means what it meant.
     """
-    made = cls(**said)
+    instance = cls(**said)
     then = {name: given for name, given in presets.items() if name not in said}
-    made.set_params(**{name: given for name, given in then.items() if getattr(made, name, None) != given})
-    made._check_parameters()
-    return made
+    instance.set_params(**{name: given for name, given in then.items() if getattr(instance, name, None) != given})
+    instance._check_parameters()
+    return instance
 
 
 def preset_names(cls: type[Parametrized]) -> tuple[str, ...]:
@@ -315,9 +315,9 @@ def parameter_table(cls: type[Parametrized]) -> str:
     rows = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for name, parameter in _own_parameters(cls).items():
         if parameter.presets:
-            shown = [f"`{parameter.presets[preset]!r}`" for preset in presets]
+            cells = [f"`{parameter.presets[preset]!r}`" for preset in presets]
         else:
-            shown = ["" if parameter.default is NOT_SAID else f"`{parameter.default!r}`"] * max(1, len(presets))
+            cells = ["" if parameter.default is NOT_SAID else f"`{parameter.default!r}`"] * max(1, len(presets))
         domain = parameter.domain().replace("|", "\\|")
-        rows.append(f"| `{name}` | {domain} | {' | '.join(shown)} | {parameter.doc} |")
+        rows.append(f"| `{name}` | {domain} | {' | '.join(cells)} | {parameter.doc} |")
     return "\n".join(rows)

@@ -65,11 +65,11 @@ def progress(description: str, *, total: float | None, disable: bool = False, li
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(description, total=total, note="")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=total, note="")
 
         class _Shown:
             def advance(self, steps: float = 1, note: str = "") -> None:
-                shown.update(task, advance=steps, note=note or shown.tasks[task].fields["note"])
+                bar.update(task, advance=steps, note=note or bar.tasks[task].fields["note"])
 
         yield _Shown()

@@ -78,11 +78,11 @@ class Stateful:
     def restore(self, state: State, /) -> None:
         """Continue from what :meth:`state` returned."""
         for name in self._kept:
-            held = getattr(self, f"_{name}")
-            if isinstance(held, int):
+            value = getattr(self, f"_{name}")
+            if isinstance(value, int):
                 setattr(self, f"_{name}", int(state[name]))
             else:
-                held[...] = state[name]
+                value[...] = state[name]
 
 
 def split_state(state: State) -> tuple[State, Arrays]:

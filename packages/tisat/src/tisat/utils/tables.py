@@ -122,15 +122,15 @@ def best_cells(rows: Sequence[Sequence[str]], columns: Iterable[int]) -> frozens
     >>> sorted(best_cells([["a", "1.0"], ["b", "3.5"], ["c", "9.9*"], ["d", "3.5"]], [1]))
     [(1, 1), (3, 1)]
     """
-    found = set()
+    cells = set()
     for j in columns:
         figures = {}
         for i, row in enumerate(rows):
             with contextlib.suppress(ValueError):
                 figures[i] = float(row[j])
         top = max(figures.values(), default=None)
-        found |= {(i, j) for i, figure in figures.items() if figure == top}
-    return frozenset(found)
+        cells |= {(i, j) for i, figure in figures.items() if figure == top}
+    return frozenset(cells)
 
 
 def _line(cells: Sequence[object]) -> str:

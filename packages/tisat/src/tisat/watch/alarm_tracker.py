@@ -90,35 +90,35 @@ class Course(Folded[Judged, "Alarm | None"]):
 
     def step(self, row: Judged, /) -> Alarm | None:
         """Take in one row; the alarm, where it was raised, joined or cleared at it."""
-        taken, point, evidence, statistic, active, onset, judged, deviations = row
+        admitted, point, evidence, statistic, active, onset, row_checked, deviations = row
         before, detector = self.alarm, self._watch.detector
-        if taken.unconfirmed:
-            self.states.skip(taken.unconfirmed)
-            self._recent.run([None] * min(taken.unconfirmed, len(self._recent.rows)))
-        self._recent.step(taken.filled)
-        self.ended = self.states.step(deviations if judged else None, row=taken.row, stamp=taken.stamp)
-        self._still.step(taken.filled if judged else None)
-        self._trace_onset(taken, onset, active=active, point=point if judged else None, evidence=evidence)
+        if admitted.unconfirmed:
+            self.states.skip(admitted.unconfirmed)
+            self._recent.run([None] * min(admitted.unconfirmed, len(self._recent.rows)))
+        self._recent.step(admitted.filled)
+        self.ended = self.states.step(deviations if row_checked else None, row=admitted.row, stamp=admitted.stamp)
+        self._still.step(admitted.filled if row_checked else None)
+        self._trace_onset(admitted, onset, active=active, point=point if row_checked else None, evidence=evidence)
         if before is None:
             if active:
-                self.alarm = self._raise(onset, statistic, taken, point)
+                self.alarm = self._raise(onset, statistic, admitted, point)
                 self._climb.begin()
                 self.states.begin(self.alarm)
             return self.alarm
         if not active:
             self.alarm = None
-            if taken.unconfirmed:  # it ended with the first row that was left out, as in a file
-                first = taken.row - taken.unconfirmed
-                over = replace(before, cleared=first, cleared_time=taken.unconfirmed_stamp)
+            if admitted.unconfirmed:  # it ended with the first row that was left out, as in a file
+                first = admitted.row - admitted.unconfirmed
+                over = replace(before, cleared=first, cleared_time=admitted.unconfirmed_stamp)
             else:
-                over = replace(before, cleared=taken.row, cleared_time=taken.stamp)
+                over = replace(before, cleared=admitted.row, cleared_time=admitted.stamp)
             return demoted(self.states.clear(over), self._watch.patterns)
         self.alarm = on = replace(before, peak=statistic) if statistic > before.peak else before
         if self._climb.step(statistic, threshold=before.threshold):
-            assert taken.filled is not None, "a row without values ends the alarm"
-            reasons = detector.explain(taken.filled, point)
+            assert admitted.filled is not None, "a row without values ends the alarm"
+            reasons = detector.explain(admitted.filled, point)
             still, habits = self._still.rows, self._habits
-            joined = on.join(taken.row, taken.stamp, reasons, self._watch.channels, still=still, habits=habits)
+            joined = on.join(admitted.row, admitted.stamp, reasons, self._watch.channels, still=still, habits=habits)
             self.alarm = on if joined is on else demoted(joined, self._watch.patterns)
             if self.states.on is not None:
                 self.states.on.alarm = self.alarm

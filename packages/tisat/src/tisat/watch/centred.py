@@ -53,17 +53,17 @@ def window_scores(train: Array, rows: Array, *, period: int | None = None) -> Ar
         )
     low, span = train.min(axis=0), np.ptp(train, axis=0)
     unit = np.where(span > 0, span, np.maximum(np.abs(low), 1.0))
-    known, seen = (np.clip((one - low) / unit, LOWEST, HIGHEST) for one in (train, rows))
+    training, scored = (np.clip((one - low) / unit, LOWEST, HIGHEST) for one in (train, rows))
     most = STORED[rows.shape[1] == 1]
     places = np.unique(np.linspace(0, len(train) - length, min(most, len(train) - length + 1)).round().astype(np.int64))
     squares = np.zeros(len(rows) - length + 1)
     for c in range(rows.shape[1]):
-        stored, windows = (np.lib.stride_tricks.sliding_window_view(one[:, c], length) for one in (known, seen))
-        some, every = stored[places], windows - windows.mean(axis=1, keepdims=True)
-        if not np.ptp(known[:, c]):  # every stored window is 0: nothing to search
+        stored, windows = (np.lib.stride_tricks.sliding_window_view(one[:, c], length) for one in (training, scored))
+        references, every = stored[places], windows - windows.mean(axis=1, keepdims=True)
+        if not np.ptp(training[:, c]):  # every stored window is 0: nothing to search
             squares += (every**2).sum(axis=1)
             continue
-        squares += nearest(every, some - some.mean(axis=1, keepdims=True), k=1)[0][:, 0] ** 2
+        squares += nearest(every, references - references.mean(axis=1, keepdims=True), k=1)[0][:, 0] ** 2
     distance = np.sqrt(squares)
     total = np.convolve(distance, np.ones(length))
     return np.asarray(np.maximum(total, 0.0) / np.convolve(np.ones(len(distance)), np.ones(length)))

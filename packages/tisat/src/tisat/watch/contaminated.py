@@ -71,11 +71,11 @@ def folds_of(many: Sequence[Series], keep: Sequence[Flags], count: int) -> list[
     for low, high in pairwise(edges):
         rest: list[Series] = []
         here: list[tuple[int, int, int]] = []
-        for number, (one, offset) in enumerate(zip(many, offsets, strict=False)):
-            first, last = (min(max(edge - offset, 0), len(one)) for edge in (low, high))
+        for number, (part, offset) in enumerate(zip(many, offsets, strict=False)):
+            first, last = (min(max(edge - offset, 0), len(part)) for edge in (low, high))
             outside = keep[number].copy()
             outside[first:last] = False
-            rest += pieces(one, outside)
+            rest += pieces(part, outside)
             if last > first:
                 here.append((number, first, last))
         folds.append(Fold(tuple(rest), tuple(here)))
@@ -116,15 +116,15 @@ def limit_of(scores: Array) -> float:
     >>> bool((normal > limit_of(normal)).any()), bool(30.0 > limit_of(np.append(normal, 30.0)))
     (False, True)
     """
-    known = scores[np.isfinite(scores)]
-    if len(known) < 2:
+    finite = scores[np.isfinite(scores)]
+    if len(finite) < 2:
         return math.inf
-    inner, outer = np.quantile(known, (INNER, OUTER))
+    inner, outer = np.quantile(finite, (INNER, OUTER))
     scale = (outer - inner) / math.log((1 - INNER) / (1 - OUTER))
     if not scale > 0:
         return math.inf
-    wanted = inner + scale * math.log((1 - INNER) * ONCE_IN * len(known))
-    return float(max(wanted, np.quantile(known, 1 - MOST)))
+    wanted = inner + scale * math.log((1 - INNER) * ONCE_IN * len(finite))
+    return float(max(wanted, np.quantile(finite, 1 - MOST)))
 
 
 def kept_rows(detector: Any, many: Sequence[Series], bar: Bar | None = None) -> list[Flags]:
@@ -162,7 +162,7 @@ def fit_without_anomalies(detector: Any, many: Sequence[Series], **options: obje
     steps = ROUNDS * blocks_for(detector)
     with progress("looking for anomalies in training", total=steps, lines=True) as bar:
         keep = kept_rows(detector, many, bar)
-    left = LeftOut(
+    left_out = LeftOut(
         int(sum((~one).sum() for one in keep)),
         sum(map(len, many)),
         sum(len(events_from_labels(~one)) for one in keep),
@@ -171,7 +171,7 @@ def fit_without_anomalies(detector: Any, many: Sequence[Series], **options: obje
     told = {
         "series": [one.name for one in many],
         "period_seconds": many[0].period,
-        "left_out": str(left),
-        "left_out_rows": left.rows,
+        "left_out": str(left_out),
+        "left_out_rows": left_out.rows,
     }
     detector.trained_on_ = {**detector.trained_on_, **told}

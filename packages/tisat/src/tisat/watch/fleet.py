@@ -138,19 +138,19 @@ class Fleet:
 
         A bad row, a bad time or an unknown entity is that row's outcome and touches nothing else.
         """
-        found: list[RowResult | None] = []
-        known: list[tuple[object, ...]] = []
+        results: list[RowResult | None] = []
+        rows_known: list[tuple[object, ...]] = []
         for entity, row, time, *more in rows:
             if entity not in self.monitors:
                 if not (self.enrols and isinstance(entity, str)):
                     reason = f"The fleet must know the entity of every row. Got {entity!r} instead."
-                    found.append(RowResult(row=-1, status="refused", time=time, reason=reason, entity=str(entity)))
+                    results.append(RowResult(row=-1, status="refused", time=time, reason=reason, entity=str(entity)))
                     continue
                 self._enrol(entity)
-            known.append((self.monitors[entity], row, time, *more))
-            found.append(None)
-        judged = iter(judge_all(known, exact=self.exact, roll=self._roll))
-        return [next(judged) if verdict is None else verdict for verdict in found]
+            rows_known.append((self.monitors[entity], row, time, *more))
+            results.append(None)
+        judged = iter(judge_all(rows_known, exact=self.exact, roll=self._roll))
+        return [next(judged) if verdict is None else verdict for verdict in results]
 
     def update(self, rows: JsonMap, times: object = None) -> dict[str, RowResult]:
         """The results on one row of each of some entities.
@@ -231,9 +231,9 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             points.append(monitor.stream.point(next(answers)) if point is None else point)
             beside.append(monitor.stream.deviations if point is None else deviations)
         scored = first.aggregation.run(np.stack(points))
-        for i, (monitor, taken, _, _) in enumerate(wave):
+        for i, (monitor, admitted, _, _) in enumerate(wave):
             row = Scored(scored.points[i : i + 1], scored.scores[i : i + 1], scored.views[i : i + 1])
-            verdicts.append(monitor.judge(taken, row, beside[i]))
+            verdicts.append(monitor.judge(admitted, row, beside[i]))
         wave.clear()
         asked = 0
         waiting.clear()
@@ -242,19 +242,19 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
         if len(wave) >= BATCH or (id(monitor) in waiting and monitor.one_at_a_time):
             flush()
         try:
-            taken = monitor.take(row, time)
+            admitted = monitor.take(row, time)
             if learn and not learn[0]:
-                taken = taken._replace(learn=False)
+                admitted = admitted._replace(learn=False)
         except InputError as error:
             flush()  # so that results stay in order
             verdicts.append(monitor.refuse(str(error), time))
             continue
-        if roll is not None and taken.row >= 0:
-            told = roll.step(Heard(monitor.name, monitor.time_step, taken.row, taken.stamp))
-            taken = taken._replace(silences=taken.silences + told) if told else taken
-        point, window = monitor.gather(taken)
+        if roll is not None and admitted.row >= 0:
+            told = roll.step(Heard(monitor.name, monitor.time_step, admitted.row, admitted.stamp))
+            admitted = admitted._replace(silences=admitted.silences + told) if told else admitted
+        point, window = monitor.gather(admitted)
         deviations = None
-        if window is None and taken.filled is not None:
+        if window is None and admitted.filled is not None:
             deviations = getattr(monitor.stream, "deviations", None)
         if window is not None:
             if not len(windows):
@@ -262,6 +262,6 @@ def judge_all(items: Sequence[tuple[Any, ...]], *, exact: bool = True, roll: Rol
             windows[asked] = window
             asked += 1
         waiting.add(id(monitor))
-        wave.append((monitor, taken, point, deviations))
+        wave.append((monitor, admitted, point, deviations))
     flush()
     return verdicts

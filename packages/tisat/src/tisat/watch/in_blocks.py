@@ -73,7 +73,7 @@ def run_in_blocks(watch: Watch, series: Series, seen: TakenIn) -> tuple[Traced, 
     """
     detector, calibration = watch.detector, watch.calibration
     run = watch.rule.start(threshold=calibration.threshold, control=calibration.control)
-    length, kept, m = len(series) - seen.unconfirmed_end, AlarmPoints(), detector.normal_.shape[1]
+    length, points, m = len(series) - seen.unconfirmed_end, AlarmPoints(), detector.normal_.shape[1]
     scores, trace = np.full(len(series), np.nan), Trace.empty(length)
     evidence, deviations = np.empty(0), None
     for rows, block in detector._point_blocks(series, seen):
@@ -92,5 +92,5 @@ def run_in_blocks(watch: Watch, series: Series, seen: TakenIn) -> tuple[Traced, 
         evidence[here] = told
         for name in ("statistic", "active", "onset", "threshold"):
             getattr(trace, name)[here] = getattr(part, name)
-        kept.add(here.start, scored.points[: here.stop - here.start], part)
-    return Traced(scores, evidence, trace, kept.points, run.movement), deviations
+        points.add(here.start, scored.points[: here.stop - here.start], part)
+    return Traced(scores, evidence, trace, points.points, run.movement), deviations

@@ -57,9 +57,9 @@ class RollCall(Folded[Heard, tuple[Silence, ...]]):
     def step(self, heard: Heard, /) -> tuple[Silence, ...]:
         """Note a row of an entity: which entity is back, and which has been silent for too long."""
         entity, time_step, row, stamp = heard
-        found = []
+        silences = []
         if entity in self.silent:
-            found.append(replace(self.silent.pop(entity), until=row, until_time=stamp))
+            silences.append(replace(self.silent.pop(entity), until=row, until_time=stamp))
         if time_step is not None and time_step > self._latest:
             self._passed += min(time_step - self._latest, 1.0)  # a pause of all of them is nobody's silence
             self._latest = time_step
@@ -69,10 +69,10 @@ class RollCall(Folded[Heard, tuple[Silence, ...]]):
             oldest = next(iter(self._last))
             when, since, last = self._last[oldest]
             if self._passed - when <= MAX_GAP:
-                return tuple(found)
+                return tuple(silences)
             del self._last[oldest]
             self.silent[oldest] = Silence("", since, since, None, last, stamp, None, oldest)
-            found.append(self.silent[oldest])
+            silences.append(self.silent[oldest])
 
     def state(self) -> State:
         """Return everything that continues after a restart, as plain values."""

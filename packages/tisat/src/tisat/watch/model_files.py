@@ -47,19 +47,27 @@ def check_calibration(document: JsonMap) -> Calibration:
         raise ArtefactError("The calibration of a watch must be names and values.")
     named = {name: value for name, value in document.items() if name != "strict"}  # in files of earlier versions
     check_fields(Calibration, named, whose="a calibration")
-    found = Calibration.from_json(dict(document))
+    calibration = Calibration.from_json(dict(document))
     for name in ("target", "supported", "time_steps"):
-        if not getattr(found, name) > 0:
-            raise ArtefactError(f"The {name!r} of a calibration must be above 0. Got {getattr(found, name)} instead.")
-    if found.period is not None and not 0 < found.period <= LONGEST_PERIOD:
-        raise ArtefactError(f"The 'period' of a calibration must be a number of seconds. Got {found.period} instead.")
-    if found.alarms < 0 or found.low < 0 or (found.high is not None and found.high < found.low):
+        if not getattr(calibration, name) > 0:
+            raise ArtefactError(
+                f"The {name!r} of a calibration must be above 0. Got {getattr(calibration, name)} instead."
+            )
+    if calibration.period is not None and not 0 < calibration.period <= LONGEST_PERIOD:
+        raise ArtefactError(
+            f"The 'period' of a calibration must be a number of seconds. Got {calibration.period} instead."
+        )
+    if (
+        calibration.alarms < 0
+        or calibration.low < 0
+        or (calibration.high is not None and calibration.high < calibration.low)
+    ):
         raise ArtefactError("The counts of a calibration must be at least 0, and its interval in order.")
-    if not 0 <= found.folds <= MOST_FOLDS:
-        raise ArtefactError(f"The 'folds' of a calibration must be 0 to {MOST_FOLDS}. Got {found.folds} instead.")
-    if found.normal is not None:
-        _check_recomputed(found)
-    return found
+    if not 0 <= calibration.folds <= MOST_FOLDS:
+        raise ArtefactError(f"The 'folds' of a calibration must be 0 to {MOST_FOLDS}. Got {calibration.folds} instead.")
+    if calibration.normal is not None:
+        _check_recomputed(calibration)
+    return calibration
 
 
 def check_scale(found: Calibration, compression: tuple[float, float] | None) -> None:

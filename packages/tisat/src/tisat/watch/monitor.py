@@ -188,12 +188,12 @@ class Monitor:
         learn : bool
             False: the row is scored, and the alarm rule's moving reference learns nothing from it (maintenance, say).
         """
-        taken = self.take(row, time)
+        admitted = self.take(row, time)
         if not learn:
-            taken = taken._replace(learn=False)
-        point = self._no_point if taken.filled is None else self.stream.step(self._framed(taken))
-        deviations = None if taken.filled is None else getattr(self.stream, "deviations", None)
-        return self.judge(taken, self.aggregation.run(point[None]), deviations)
+            admitted = admitted._replace(learn=False)
+        point = self._no_point if admitted.filled is None else self.stream.step(self._framed(admitted))
+        deviations = None if admitted.filled is None else getattr(self.stream, "deviations", None)
+        return self.judge(admitted, self.aggregation.run(point[None]), deviations)
 
     def extend(self, rows: Iterable[object], times: Sequence[object] | None = None) -> list[RowResult]:
         """The results on many rows, in order; a row that cannot be read is refused with its reason."""

@@ -40,19 +40,19 @@ def nothing_judged(series: Series, tally: Tally, silent: Iterable[Any], detector
     """The sentence about a series of which no row got a score."""
     context = getattr(detector, "_context", lambda: None)()
     at_least = f", more than {context} rows" if context else ""
-    named = f" {series.name!r}" if series.name else ""
+    of_series = f" {series.name!r}" if series.name else ""
     dead = [
         f"{one.channel} (since {one.since_time if one.since_time is not None else f'row {one.since}'})"
         for one in silent
     ]
     if dead and tally.unusable:
         return (
-            f"The series{named} must have rows that can be scored. None of its {tally.rows} could be: {type(detector).__name__} "
+            f"The series{of_series} must have rows that can be scored. None of its {tally.rows} could be: {type(detector).__name__} "
             f"needs every channel, and there is nothing from {', '.join(dead[:5])}. Fix the sensor, fit a model without it, "
             "or use a detector that can do without single channels, such as prism."
         )
     return (
-        f"The series{named} must have rows that can be scored. None of its {tally.rows} could be: {tally.warming_up} were "
+        f"The series{of_series} must have rows that can be scored. None of its {tally.rows} could be: {tally.warming_up} were "
         f"needed to warm up{f' and {tally.unusable} lacked values' * (tally.unusable > 0)}. Give a longer series{at_least}."
     )
 
@@ -71,16 +71,16 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
     zone, dates = watch.detector.trained_on_.get("zone"), checked.timestamps
     if zone and dates is not None and dates.dtype.kind == "M" and checked.offsets is None:
         warnings.warn(UNZONED.format(zone=zone), SeriesWarning, stacklevel=3)
-    seen = take_in(checked, period=watch.period, partial=watch.detector.traits.partial)
-    traced, deviations = run_in_blocks(watch, checked, seen)
-    silent = tuple(silences(checked, seen.left_out))
-    usable, left_out = int(seen.usable.sum()), int(seen.left_out.sum())
+    admitted = take_in(checked, period=watch.period, partial=watch.detector.traits.partial)
+    traced, deviations = run_in_blocks(watch, checked, admitted)
+    silent = tuple(silences(checked, admitted.left_out))
+    usable, left_out = int(admitted.usable.sum()), int(admitted.left_out.sum())
     judged = int((~np.isnan(traced.scores)).sum())
     unusable = len(checked) - usable - left_out
     tally = Tally(len(checked), judged, warming_up=usable - judged, unusable=unusable, refused=left_out)
     if judged == 0:
         raise SeriesError(nothing_judged(checked, tally, silent, watch.detector))
-    ahead, switches = len(checked) - seen.unconfirmed_end, getattr(watch.detector, "switches", ())
+    ahead, switches = len(checked) - admitted.unconfirmed_end, getattr(watch.detector, "switches", ())
 
     def states(found: Sequence[Alarm]) -> tuple[Alarm, ...]:
         told = None if deviations is None else deviations[:ahead]
@@ -90,7 +90,7 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
 
         def before(raised: int) -> Array:
             rows = slice(max(raised - ROWS, 0), raised + 1)
-            return np.where(seen.usable[rows, None], seen.filled[rows][:, columns], np.nan)
+            return np.where(admitted.usable[rows, None], admitted.filled[rows][:, columns], np.nan)
 
         modes = [mode_of(before(one.raised), switches, watch.channels) for one in lives]
         return tuple(demoted(replace(one, mode=mode), watch.patterns) for one, mode in zip(lives, modes, strict=True))
@@ -101,12 +101,12 @@ def alarms_of_series(watch: Watch, series: SeriesLike, *, any_period: bool, igno
         calibration=calibration,
         series=checked,
         attribution=watch.detector.traits.points_are_channels,
-        explain=lambda t: watch.detector.explain(seen.filled[t], traced.points(slice(t, t + 1))[0]),
-        filled=seen.filled,
+        explain=lambda t: watch.detector.explain(admitted.filled[t], traced.points(slice(t, t + 1))[0]),
+        filled=admitted.filled,
         amounts=watch.detector._amounts,
         habits=Habits.of(watch.detector.trained_on_, getattr(watch.detector, "usual_", None)),
         tally=tally,
         silences=silent,
         states=states,
     )
-    return lengthened(found, seen.unconfirmed_end) if seen.unconfirmed_end else found
+    return lengthened(found, admitted.unconfirmed_end) if admitted.unconfirmed_end else found

@@ -77,12 +77,12 @@ def scan_series(
 
     ``expected=False`` leaves the last out, NaN: it takes a fourth of the time.
     """
-    given = as_series(series, whose="scan").without_labels()
+    checked = as_series(series, whose="scan").without_labels()
     base: Any = registry.resolve(detector)() if isinstance(detector, str) else detector
     counters = settings.get("counters")
     passed: WatchSettings = {**settings, "counters": ()}
-    names = counters_of([given]) if counters is None else tuple(counters)
-    whole = difference(given, names, period=given.period) if names else given
+    names = counters_of([checked]) if counters is None else tuple(counters)
+    whole = difference(checked, names, period=checked.period) if names else checked
     count = blocks_for(base)
     with progress("scanning", total=(ROUNDS + 1) * count, lines=True) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -95,11 +95,11 @@ def scan_series(
             before = min(first, LEAD)
             rows = whole[first - before : last]
             try:
-                raised = watch.alarms(rows, any_period=True)
+                alarms = watch.alarms(rows, any_period=True)
             except SeriesError:  # not a row of the block can be scored
-                raised = None
+                alarms = None
             middle = watch.detector.expected(rows) if expected else None
-            parts.append((first, last, before, watch, raised, middle))
+            parts.append((first, last, before, watch, alarms, middle))
             bar.advance(note=f"rows {first} to {last}")
     out = ~keep
     left = LeftOut(int(out.sum()), len(whole), len(events_from_labels(out)))
@@ -116,30 +116,34 @@ def _joined(whole: Series, parts: list[Any], note: str) -> Alarms:
     calibration = scored[0][3].calibration
     arrays = {name: np.full(len(whole), np.nan) for name in ("scores", "statistic", "thresholds")}
     evidence, active = np.full((len(whole), *scored[0][4].evidence.shape[1:]), np.nan), np.zeros(len(whole), dtype=bool)
-    found: list[Alarm] = []
-    for first, last, before, watch, raised, _ in scored:
+    joined: list[Alarm] = []
+    for first, last, before, watch, alarms, _ in scored:
         unit = calibration.threshold / watch.calibration.threshold
-        arrays["scores"][first:last] = raised.scores[before:]
-        arrays["statistic"][first:last] = unit * raised.statistic[before:]
+        arrays["scores"][first:last] = alarms.scores[before:]
+        arrays["statistic"][first:last] = unit * alarms.statistic[before:]
         in_force = (
-            raised.thresholds if len(raised.thresholds) else np.full(len(raised.scores), watch.calibration.threshold)
+            alarms.thresholds if len(alarms.thresholds) else np.full(len(alarms.scores), watch.calibration.threshold)
         )
-        arrays["thresholds"][first:last] = unit * np.resize(in_force, len(raised.scores))[before:]
-        if raised.evidence.shape[1:] == evidence.shape[1:]:
-            evidence[first:last] = raised.evidence[before:]
-        active[first:last] = raised.active[before:]
-        for alarm in raised:
+        arrays["thresholds"][first:last] = unit * np.resize(in_force, len(alarms.scores))[before:]
+        if alarms.evidence.shape[1:] == evidence.shape[1:]:
+            evidence[first:last] = alarms.evidence[before:]
+        active[first:last] = alarms.active[before:]
+        for alarm in alarms:
             if alarm.raised >= before:
                 here = moved(alarm, first - before)
-                found.append(here if last == len(whole) else _ended(here, last, whole))
-    seen = take_in(whole, period=whole.period, partial=scored[0][3].detector.traits.partial)
-    judged, usable, lost = int(np.isfinite(arrays["scores"]).sum()), int(seen.usable.sum()), int(seen.left_out.sum())
+                joined.append(here if last == len(whole) else _ended(here, last, whole))
+    admitted = take_in(whole, period=whole.period, partial=scored[0][3].detector.traits.partial)
+    judged, usable, lost = (
+        int(np.isfinite(arrays["scores"]).sum()),
+        int(admitted.usable.sum()),
+        int(admitted.left_out.sum()),
+    )
     tally = Tally(
         len(whole), judged, warming_up=max(usable - judged, 0), unusable=len(whole) - usable - lost, refused=lost
     )
     return Alarms(
-        tuple(found), arrays["scores"], evidence, arrays["statistic"], active,
-        replace(calibration, notes=(*calibration.notes, note)), tally, tuple(silences(whole, seen.left_out)), arrays["thresholds"],
+        tuple(joined), arrays["scores"], evidence, arrays["statistic"], active,
+        replace(calibration, notes=(*calibration.notes, note)), tally, tuple(silences(whole, admitted.left_out)), arrays["thresholds"],
     )  # fmt: skip
 
 

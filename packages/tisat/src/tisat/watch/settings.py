@@ -17,17 +17,17 @@ S = TypeVar("S")
 
 def explained(init: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     """Refuse a parameter that a watch does not have with those it has; one of the detector, with what to type."""
-    known = [name for name in inspect.signature(init).parameters if name != "self"]
+    names = [name for name in inspect.signature(init).parameters if name != "self"]
 
     @functools.wraps(init)
     def checked(self: S, /, *given: P.args, **named: P.kwargs) -> None:
-        unknown = next((name for name in named if name not in known), None)
+        unknown = next((name for name in named if name not in names), None)
         if unknown is not None:
             detector = repr(given[0]) if given and isinstance(given[0], str) else "'prism'"
-            near = meant(unknown, known)
+            near = meant(unknown, names)
             hint = near or f" A parameter of the detector goes there: Watch(tisat.make({detector}, {unknown}=...))."
             raise TypeError(
-                f"Watch must be given parameters it has: {', '.join(known)}. Got {unknown!r} instead.{hint}"
+                f"Watch must be given parameters it has: {', '.join(names)}. Got {unknown!r} instead.{hint}"
             )
         init(self, *given, **named)
 

@@ -326,7 +326,7 @@ def watch_lines(
     read = LineReader(monitor.watch.channels, header=at.header) if reader is None else reader
     off = Switch() if switch is None else switch
     saved = at.lines
-    told: set[str] = set()  # each sentence about dates and zones, one about anything else
+    warned: set[str] = set()  # each sentence about dates and zones, one about anything else
 
     def save() -> None:
         at.header = read.header
@@ -356,8 +356,8 @@ def watch_lines(
                 raise SeriesError(pace)
             trouble = monitor.trouble
             kind = "" if trouble is None else trouble if trouble.startswith(ABOUT_TIMES) else "clock"
-            if trouble is not None and kind not in told:
-                told.add(kind)
+            if trouble is not None and kind not in warned:
+                warned.add(kind)
                 report(trouble)
         if at.lines - saved >= every:
             save()

@@ -172,15 +172,15 @@ def backtest(
             f"The series given to backtest must be longer than train={train!r}. It has {len(whole)} rows."
         )
     base = registry.resolve(detector)() if isinstance(detector, str) else detector
-    asked = budget or (DEFAULT_BUDGET if whole.period is not None else DEFAULT_BUDGET_WITHOUT_CLOCK)
+    budget_asked = budget or (DEFAULT_BUDGET if whole.period is not None else DEFAULT_BUDGET_WITHOUT_CLOCK)
     ladder = list(budgets or (FACTORS if whole.period is not None else IN_ROWS))
     steps = []
     while begin < len(whole):
         end = int(np.searchsorted(beat, beat[begin] + every[0]))
         first = int(np.searchsorted(clock, clock[begin] - length[0]))
-        steps.append(_step(whole, first, begin, max(end, begin + 1), base, asked, ladder, settings))
+        steps.append(_step(whole, first, begin, max(end, begin + 1), base, budget_asked, ladder, settings))
         begin = max(end, begin + 1)
-    return Backtest(whole.name, str(Budget.parse(asked, period=whole.period)), tuple(steps))
+    return Backtest(whole.name, str(Budget.parse(budget_asked, period=whole.period)), tuple(steps))
 
 
 def _length(span: object, name: str, series: Series) -> tuple[float, bool]:
@@ -211,12 +211,12 @@ def _step(
         watch = Watch(clone(detector), budget=budget, **settings).fit(series[first:begin])
         lead = min(LEAD, begin)
         ahead = series[begin - lead : end]
-        found = [one for one in watch.alarms(ahead, any_period=True) if one.raised >= lead]
+        raised_alarms = [one for one in watch.alarms(ahead, any_period=True) if one.raised >= lead]
         counts = {}
         for other in ladder:
             tried = watch.recalibrated(other)
             counts[other] = sum(one.raised >= lead for one in tried.alarms(ahead, any_period=True))
-    alarms = tuple(moved(one, begin - lead) for one in found)
+    alarms = tuple(moved(one, begin - lead) for one in raised_alarms)
     target = watch.calibration.target
     return Step(
         begin, end, begin - first, series.stamp(begin), series.stamp(end - 1), watch.calibration.threshold,

@@ -158,7 +158,7 @@ class Watch(WatchParameters):
         if not hasattr(self.detector, "normal_"):
             raise NotFittedError(f"The detector of this Watch must be fitted first. Call fit. Got {self.detector!r}.")
         default = DEFAULT_BUDGET_WITHOUT_CLOCK if self.period is None else DEFAULT_BUDGET
-        found = calibrate(
+        calibration = calibrate(
             self.rule,
             self.scored(self.detector.normal_),
             Budget.parse(default if self.budget is None else self.budget, period=self.period),
@@ -168,7 +168,7 @@ class Watch(WatchParameters):
             control=self.control,
             random_state=self.random_state,
         )
-        self._calibration = replace(found, notes=(*found.notes, *notes_of(self.detector)))
+        self._calibration = replace(calibration, notes=(*calibration.notes, *notes_of(self.detector)))
         return self
 
     def adopt(self, proposal: Proposal | PatternProposal) -> Self:
@@ -374,25 +374,25 @@ class Watch(WatchParameters):
                 f"The model file {str(path)!r} must hold a watch or a detector. Got {document.get('kind')!r} instead."
             )
         detector = registered(document, tensors, path=path)
-        kept = document.get("watch")
-        if kept is None:
+        part = document.get("watch")
+        if part is None:
             return cls(detector, budget=budget)
         try:
-            check_watch(kept)
-            settings = {name: kept[name] for name in ("budget", "method", "period", "random_state")}
-            settings["contaminated"] = kept.get("contaminated") is True
-            settings["control"] = bool(kept.get("control", False))  # thresholds of files without it stay where they are
-            options = RULES[kept["rule"]].earlier(kept["options"]) if kept["rule"] in RULES else kept["options"]
-            watch = cls(detector, rule=make_rule(kept["rule"], **options), rearm=kept.get("rearm"), **settings)
+            check_watch(part)
+            settings = {name: part[name] for name in ("budget", "method", "period", "random_state")}
+            settings["contaminated"] = part.get("contaminated") is True
+            settings["control"] = bool(part.get("control", False))  # thresholds of files without it stay where they are
+            options = RULES[part["rule"]].earlier(part["options"]) if part["rule"] in RULES else part["options"]
+            watch = cls(detector, rule=make_rule(part["rule"], **options), rearm=part.get("rearm"), **settings)
             rearm_rows(watch.rearm, watch.period)
-            watch.patterns = tuple(map(Pattern.from_json, kept.get("patterns", ())))
-            watch.reading = dict(kept["reading"])
+            watch.patterns = tuple(map(Pattern.from_json, part.get("patterns", ())))
+            watch.reading = dict(part["reading"])
             if budget is not None:
                 return watch.calibrate(budget)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there was to say was said when it was calibrated
                 watch.rule.fit(watch.scored(detector.normal_))
-            watch._calibration = check_calibration(kept["calibration"])
+            watch._calibration = check_calibration(part["calibration"])
             check_scale(watch._calibration, watch.rule.compression)
         except Exception as error:  # whatever an untrusted file makes of our code, one sentence comes out of it
             if budget is not None and isinstance(error, TisatError):  # of what was asked, which is not the file's fault

@@ -84,11 +84,11 @@ def make_rule(rule: RuleLike, *, like: AlarmRule | None = None, **options: objec
             )
         return rule
     cls = RULES[check_choice(rule, "rule", "make_rule", choices=RULES)]
-    known = cls.options()
-    unknown = [name for name in options if name not in known]
+    options_known = cls.options()
+    unknown = [name for name in options if name not in options_known]
     if unknown:
         raise ParameterError(
-            f"The rule {rule!r} must have options among {', '.join(known)}. Got {unknown[0]!r} instead.{meant(unknown[0], known)}"
+            f"The rule {rule!r} must have options among {', '.join(options_known)}. Got {unknown[0]!r} instead.{meant(unknown[0], options_known)}"
         )
     return cls(**options)
 

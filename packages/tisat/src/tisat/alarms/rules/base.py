@@ -61,12 +61,12 @@ class Scored(NamedTuple):
                     f"The scores given to {whose} must have one entry a point ({len(array)}). Got shape {values.shape} instead."
                 )
         values = np.ascontiguousarray(values)
-        seen = values[:, None] if views is None else np.ascontiguousarray(views, dtype=np.float64)
-        if seen.ndim != 2 or len(seen) != len(array) or seen.shape[1] == 0:
+        columns = values[:, None] if views is None else np.ascontiguousarray(views, dtype=np.float64)
+        if columns.ndim != 2 or len(columns) != len(array) or columns.shape[1] == 0:
             raise InputError(
-                f"The views given to {whose} must have shape ({len(array)}, V). Got shape {seen.shape} instead."
+                f"The views given to {whose} must have shape ({len(array)}, V). Got shape {columns.shape} instead."
             )
-        return cls(array, values, seen, tuple(momentary))
+        return cls(array, values, columns, tuple(momentary))
 
     def __len__(self) -> int:  # rows, not fields
         return len(self.scores)
@@ -199,11 +199,11 @@ class RuleRun:
         if not self._control[CONTROLLED]:
             return evidence, self._accumulated(evidence, learn=True)
         traces = [self._accumulated(evidence[part], learn=bool(learn[part[0]])) for part in parts]
-        statistic, active, onset, used = (
+        statistic, active, onset, history = (
             np.concatenate([getattr(one, name) for one in traces])
             for name in ("statistic", "active", "onset", "threshold")
         )
-        return evidence, Trace(statistic, active, onset, used)
+        return evidence, Trace(statistic, active, onset, history)
 
     def _accumulated(self, evidence: Array, *, learn: bool) -> Trace:
         trace = Trace.empty(len(evidence))
@@ -302,11 +302,11 @@ class AlarmRule(Parametrized, ABC):
         views : array of shape (N, V), optional
             The scores of each view; the scores unless given.
         """
-        whose = f"{type(self).__name__}.fit"
-        normal = points if isinstance(points, Scored) else Scored.of(points, scores, views, whose=whose)
+        caller = f"{type(self).__name__}.fit"
+        normal = points if isinstance(points, Scored) else Scored.of(points, scores, views, whose=caller)
         normal = normal.rows(normal.known)
         if len(normal) < 2:
-            raise InputError(f"The normal points of {whose} must be at least 2. Got {len(normal)} instead.")
+            raise InputError(f"The normal points of {caller} must be at least 2. Got {len(normal)} instead.")
         self._check_parameters()
         self._fit(normal)
         self.fitted_ = True

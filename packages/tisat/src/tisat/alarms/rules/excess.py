@@ -60,12 +60,12 @@ class _Excess(EvidenceStage):
             )
         evidence: Array = np.empty(views.shape)
         self.reference = np.empty(views.shape)
-        given = (*self._numbers, *self._held, evidence, self.reference)
-        stopped = _kernels.excess(views, 0, *given)
+        arguments = (*self._numbers, *self._held, evidence, self.reference)
+        stopped = _kernels.excess(views, 0, *arguments)
         while (why := stopped % 3) != _kernels.DONE:
             entry = stopped // 3
             self._begin_again((entry - 1) % count, lasted=why == _kernels.LASTED)
-            stopped = _kernels.excess(views, entry, *given)
+            stopped = _kernels.excess(views, entry, *arguments)
         return evidence[:, 0] if count == 1 else evidence
 
     def measure(self, row: Scored, /) -> Array:
@@ -191,7 +191,7 @@ class ExcessRule(AlarmRule):
         return {"momentary_window": options.get("window", 3000), "gate": 0.0, **options}
 
     def _fit(self, normal: Scored) -> None:
-        whose = "ExcessRule"
+        caller = "ExcessRule"
         views = normal.views
         self.centre_ = np.zeros(views.shape[1])
         self.level_ = np.zeros(views.shape[1])
@@ -199,7 +199,7 @@ class ExcessRule(AlarmRule):
         for v in range(views.shape[1]):
             scores = views[~np.isnan(views[:, v]), v]
             if len(scores) == 0:
-                raise InputError(f"Each view given to {whose}.fit must have normal scores. View {v} has none.")
+                raise InputError(f"Each view given to {caller}.fit must have normal scores. View {v} has none.")
             # Where rare jumps are all there is, the mean lies above the quantile, which is then the resting value and no unit at
             # all: SMAP A-8 has q99 = 1e-8 and a maximum of 762. The mean is never below such a level (docs/log.md has what it changes).
             if (

@@ -114,11 +114,11 @@ def probsparse_attention(
         Keys the measure is estimated from; all of them where not given.
     """
     batch, heads, queries, width = query.shape
-    chosen = n_chosen(int(queries), factor=factor)
+    count = n_chosen(int(queries), factor=factor)
     with torch.no_grad():
         measure = sparsity_measure(query, key, causal=causal, sample=sample)
-        top = measure.topk(chosen, dim=-1, sorted=False).indices  # (b, h, u)
-    where = top[..., None].expand(batch, heads, chosen, width)  # (b, h, u, d)
+        top = measure.topk(count, dim=-1, sorted=False).indices  # (b, h, u)
+    where = top[..., None].expand(batch, heads, count, width)  # (b, h, u, d)
     picked = query.gather(2, where)
     if causal:
         counts = torch.arange(1, queries + 1, device=value.device, dtype=value.dtype)
@@ -145,14 +145,14 @@ def informer_attention(query: Tensor, key: Tensor, value: Tensor, *, factor: int
     Their program draws the sample anew in every pass; here it is drawn once for each length, so that scores repeat.
     """
     batch, heads, queries, width = query.shape
-    keys, chosen = int(key.shape[2]), n_chosen(int(queries), factor=factor)
+    keys, count = int(key.shape[2]), n_chosen(int(queries), factor=factor)
     with torch.no_grad():
         sample = keys_per_query(int(queries), keys, factor=factor).to(key.device)  # (l, U)
         # All products and then a choice among them: up to a few hundred keys quicker than to gather the sampled keys first.
         products = (query @ key.mT).gather(-1, sample.expand(batch, heads, *sample.shape))  # (b, h, l, U)
         measure = products.amax(dim=-1) - products.sum(dim=-1) / keys  # (b, h, l)
-        top = measure.topk(chosen, dim=-1, sorted=False).indices
-    where = top[..., None].expand(batch, heads, chosen, width)
+        top = measure.topk(count, dim=-1, sorted=False).indices
+    where = top[..., None].expand(batch, heads, count, width)
     picked = query.gather(2, where)
     seen = torch.arange(keys, device=key.device) <= top[..., None] if causal else None
     rest = value.cumsum(dim=2) if causal else value.mean(dim=2, keepdim=True).expand(batch, heads, queries, width)

@@ -208,11 +208,11 @@ class InterFusionNetwork(nn.Module):
         z2 = mean + deviation * noise.z2  # (..., S, C)
         filtered = self.time_decoder(z2)  # d
         states, _ = self.backwards(filtered.reshape(-1, *filtered.shape[-2:]).flip(1))
-        told = self.feature(states.flip(1)).reshape(*filtered.shape[:-1], -1)  # a_t: d_t and what comes after it
+        features = self.feature(states.flip(1)).reshape(*filtered.shape[:-1], -1)  # a_t: d_t and what comes after it
         # The recursion is linear in what it is told: that part is done for all rows at once.
         weight, bias = self.posterior.both.weight, self.posterior.both.bias
-        ahead = functional.linear(told, weight[:, : told.shape[-1]], bias)
-        memory = weight[:, told.shape[-1] :]
+        ahead = functional.linear(features, weight[:, : features.shape[-1]], bias)
+        memory = weight[:, features.shape[-1] :]
         z = ahead.new_zeros(*ahead.shape[:-2], self.latent)
         samples, logs = [], []
         for t in range(ahead.shape[-2]):

@@ -57,13 +57,13 @@ class OmniAnomalyNetwork(nn.Module):
     def encode(self, windows: Tensor, noise: Tensor) -> Posterior:
         """A sample of q(z | x) for every window, one for every leading index of ``noise``."""
         states, _ = self.encoder(windows)  # (b, T, h): e_t
-        told = self.posterior_input(states)
+        features = self.posterior_input(states)
         z = torch.zeros_like(
-            self.z_mean_and_deviation(told[..., 0, :]).chunk(2, dim=-1)[0] * noise[..., 0, :]
+            self.z_mean_and_deviation(features[..., 0, :]).chunk(2, dim=-1)[0] * noise[..., 0, :]
         )  # (..., b, d)
         samples, deviations = [], []
         for t in range(windows.shape[1]):
-            both = torch.relu(told[..., t, :] + self.posterior_memory(z))  # f_phi([z_{t-1}, e_t])
+            both = torch.relu(features[..., t, :] + self.posterior_memory(z))  # f_phi([z_{t-1}, e_t])
             both = torch.relu(self.posterior_second(both))
             mean, raw = self.z_mean_and_deviation(both).chunk(2, dim=-1)
             deviation = functional.softplus(raw) + self.floor

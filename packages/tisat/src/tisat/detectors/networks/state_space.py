@@ -29,11 +29,11 @@ class LinearGaussianStateSpace(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        one = math.log(math.expm1(1.0 - SMALLEST_VARIANCE))  # softplus of it, plus the smallest, is 1
+        unit = math.log(math.expm1(1.0 - SMALLEST_VARIANCE))  # softplus of it, plus the smallest, is 1
         self.transition = nn.Parameter(torch.eye(size))  # T
         self.observation = nn.Parameter(torch.eye(size))  # O
-        self.raw_state_noise = nn.Parameter(torch.full((size,), one))  # Q = diag
-        self.raw_observation_noise = nn.Parameter(torch.full((size,), one))  # R = diag
+        self.raw_state_noise = nn.Parameter(torch.full((size,), unit))  # Q = diag
+        self.raw_observation_noise = nn.Parameter(torch.full((size,), unit))  # R = diag
 
     def noises(self) -> tuple[Tensor, Tensor]:
         """Q and R, ``(d, d)`` each."""
@@ -47,16 +47,16 @@ class LinearGaussianStateSpace(nn.Module):
         exact = z.dtype if z.device.type == "mps" else torch.float64  # mps has no float64
         state_noise, observation_noise = (noise.to(exact) for noise in self.noises())
         transition, observation = self.transition.to(exact), self.observation.to(exact)
-        each = torch.eye(length, dtype=exact, device=z.device)
+        identity = torch.eye(length, dtype=exact, device=z.device)
         whole = torch.eye(length * size, dtype=exact, device=z.device)
-        first = torch.zeros_like(each)
+        first = torch.zeros_like(identity)
         first[0, 0] = 1.0
-        before = torch.diag(each.new_ones(length - 1), -1)  # row t picks t - 1
+        before = torch.diag(identity.new_ones(length - 1), -1)  # row t picks t - 1
         # With A = I - [T below the diagonal] and w the shocks, A s = w: so s = A^-1 w and z = O s + e.
-        shocks = torch.kron(first, whole[:size, :size]) + torch.kron(each - first, state_noise)  # s_1 ~ N(0, I)
+        shocks = torch.kron(first, whole[:size, :size]) + torch.kron(identity - first, state_noise)  # s_1 ~ N(0, I)
         states = torch.linalg.solve_triangular(whole - torch.kron(before, transition), whole, upper=False)
-        reach = torch.kron(each, observation) @ states
-        factor = torch.linalg.cholesky(reach @ shocks @ reach.T + torch.kron(each, observation_noise))
+        reach = torch.kron(identity, observation) @ states
+        factor = torch.linalg.cholesky(reach @ shocks @ reach.T + torch.kron(identity, observation_noise))
         white = torch.linalg.solve_triangular(factor, z.reshape(len(z), -1).to(exact).T, upper=False)  # (T d, b)
         constant = factor.diagonal().log().sum() + 0.5 * length * size * math.log(2 * math.pi)
         log_density: Tensor = -0.5 * (white**2).sum(dim=0) - constant

@@ -270,30 +270,30 @@ class Prism(Deviating, Detector):
 
     def _look(self, scene: Scene, missing: Flags | None) -> Array:
         """Points ``(n, m)`` of the rows of a scene; ``missing`` (T, C) says which rows were filled."""
-        views, seen = list(self._views.values()), scene.rows[scene.at]
-        n, channels = seen.shape
-        unknown, gone, errors = NOTHING, seen, scene.errors
+        views, rows = list(self._views.values()), scene.rows[scene.at]
+        n, channels = rows.shape
+        unknown, lacking, errors = NOTHING, rows, scene.errors
         if missing is not None:
             unknown = np.stack([touched(missing, scene, view, self._reach()) for view in views], axis=1)
-            gone = np.where(missing[scene.at], np.nan, seen)
+            lacking = np.where(missing[scene.at], np.nan, rows)
             joint: Any = self._views["joint"]
             replaced = joint.expected(errors, unknown[:, list(VIEWS).index("joint")])
             scene = Scene(scene.rows, scene.at, replaced, scene.clock)
-        heard, modes = self._listened, self._modes
+        partners, modes = self._listened, self._modes
         inputs = modes[0].inputs(scene) if modes else np.empty((0, 0))
         signed = {view.name: view.deviations_of(inputs) for view in modes}
-        signed |= {view.name: view.deviations(scene) for _, view in heard if view.signed and view.name not in signed}
+        signed |= {view.name: view.deviations(scene) for _, view in partners if view.signed and view.name not in signed}
         parts = np.zeros((n, len(views), channels))
-        others, aside = OTHERS, RELATIONS
+        other_view, aside = OTHERS, RELATIONS
         if modes:
-            others, aside = np.append(OTHERS, np.arange(len(VIEWS), len(views))), len(VIEWS)
+            other_view, aside = np.append(OTHERS, np.arange(len(VIEWS), len(views))), len(VIEWS)
             cells = modes[0].cells(inputs)
             beside = signed["mode"] * modes[0].spread[cells]
         else:
             if missing is not None:
                 signed["relations"] /= np.sqrt(1.0 + unknown[:, RELATIONS] @ self._views["relations"].arrays()["wider"])
             beside = signed["relations"] * self._views["relations"].arrays()["spread"]
-        for v, view in heard:
+        for v, view in partners:
             parts[:, v] = signed[view.name] ** 2 if view.signed else view.contributions(scene)
         if modes:
             parts[:, : len(VIEWS)] /= modes[0].units[cells]
@@ -302,7 +302,7 @@ class Prism(Deviating, Detector):
         self._blame(parts[:, aside], signed[self._standing.name], unknown[:, aside] if missing is not None else None)
         points = np.empty((n, len(views) + 3 * channels + 1))
         fuse(
-            parts, unknown, self.ordinary_, self.levels_, self.exponents_, gone, errors, beside, signed["activity"], others, aside, np.empty((3, len(views))), points
+            parts, unknown, self.ordinary_, self.levels_, self.exponents_, lacking, errors, beside, signed["activity"], other_view, aside, np.empty((3, len(views))), points
         )  # fmt: skip
         placed = [len(views) + channels + c for c, _ in self.switches]  # nobody expects a switch beyond its positions
         points[:, placed] = np.clip(points[:, placed], 0.0, 1.0)

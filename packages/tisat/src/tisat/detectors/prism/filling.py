@@ -21,14 +21,14 @@ def conditional_means(rows: Array, mean: Array, covariance: Array) -> Array:
     rows = rows.copy()
     some = np.flatnonzero(missing.any(axis=1))
     patterns, which = np.unique(missing[some], axis=0, return_inverse=True)
-    for number, gone in enumerate(patterns):
+    for number, gaps in enumerate(patterns):
         here = some[which.ravel() == number]
-        known = ~gone
-        guess = np.broadcast_to(mean[gone], (len(here), int(gone.sum())))
-        if known.any():
-            solved = np.linalg.solve(covariance[np.ix_(known, known)], covariance[np.ix_(known, gone)])
-            guess = mean[gone] + (rows[np.ix_(here, np.flatnonzero(known))] - mean[known]) @ solved
-        rows[np.ix_(here, np.flatnonzero(gone))] = guess
+        present = ~gaps
+        guess = np.broadcast_to(mean[gaps], (len(here), int(gaps.sum())))
+        if present.any():
+            solved = np.linalg.solve(covariance[np.ix_(present, present)], covariance[np.ix_(present, gaps)])
+            guess = mean[gaps] + (rows[np.ix_(here, np.flatnonzero(present))] - mean[present]) @ solved
+        rows[np.ix_(here, np.flatnonzero(gaps))] = guess
     return rows
 
 

@@ -33,13 +33,13 @@ def exponents(normal: Array) -> Array:
     >>> exponents(np.stack([restless] * 4 + [steady, restless], axis=1)).round(2).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0, 0.14]
     """
-    kept = np.ones(normal.shape[1])
+    weights = np.ones(normal.shape[1])
     for v, view in enumerate(VIEWS.values()):
         known = normal[~np.isnan(normal[:, v]), v]
         if view.slow and len(known):
             reached = np.log1p(max(float(np.quantile(known, STEADY)), 0.0) / SMALLEST)
-            kept[v] = 1.0 / max(reached, 1.0)
-    return kept
+            weights[v] = 1.0 / max(reached, 1.0)
+    return weights
 
 
 def compressed(scores: Array, kept: Array) -> Array:
@@ -47,15 +47,15 @@ def compressed(scores: Array, kept: Array) -> Array:
     out = scores.copy()
     restless = [v for v in SLOW if kept[v] != 1.0]
     if restless:  # SLOW views are neighbours: a slice, which takes less time than a list for one row
-        some = out[:, restless[0] : restless[-1] + 1]
-        less = np.maximum(some, 0.0)
+        noisy = out[:, restless[0] : restless[-1] + 1]
+        less = np.maximum(noisy, 0.0)
         less /= SMALLEST
         np.log1p(less, out=less)
         less *= kept[restless[0] : restless[-1] + 1]
         np.expm1(less, out=less)
         less *= SMALLEST
-        np.minimum(some, 0.0, out=some)
-        some += less  # one of them is 0
+        np.minimum(noisy, 0.0, out=noisy)
+        noisy += less  # one of them is 0
     return out
 
 

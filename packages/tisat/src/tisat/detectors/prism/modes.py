@@ -146,8 +146,8 @@ class Mode(View):
 
     def _linear(self, inputs: Array, targets: Array) -> None:
         channels = targets.shape[1]
-        used = (4 if self.of else 3) * channels
-        past = inputs[:, :used]
+        width = (4 if self.of else 3) * channels
+        past = inputs[:, :width]
         mean = past.mean(axis=0)
         centred = past - mean
         products = centred.T @ centred / len(centred)
@@ -155,12 +155,12 @@ class Mode(View):
         penalty = RIDGE * np.trace(products) / len(products) + 1e-9
         self.weights = np.zeros((4 * channels, channels))
         for c in range(channels):
-            others = np.flatnonzero(np.arange(used) % channels != c)
-            if len(others):
-                gram = products[np.ix_(others, others)]
+            columns = np.flatnonzero(np.arange(width) % channels != c)
+            if len(columns):
+                gram = products[np.ix_(columns, columns)]
                 gram[np.diag_indices_from(gram)] += penalty
-                self.weights[others, c] = np.linalg.solve(gram, across[others, c])
-        self.intercepts = targets.mean(axis=0) - mean @ self.weights[:used]
+                self.weights[columns, c] = np.linalg.solve(gram, across[columns, c])
+        self.intercepts = targets.mean(axis=0) - mean @ self.weights[:width]
 
     def _line(self, inputs: Array) -> Array:
         channels = len(self.intercepts)
@@ -313,16 +313,16 @@ def _some(channels: Integers, most: int) -> Integers:
 def _ratios(view: Mode, inputs: Array, held: Flags, channels: Integers) -> tuple[Array, Array]:
     """Held-out error with trees over that without, and over the error on the rows fitted ``(C,)``; 1 elsewhere."""
     count = view.target(inputs).shape[1]
-    wanted = np.zeros(count, dtype=np.bool_)
-    wanted[channels] = True
-    view.fit_inputs(inputs[~held], wanted)
+    picked = np.zeros(count, dtype=np.bool_)
+    picked[channels] = True
+    view.fit_inputs(inputs[~held], picked)
     floor = view.least**2
-    with_trees, seen = ((view.beside(inputs[some]) ** 2).mean(axis=0) + floor for some in (held, ~held))
+    with_trees, without_trees = ((view.beside(inputs[some]) ** 2).mean(axis=0) + floor for some in (held, ~held))
     plain, plain_seen = (
         ((view.target(inputs[some]) - view._line(inputs[some])) ** 2).mean(axis=0) + floor for some in (held, ~held)
     )
-    ratio = np.where(wanted, with_trees / plain, 1.0)
-    worse = np.where(ratio < USED, with_trees / seen, plain / plain_seen)
+    ratio = np.where(picked, with_trees / plain, 1.0)
+    worse = np.where(ratio < USED, with_trees / without_trees, plain / plain_seen)
     return ratio, np.sqrt(np.maximum(worse, 1.0))
 
 

@@ -42,8 +42,8 @@ def principal(centred: Array, count: int) -> Array:
     width = centred.shape[1]
     if width <= WIDE:
         square = dsyrk(1.0 / len(centred), centred.T)  # the upper half is all that is needed
-        found = eigh(square, lower=False, subset_by_index=(max(0, width - count), width - 1))[1]
-        return np.ascontiguousarray(found[:, ::-1])
+        vectors = eigh(square, lower=False, subset_by_index=(max(0, width - count), width - 1))[1]
+        return np.ascontiguousarray(vectors[:, ::-1])
     # The square is never made: directions are sought among those a few products with it lead to (block Krylov; Musco and Musco, 2015).
     block = np.random.default_rng(0).normal(size=(width, count + SPARE)).astype(centred.dtype)
     blocks = []
@@ -53,8 +53,8 @@ def principal(centred: Array, count: int) -> Array:
         block = centred.T @ (centred @ block)
     basis = np.linalg.qr(np.concatenate(blocks, axis=1))[0]
     seen = centred @ basis
-    found = np.linalg.eigh(seen.T @ seen)[1]
-    return np.linalg.qr(np.asarray(basis @ found[:, : -count - 1 : -1], dtype=np.float64))[0]
+    vectors = np.linalg.eigh(seen.T @ seen)[1]
+    return np.linalg.qr(np.asarray(basis @ vectors[:, : -count - 1 : -1], dtype=np.float64))[0]
 
 
 class Neighbour(View):
@@ -121,10 +121,10 @@ class Neighbour(View):
         # Where windows are wide, single precision tells directions apart, at half the memory and time.
         flat = np.empty((sum(map(len, picks)), width), dtype=np.float64 if width <= WIDE else np.float32)
         ends = np.cumsum([0, *map(len, picks)])
-        for scene, some, (start, end) in zip(scenes, picks, pairwise(ends), strict=True):
+        for scene, chosen_rows, (start, end) in zip(scenes, picks, pairwise(ends), strict=True):
             for first in range(start, end, BLOCK):
                 last = min(first + BLOCK, end)
-                flat[first:last] = _windows(scene.rows, scene.at[some[first - start : last - start]])
+                flat[first:last] = _windows(scene.rows, scene.at[chosen_rows[first - start : last - start]])
         together = [scene.rows for scene in scenes]
         self.still = np.all([(rows == together[0][0]).all(axis=0) for rows in together], axis=0).astype(np.float64)
         self.centre = flat.mean(axis=0, dtype=np.float64)
@@ -132,10 +132,12 @@ class Neighbour(View):
         self.basis = principal(flat, COMPONENTS)
         picks = chosen(STORED)
         self.stored = np.concatenate(
-            [self._codes(scene.rows, scene.at[some]) for scene, some in zip(scenes, picks, strict=True)]
+            [self._codes(scene.rows, scene.at[chosen_rows]) for scene, chosen_rows in zip(scenes, picks, strict=True)]
         )
         numbers = self._numbers(scenes)
-        self.when = np.concatenate([one[some] for one, some in zip(numbers, picks, strict=True)]).astype(np.float64)
+        self.when = np.concatenate([one[chosen_rows] for one, chosen_rows in zip(numbers, picks, strict=True)]).astype(
+            np.float64
+        )
 
     def _split(self, codes: Array, found: Integers, channels: int) -> Array:
         """The squared difference to the neighbour found, by channel ``(n, C)``."""

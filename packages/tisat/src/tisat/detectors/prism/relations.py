@@ -55,11 +55,11 @@ def partners_of(weights: Array, *, most: int = 2) -> tuple[tuple[int, ...], ...]
     ((1, 2), (0,), (1, 0))
     """
     channels = weights.shape[1]
-    told = np.abs(weights).reshape(-1, channels, channels).sum(axis=0)
+    weight_sums = np.abs(weights).reshape(-1, channels, channels).sum(axis=0)
     if channels == 1:
         return ()
-    order = np.argsort(-told, axis=0, kind="stable")[:most].T
-    return tuple(tuple(int(j) for j in order[c] if told[j, c] > 0) for c in range(channels))
+    order = np.argsort(-weight_sums, axis=0, kind="stable")[:most].T
+    return tuple(tuple(int(j) for j in order[c] if weight_sums[j, c] > 0) for c in range(channels))
 
 
 def regressions(gram: Array, channels: int) -> Array:
@@ -148,14 +148,14 @@ class Relations(View):
         past = inputs.reshape(len(inputs), len(PAST), channels)
         errors = past - past @ fills.T  # (n, K, C): of the filling of each channel
         errors -= errors.mean(axis=0)
-        heard = self.weights.reshape(len(PAST), channels, channels).transpose(
+        partner_weights = self.weights.reshape(len(PAST), channels, channels).transpose(
             1, 0, 2
         )  # (c, K, C): how the others look at c
-        both = (
+        weight_pair = (
             (errors.reshape(len(errors), -1).T @ deviations).reshape(len(PAST), channels, channels).transpose(1, 0, 2)
         )
         own = np.einsum("nkc,nlc->ckl", errors, errors, optimize=False)
-        total = (heard * (2.0 * both + own @ heard)).sum(axis=1) / len(inputs)
+        total = (partner_weights * (2.0 * weight_pair + own @ partner_weights)).sum(axis=1) / len(inputs)
         self.wider = np.maximum(total / variance, 0.0)
         np.fill_diagonal(self.wider, 0.0)
 

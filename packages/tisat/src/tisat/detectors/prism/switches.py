@@ -22,12 +22,12 @@ def switching(parts: Sequence[Array]) -> Integers:
     channels = parts[0].shape[1]
     moves = np.array([sum(int((np.diff(part[:, c]) != 0).sum()) for part in parts) for c in range(channels)])
     rows = max(sum(len(part) - 1 for part in parts), 1)
-    found = []
+    switches = []
     for c in np.flatnonzero((moves >= FEWEST_RUNS) & (moves <= (1 - STILL) * rows)):
         runs = np.concatenate([np.diff(np.flatnonzero(np.diff(part[:, c]) != 0)) for part in parts])
         if len(runs) and np.median(runs) >= SHORTEST_RUN:
-            found.append(int(c))
-    return np.array(sorted(found, key=lambda c: -moves[c])[:MOST_SWITCHES], dtype=np.int64)
+            switches.append(int(c))
+    return np.array(sorted(switches, key=lambda c: -moves[c])[:MOST_SWITCHES], dtype=np.int64)
 
 
 def any_tells_mode(parts: Sequence[Array], switches: Integers) -> bool:
@@ -37,11 +37,11 @@ def any_tells_mode(parts: Sequence[Array], switches: Integers) -> bool:
 
 def calendar_of(clock: Array, holidays: Array) -> Array:
     """Minute of the day and day of the week ``(n, 2)`` of local times in seconds since 1970; a holiday is a Sunday; -1: unknown."""
-    known = ~np.isnan(clock)
-    seconds = np.where(known, clock, 0.0)
+    valid = ~np.isnan(clock)
+    seconds = np.where(valid, clock, 0.0)
     day = np.floor(seconds / DAY)
     weekday = np.where(np.isin(day, holidays), 6.0, (day + 3) % WEEKDAYS)
-    return np.where(known[:, None], np.column_stack([np.floor((seconds % DAY) / 60.0), weekday]), -1.0)
+    return np.where(valid[:, None], np.column_stack([np.floor((seconds % DAY) / 60.0), weekday]), -1.0)
 
 
 def days_of(holidays: object) -> Array:

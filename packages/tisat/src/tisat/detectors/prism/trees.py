@@ -63,15 +63,15 @@ def boost(inputs: Array, targets: Array, features: Integers) -> list[Array]:
         early_stopping=False, random_state=0,
     )  # fmt: skip
     model.fit(inputs[:, features], targets)
-    made = [np.array([[0.0, 0.0, -1.0, -1.0, float(model._baseline_prediction.item())]])]
+    trees = [np.array([[0.0, 0.0, -1.0, -1.0, float(model._baseline_prediction.item())]])]
     for (predictor,) in model._predictors:
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(np.bool_)
         split = np.where(leaf, 0, features[np.where(leaf, 0, nodes["feature_idx"])])
         children = [np.where(leaf, -1.0, nodes[side]) for side in ("left", "right")]
         threshold = np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -1e300, 1e300))
-        made.append(_in_order(np.column_stack([split, threshold, *children, nodes["value"]])))
-    return made
+        trees.append(_in_order(np.column_stack([split, threshold, *children, nodes["value"]])))
+    return trees
 
 
 def _in_order(nodes: Array) -> Array:
