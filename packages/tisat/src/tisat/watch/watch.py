@@ -1,8 +1,7 @@
 """The watch: what lies between rows and alarms, in one object and one file.
 
-It owns a detector, an alarm rule, the false-alarm budget with its calibration, the sampling period, the names of the
-channels, and how files are to be read. Offline (:meth:`Watch.alarms`) and online (:meth:`Watch.monitor`) it is the same
-object, so they cannot disagree. What it keeps on disk is enough to calibrate for another budget without the training data.
+It owns a detector, an alarm rule, the budget with its calibration, the sampling period, the channels and how files are read.
+Offline (:meth:`Watch.alarms`) and online (:meth:`Watch.monitor`) it is one object; its file can be calibrated anew without data.
 """
 
 from __future__ import annotations
@@ -132,9 +131,7 @@ class Watch(WatchParameters):
             Of the detector's own ``fit``.
         """
         if "contaminated" in options:
-            raise ParameterError(
-                "'contaminated' is a parameter of Watch, not of its fit: Watch(contaminated=True).fit(series)"
-            )
+            raise ParameterError("'contaminated' is a parameter of Watch: Watch(contaminated=True).fit(series)")
         many = as_many(series, whose="Watch.fit")
         names = counters_of(many) if self.given_counters is None else tuple(self.given_counters)
         unknown = [name for name in names if name not in many[0].channels]
