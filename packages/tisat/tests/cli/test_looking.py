@@ -100,6 +100,12 @@ def test_what_is_printed_as_next_runs_and_nothing_else_is(verb, asked, length, t
     done = tisat(*words)
     assert (done.code, done.error) == (0, "")
     refused = tisat("fit", file, "--out", tmp_path / "n.tisat").error
+    if length < 127:
+        assert (
+            refused
+            == f"tisat fit must be given at least 127 rows for prism, 41 with --detector ewma. Got {length} instead."
+        )
+        return
     assert "Channels c1, c 2 have none. Leave them out with --drop 'c1,c 2', or drop=['c1', 'c 2']." in refused
 
 

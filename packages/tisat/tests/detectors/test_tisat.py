@@ -219,7 +219,7 @@ def test_a_fleet_says_what_single_monitors_say(rows, leads):
 
 
 def test_too_short_to_train_is_refused():
-    with pytest.raises(SeriesError, match="at least 22 usable rows"):
+    with pytest.raises(SeriesError, match="at least 43 usable rows, 50% of them held out"):
         TiSAT(**TINY).fit(waves(20), holdout=0.5)
 
 

@@ -60,8 +60,13 @@ class Mahalanobis(StandardWindowDetector):
         self.mean_, covariance = window_moments(parts, window=self.window)
         mean_variance = np.trace(covariance) / len(covariance)
         covariance[np.diag_indices_from(covariance)] += self.ridge * (mean_variance if mean_variance > 0 else 1.0)
-        self.whitening_ = np.ascontiguousarray(dtrtri(np.linalg.cholesky(covariance), lower=1)[0].T)
-        self._triangular = True
+        try:
+            self.whitening_ = np.ascontiguousarray(dtrtri(np.linalg.cholesky(covariance), lower=1)[0].T)
+            self._triangular = True
+        except np.linalg.LinAlgError:  # rounding made a direction negative, as values near the largest float do
+            values, vectors = np.linalg.eigh(covariance)
+            self.whitening_ = vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny))
+            self._triangular = False
 
     def _score_windows(self, flat: Array) -> Array:
         missing = np.isnan(flat)
