@@ -262,8 +262,9 @@ def propose(calibration: Calibration, record: EpisodeRecord, *, budget: BudgetLi
         draft = replace(calibration, budget=str(wanted), target=wanted.time_steps)
     normal = calibration.normal.joined(peaks.tolist(), rows) if rows else calibration.normal
     after = from_episodes(draft, normal)
-    if budget is None and after.threshold < calibration.threshold and any(one.label == "false" for one in episodes):
-        after = calibration  # who says that alarms were false does not ask for more of them
+    unwanted = any(one.label in ("false", "expected") for one in episodes)
+    if budget is None and after.threshold < calibration.threshold and unwanted:
+        after = calibration  # who says that alarms were false or expected does not ask for more of them
     false = [one for one in alarms if one.label in NORMAL]
     true = [one for one in alarms if one.label == "true"]
     return Proposal(

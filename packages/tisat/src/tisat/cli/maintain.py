@@ -177,8 +177,7 @@ def label(
         alarm.raised for alarm in alarms_now.alarms if labels.get(alarm.raised) in PROPOSING and known_by(alarm, taken)
     }
     for row, word in labels.items():
-        if row not in covered:  # an alarm that a pattern knows asks for no other threshold
-            record.label(row, word)
+        record.label(row, "expected" if row in covered else word)  # what a pattern knows asks for no other threshold
     proposal = propose(watch.calibration, record)
     if out is not None:
         if take != "patterns":
