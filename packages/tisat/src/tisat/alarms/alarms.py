@@ -392,9 +392,10 @@ def alarms_of_trace(
         alarms.append(alarm)
     judged = int(valid.sum())
     counted = Tally(rows=len(scores), judged=judged, warming_up=len(scores) - judged) if tally is None else tally
-    alike = most_alike([(one.kind, next(iter(one.channels), "")) for one in alarms])
+    final = tuple(alarms) if states is None else states(alarms)
+    alike = most_alike([(alarm.kind, next(iter(alarm.channels), "")) for alarm in final if not alarm.known])
     moved = traced.movement if traced.movement is None else replace(traced.movement, alike=alike)
     return Alarms(
-        tuple(alarms) if states is None else states(alarms), scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
+        final, scores, evidence, trace.statistic, trace.active, calibration, counted, silences,
         trace.threshold, moved,
     )  # fmt: skip
