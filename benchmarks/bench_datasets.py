@@ -1,7 +1,5 @@
-"""How much quicker a converted data set loads, and how much memory a large text file takes; ratios, side by side in one run.
+"""Memory that a large text file takes, and readers of workbooks; ratios, side by side in one run.
 
-    python benchmarks/bench_datasets.py load --data DIR [--machines 4] [--repeats 7]
-    python benchmarks/bench_datasets.py formats --data DIR [--machine machine-1-2] [--repeats 15]
     python benchmarks/bench_datasets.py memory [--rows 500000] [--channels 51]
     python benchmarks/bench_datasets.py workbook [--rows 20000]
 
@@ -54,78 +52,6 @@ def best(action, repeats: int) -> float:
         action()
         times.append(time.process_time() - start)
     return min(times)
-
-
-def bench_load(data: str, machines: int, repeats: int) -> None:
-    """Text against conversion, both through ``load``, same machines, taken in turn."""
-    from tisat_bench.datasets import convert, load
-
-    with tempfile.TemporaryDirectory() as out:
-        convert("smd", data, out)
-
-        def read(root: str, name: str) -> None:
-            entity = load("smd", root)[name]
-            assert len(entity.train)
-            assert len(entity.test)
-
-        ratios = []
-        print(f"{'machine':<14}{'text s':>9}{'converted s':>13}{'ratio':>8}")
-        for name in load("smd", data).names[:machines]:
-            text, quick = best(lambda n=name: read(data, n), repeats), best(lambda n=name: read(out, n), repeats)
-            ratios.append(text / quick)
-            print(f"{name:<14}{text:>9.4f}{quick:>13.4f}{ratios[-1]:>8.1f}")
-        size = sum(file.stat().st_size for file in (Path(out) / "converted" / "smd").glob("*.parquet"))
-        parts = [Path(data) / "ServerMachineDataset" / part for part in ("train", "test", "test_label")]
-        original = sum(file.stat().st_size for part in parts for file in part.iterdir())
-        print(
-            f"median ratio {np.median(ratios):.1f}, lowest {min(ratios):.1f}; parquet is {size / original:.2f} of the text"
-        )
-
-
-def bench_formats(data: str, machine: str, repeats: int) -> None:
-    """What a conversion could have been: each candidate gives the same (T, C) array of one training split."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    from tisat.io.tables import read_numbers
-
-    text = Path(data) / "ServerMachineDataset" / "train" / f"{machine}.txt"
-    names = [str(c) for c in range(38)]
-    values = read_numbers(text, names=names)
-    rows, channels = values.shape
-
-    def columns(file: Path, order: str) -> np.ndarray:
-        table = parquet.ParquetFile(file, memory_map=True, pre_buffer=False).read(use_threads=False)
-        out = np.empty((rows, channels), order=order)
-        for c in range(channels):
-            out[:, c] = table.column(c).to_numpy()
-        return out
-
-    def binary(file: Path) -> np.ndarray:
-        column = parquet.ParquetFile(file, memory_map=True, pre_buffer=False).read(use_threads=False).column(0)
-        parts = [np.frombuffer(chunk.buffers()[1], np.float64) for chunk in column.chunks]
-        return np.concatenate(parts).reshape(-1, channels)
-
-    with tempfile.TemporaryDirectory() as folder:
-        wide, packed, array = (Path(folder) / name for name in ("wide.parquet", "packed.parquet", "values.npy"))
-        table = pa.table({name: np.ascontiguousarray(values[:, c]) for c, name in enumerate(names)})
-        parquet.write_table(table, wide, compression="lz4")
-        buffers = [None, pa.py_buffer(values.tobytes())]
-        cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(channels * 8), rows, buffers)
-        parquet.write_table(pa.table({"row": cells}), packed, compression="none", use_dictionary=False)
-        np.save(array, values)
-        ways = {
-            "text": lambda: read_numbers(text, names=names),
-            "parquet, row-major": lambda: columns(wide, "C"),
-            "parquet, column-major": lambda: columns(wide, "F"),
-            "parquet, one binary column": lambda: binary(packed),
-            "mapped array, summed": lambda: np.load(array, mmap_mode="r").sum(),
-        }
-        for name, way in list(ways.items())[:-1]:
-            assert np.array_equal(way(), values), name
-        base = best(ways["text"], repeats)
-        for name, way in ways.items():
-            print(f"{name:<28}{base / best(way, repeats):>6.1f} times as quick as text")
 
 
 def bench_memory(rows: int, channels: int) -> None:
@@ -205,14 +131,6 @@ def bench_workbook(rows: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    load_parser = verbs.add_parser("load")
-    load_parser.add_argument("--data", required=True)
-    load_parser.add_argument("--machines", type=int, default=4)
-    load_parser.add_argument("--repeats", type=int, default=7)
-    formats_parser = verbs.add_parser("formats")
-    formats_parser.add_argument("--data", required=True)
-    formats_parser.add_argument("--machine", default="machine-1-2")
-    formats_parser.add_argument("--repeats", type=int, default=15)
     memory_parser = verbs.add_parser("memory")
     memory_parser.add_argument("--rows", type=int, default=500_000)
     memory_parser.add_argument("--channels", type=int, default=51)
@@ -220,6 +138,4 @@ if __name__ == "__main__":
     workbook_parser.add_argument("--rows", type=int, default=20_000)
     arguments = vars(parser.parse_args())
     verb = arguments.pop("verb")
-    {"load": bench_load, "formats": bench_formats, "memory": bench_memory, "workbook": bench_workbook}[verb](
-        **arguments
-    )
+    {"memory": bench_memory, "workbook": bench_workbook}[verb](**arguments)

@@ -55,7 +55,6 @@ OUTPUTS = {
     "tables --out": (("tables", "frozen"), "pages", "table1.md"),
     "demo --out": (("demo", "--detector", "linear-mean"), "demo", "alarms.csv"),
     "data far --picture": (("data", "far"), "p.png", ""),
-    "data convert --out": (("data", "convert", "psm"), "root", "converted/psm/card.json"),
     "serve backup --out": (("serve", "backup", "--data", "service"), "b.db", ""),
     "serve export --out": (("serve", "export", "--data", "service"), "history", "00001-a.parquet"),
 }  # fmt: skip
@@ -64,7 +63,7 @@ READ = {
     "show model", "score --model", "score --train", "alarm --model", "watch --model", "update --model", "recalibrate --model", "label alarms",
     "label --model", "evaluate alarms", "audit labels", "audit scores", "bench experiment", "tables frozen",
     "data random-guess --data", "data random-guess --printed", "data far --data", "data list --data", "data show --data",
-    "data verify --data", "data convert --data", "serve --model", "serve --config", "serve restore source", "serve replay --model",
+    "data verify --data", "serve --model", "serve --config", "serve restore source", "serve replay --model",
     "serve replay --data", "serve move --from", "serve upgrade --model",
 }  # fmt: skip
 CONTINUED = {

@@ -157,10 +157,6 @@ def test_verbs_of_data_sets_pass_on_what_they_are_told(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setattr("tisat_bench.datasets.download", lambda name, data, *, url: told.append(url) or folder)
     run("data", "download", "smd", "--url", "http://mirror")
-    monkeypatch.setattr(
-        "tisat_bench.datasets.convert", lambda name, data, out, *, version, strict: told.append(version) or folder
-    )
-    run("data", "convert", "swat", "--data", tmp_path, "--version", "0")
     monkeypatch.setattr("tisat_bench.datasets.NAMES", ("psm",))
     monkeypatch.setattr("tisat_bench.datasets.labels", lambda name, data: {"psm": np.arange(2000) // 100 == 7})
     rare, often = (
@@ -168,7 +164,7 @@ def test_verbs_of_data_sets_pass_on_what_they_are_told(tmp_path, monkeypatch):
         for p in ("0.001", "0.5")
     )
     assert rare["closed_form"][1] < often["closed_form"][1]
-    assert told == ["http://mirror", "0"]
+    assert told == ["http://mirror"]
 
 
 def test_verbs_of_a_service_pass_on_what_they_are_told(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tisat_bench.cli import data as cli
-from tisat_bench.datasets import card, convert, verification, verify
+from tisat_bench.datasets import card, verification, verify
 
 
 @pytest.fixture
@@ -71,21 +71,6 @@ def test_values_can_be_left_unread(smd):
     assert "unreadable" not in [f.problem for f in verify("smd", smd, values=False).findings if f.path == "machine-1-1"]
 
 
-def test_the_originals_are_verified_even_where_a_conversion_lies_beside_them(smd):
-    convert("smd", smd, strict=False)
-    (smd / "ServerMachineDataset" / "train" / "machine-1-1.txt").write_bytes(b"\x00")
-    found = problems(verify("smd", smd))
-    assert found["machine-1-1"] == "unreadable"
-    assert found["converted"] == "different"  # the conversion is of other files
-
-
-def test_a_conversion_alone_is_read(psm, tmp_path):
-    convert("psm", psm, tmp_path / "out", strict=False)
-    result = verify("psm", tmp_path / "out")
-    assert (result.entities, result.checked) == (1, 0)
-    assert {finding.problem for finding in result.findings} == {"count"}
-
-
 def test_an_absent_folder_is_one_finding(tmp_path):
     result = verify("psm", tmp_path)
     assert [finding.problem for finding in result.findings] == ["missing"]
@@ -131,10 +116,3 @@ def test_download_of_swat_prints_how_to_ask(run, tmp_path):
     assert result.exit_code == 0
     assert "Ask iTrust" in result.stdout
     assert list(tmp_path.iterdir()) == []
-
-
-def test_convert_writes_where_it_is_told(run, psm, tmp_path):
-    result = run("convert", "psm", "--data", psm, "--out", tmp_path / "out", "--no-strict")
-    assert result.exit_code == 0, result.output
-    assert "2 parquet files" in result.stdout
-    assert (tmp_path / "out" / "converted" / "psm" / "card.json").is_file()

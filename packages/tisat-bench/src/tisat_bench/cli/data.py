@@ -1,4 +1,4 @@
-"""``tisat data``: list, show, verify, download and convert data sets, and look at your own files."""
+"""``tisat data``: list, show, verify and download data sets, and look at your own files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tisat.cli.output import JsonFlag, print_json, print_table
-from tisat.cli.output_files import Overwrite, check_folder
 from tisat.utils.types import JsonDict
 from tisat_bench.cli.far import far
 from tisat_bench.cli.random_guess import random_guess_table
@@ -33,7 +32,6 @@ DataOption = Annotated[
 ]
 COUNTED = ("entities", "channels", "train_rows", "test_rows", "events", "anomalous_percent")  # of a card
 WRAP: Any = {"break_long_words": False, "break_on_hyphens": False}
-VersionOption = Annotated[str | None, typer.Option(help="For swat: which normal log, v0 or v1.")]
 
 
 def _presence(name: str, data: Path | None) -> str:
@@ -211,26 +209,3 @@ def download(
     typer.echo(
         f"{dataset_card.title}: {len(dataset_card.files)} files in {folder}, every checksum right. Licence: {dataset_card.licence}"
     )
-
-
-@app.command()
-def convert(
-    name: NameArgument,
-    data: DataOption = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The data root to write under; where not given, the one read.")
-    ] = None,
-    version: VersionOption = None,
-    strict: Annotated[bool, typer.Option(help="Refuse files whose rows are not as many as published.")] = True,
-    overwrite: Overwrite = False,
-) -> None:
-    """Rewrite a data set as parquet, memory-mapped arrays and a JSON card, so that loading is quick."""
-    from tisat_bench.datasets import convert as rewrite
-    from tisat_bench.datasets import data_root
-    from tisat_bench.datasets.conversion import converted_folder
-
-    target = converted_folder(data_root(data if out is None else out), name)
-    check_folder("--out", target, overwrite=overwrite)
-    folder = rewrite(name, data, out, version=version, strict=strict)
-    size = sum(file.stat().st_size for file in folder.iterdir())
-    typer.echo(f"{folder}: {len(list(folder.glob('*.parquet')))} parquet files, {size / 1e6:.0f} MB in all")

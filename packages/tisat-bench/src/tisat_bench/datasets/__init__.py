@@ -12,7 +12,7 @@ from __future__ import annotations
 from tisat_bench.datasets.base import Attribution, Dataset, Entity
 from tisat_bench.datasets.cards import NAMES, Card, card
 from tisat_bench.datasets.downloads import download
-from tisat_bench.datasets.loading import convert, data_root, labels, load
+from tisat_bench.datasets.loading import data_root, labels, load
 from tisat_bench.datasets.verification import Finding, Verification, verify
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "Finding",
     "Verification",
     "card",
-    "convert",
     "data_root",
     "download",
     "labels",

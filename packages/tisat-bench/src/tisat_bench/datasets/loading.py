@@ -15,7 +15,6 @@ from types import ModuleType
 from tisat.errors import DataFileError, ParameterError
 from tisat.utils.types import Flags
 from tisat.utils.validation import check_choice, check_flag
-from tisat_bench.datasets import conversion as converted
 from tisat_bench.datasets import own_files, psm, smd, swat, telemanom
 from tisat_bench.datasets.base import Dataset
 from tisat_bench.datasets.cards import NAMES, Card
@@ -81,9 +80,6 @@ def labels(name: str, data: str | Path | None = None, *, strict: bool = True) ->
     >>> labels("smd")  # doctest: +SKIP
     """
     card = read_card(check_choice(name, "name", "labels", choices=NAMES))
-    root = data_root(data)
-    if not (root / card.folder).is_dir() and converted.is_converted(root, name):
-        return converted.labels(root, card)
     found: dict[str, Flags] = LOADERS[name].labels(
         _folder(card, data), card, strict=check_flag(strict, "strict", "labels")
     )
@@ -189,58 +185,4 @@ def load(
         if name != "swat":
             raise ParameterError(f"The 'version' parameter of load must be None for {name!r}. Got {version!r} instead.")
     telemetry_only = telemetry_only is not False and name in ("msl", "smap")
-    root = data_root(data)
-    if converted.is_converted(root, name):
-        document = converted.read_document(root, card)
-        if version in (None, document["version"]):
-            return _choose(converted.dataset(root, card, document, only=1 if telemetry_only else None), entities)
     return _choose(published(card, data, telemetry_only=telemetry_only, version=version, strict=strict), entities)
-
-
-def convert(
-    name: str,
-    data: str | Path | None = None,
-    out: str | Path | None = None,
-    *,
-    version: str | None = None,
-    strict: bool = True,
-) -> Path:
-    """Rewrite a data set as parquet plus memory-mapped arrays and a JSON card, so that ``load`` is quick.
-
-    Parameters
-    ----------
-    name : one of "smd", "msl", "smap", "swat", "psm"
-        A data set.
-    data : folder, optional
-        Where the published files are, as for :func:`load`.
-    out : folder, optional
-        The data root to write under, as ``converted/<name>/``; where not given, the one that was read. ``load`` and
-        ``labels`` prefer a conversion they find under their root.
-    version, strict
-        As for :func:`load`.
-
-    Returns
-    -------
-    folder : Path
-
-    Examples
-    --------
-    >>> convert("swat", out="swat")  # doctest: +SKIP
-    """
-    card = read_card(check_choice(name, "name", "convert", choices=NAMES))
-    if version is not None:
-        check_choice(version, "version", "convert", choices=swat.VERSIONS)
-    dataset = _choose(published(card, data, telemetry_only=False, version=version, strict=strict), None)
-    folder = _folder(card, data)
-    originals = {
-        file.relative_to(folder).as_posix(): file.stat().st_size
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.suffix in (".txt", ".npy", ".csv", ".gz", ".xlsx")
-    }
-    return converted.write_converted(
-        dataset,
-        data_root(data if out is None else out),
-        labels=labels(name, data, strict=strict),
-        originals=originals,
-        version=(version or swat.newest(folder)) if name == "swat" else None,
-    )

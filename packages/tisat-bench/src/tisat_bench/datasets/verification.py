@@ -12,7 +12,6 @@ from tisat.errors import InputError
 from tisat.events import events_from_labels
 from tisat.utils.progress import progress
 from tisat.utils.validation import check_choice, check_flag
-from tisat_bench.datasets import conversion as converted
 from tisat_bench.datasets import loading, swat
 from tisat_bench.datasets.cards import NAMES, Card
 from tisat_bench.datasets.cards import card as read_card
@@ -116,15 +115,7 @@ def _check_values(card: Card, root: Path) -> tuple[int, int, int, list[Finding]]
     findings: list[Finding] = []
     entities = train_rows = test_rows = 0
     try:
-        if converted.is_converted(root, card.name):
-            converted.read_document(root, card)
-    except InputError as error:
-        findings.append(Finding(converted.FOLDER, "different", str(error)))
-    try:
-        if (root / card.folder).is_dir():  # the originals, even where load would prefer a conversion of them
-            dataset = loading.published(card, root, telemetry_only=False, version=None, strict=False)
-        else:
-            dataset = loading.load(card.name, root, strict=False)
+        dataset = loading.published(card, root, telemetry_only=False, version=None, strict=False)
     except InputError as error:
         return 0, 0, 0, [*findings, Finding(card.name, "unreadable", str(error))]
     if not dataset.entities:
@@ -180,10 +171,10 @@ def verify(name: str, data: str | Path | None = None, *, values: bool = True) ->
     values = check_flag(values, "values", "verify")
     root = loading.data_root(data)
     folder = root / card.folder
-    if not folder.is_dir() and not converted.is_converted(root, name):
+    if not folder.is_dir():
         finding = Finding(card.folder, "missing", f"There is no folder {str(folder)!r}. To get it: {card.obtain}")
         return Verification(name, folder, 0, 0, 0, 0, 0, (finding,))
-    checked, findings = _check_files(folder, card) if folder.is_dir() else (0, [])
+    checked, findings = _check_files(folder, card)
     events, more = _check_labels(card, root)
     findings += more
     entities = train_rows = test_rows = 0
