@@ -40,7 +40,7 @@ def test_fitting_alarms_a_monitor_and_a_fleet_give_loops_contiguous_arrays():
     from tisat.utils import neighbors
 
     loops = (
-        _kernels.excess, _kernels.compressed_sum, activity.mean_squares, fusion.fuse, line.line_forecasts, relations.filtered,
+        _kernels.excess, _kernels.window_sum, activity.mean_squares, fusion.fuse, line.line_forecasts, relations.filtered,
         rhythm.make_echoes, rhythm.echo_distances, neighbors._of_marked, neighbors._of_all,
     )  # fmt: skip
     before = {signature for loop in loops for signature in loop.signatures}  # of other tests

@@ -89,59 +89,6 @@ def cusum(
 
 
 @compiled()
-def window_sum(
-    evidence: Array,
-    threshold: float,
-    recent: Array,  # (length,): the last evidence values, a ring
-    held: Array,  # (hold,): the last sums, a ring
-    clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (rows since the last reset)
-    control: Array,  # (15,): see tisat.alarms.control
-    statistic: Array,
-    active: Flags,
-    onset: Integers,
-    used: Array,  # (T,): the threshold in force
-) -> None:
-    """The sum of the last ``length`` values, then its maximum over the last ``hold`` rows."""
-    length = len(recent)
-    hold = len(held)
-    for i in range(len(evidence)):
-        now = clock[NOW]
-        clock[NOW] = now + 1
-        level = threshold_of(control, threshold)
-        used[i] = level
-        valid = not np.isnan(evidence[i])
-        if not valid:
-            active[i] = False
-            follow(control, clock[ACTIVE] == 1, active[i], valid, 0.0)
-            clock[FILLED] = 0
-            clock[ACTIVE] = 0
-            clock[QUIET] = now
-            statistic[i] = np.nan
-            onset[i] = now
-            continue
-        filled = clock[FILLED]
-        recent[filled % length] = evidence[i]
-        total = 0.0
-        for j in range(min(filled + 1, length)):  # summed afresh and in ring order: no drift, no history
-            total += recent[j]
-        if length > 1 and total <= 0.0:
-            clock[QUIET] = now
-        held[filled % hold] = total
-        highest = total
-        for j in range(min(filled + 1, hold)):
-            highest = max(highest, held[j])
-        clock[FILLED] = filled + 1
-        statistic[i] = highest
-        active[i] = highest >= level
-        follow(control, clock[ACTIVE] == 1, active[i], valid, highest)
-        _end_of_alarm(clock, now, highest, level)
-        onset[i] = clock[QUIET]
-        if length == 1 and highest < level:
-            onset[i] = now
-            clock[QUIET] = now
-
-
-@compiled()
 def first_not_below(ordered: Array, size: int, value: float) -> int:
     """The first position whose value is not below ``value``."""
     low, high = 0, size
@@ -295,10 +242,10 @@ def excess(
 
 
 @compiled()
-def compressed_sum(
+def window_sum(
     evidence: Array,  # (T, V)
     threshold: float,
-    unit: float,
+    unit: float,  # of the logarithmic scale; 0: the sum itself
     recent: Array,  # (length, V): the last evidence values, a ring
     held: Array,  # (hold,): the last totals, a ring
     clock: Integers,  # (5,): NOW, QUIET, unused, ACTIVE, FILLED (rows since the last reset)
@@ -308,9 +255,10 @@ def compressed_sum(
     onset: Integers,
     used: Array,  # (T,): the threshold in force
 ) -> None:
-    """Over views, the sum of ``log(1 + S / unit)``, S the sum of a view's last values; its maximum over some rows."""
+    """Sum S of the last ``length`` values or, over views, of ``log(1 + S / unit)``; then its maximum over ``hold`` rows."""
     length, views_count = recent.shape
     hold = len(held)
+    alone = unit == 0.0 and length == 1  # a row by itself: what is below the threshold is quiet
     for i in range(len(evidence)):
         now = clock[NOW]
         clock[NOW] = now + 1
@@ -333,8 +281,8 @@ def compressed_sum(
             summed = 0.0
             for j in range(min(filled + 1, length)):  # summed afresh and in ring order: no drift, no history
                 summed += recent[j, v]
-            total += np.log1p(summed / unit)
-        if total <= 0.0:
+            total += summed if unit == 0.0 else np.log1p(summed / unit)
+        if total <= 0.0 and not alone:
             clock[QUIET] = now
         held[filled % hold] = total
         highest = total
@@ -345,6 +293,8 @@ def compressed_sum(
         active[i] = highest >= level
         follow(control, clock[ACTIVE] == 1, active[i], valid, highest)
         _end_of_alarm(clock, now, highest, level)
+        if alone and highest < level:
+            clock[QUIET] = now
         onset[i] = clock[QUIET]
 
 

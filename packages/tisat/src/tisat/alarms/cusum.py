@@ -29,7 +29,7 @@ from tisat.alarms import _kernels
 from tisat.alarms.control import Control, kept, no_control, restore
 from tisat.errors import InputError
 from tisat.utils.stage import State, Stateful
-from tisat.utils.types import Array, Flags
+from tisat.utils.types import AnyArray, Array, Flags
 from tisat.utils.validation import check_choice, check_integer, check_real, check_vector
 
 POLICIES = {
@@ -100,6 +100,9 @@ class _Accumulator(Stateful, ABC):
 class _Controlled(_Accumulator):
     """An accumulator whose statistic no alarm changes: its threshold may follow the alarms."""
 
+    threshold: float
+    _held: Array
+    _clock: AnyArray
     _control: Array  # see tisat.alarms.control
 
     def follow(self, control: Control | None) -> None:
@@ -110,6 +113,12 @@ class _Controlled(_Accumulator):
     def control(self) -> Array:
         """The state of the control, which the caller may change."""
         return self._control
+
+    def _sum(self, evidence: Array, recent: Array, unit: float, trace: Trace) -> None:
+        _kernels.window_sum(
+            evidence, self.threshold, unit, recent, self._held, self._clock, self._control, trace.statistic, trace.active,
+            trace.onset, trace.threshold,
+        )  # fmt: skip
 
     def state(self) -> State:
         """Return everything that continues after a restart."""
@@ -200,10 +209,7 @@ class WindowSum(_Controlled):
 
     def run_into(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
-        _kernels.window_sum(
-            evidence, self.threshold, self._recent, self._held, self._clock, self._control, trace.statistic, trace.active,
-            trace.onset, trace.threshold,
-        )  # fmt: skip
+        self._sum(evidence[:, None], self._recent[:, None], 0.0, trace)
 
     def reset(self) -> None:
         """Forget everything."""
@@ -269,10 +275,7 @@ class CompressedSum(_Controlled):
 
     def run_into(self, evidence: Array, trace: Trace) -> None:
         """Like :meth:`run`, into a trace of the caller; its arguments are not checked."""
-        _kernels.compressed_sum(
-            evidence if evidence.ndim == 2 else evidence[:, None], self.threshold, self.unit, self._recent, self._held,
-            self._clock, self._control, trace.statistic, trace.active, trace.onset, trace.threshold,
-        )  # fmt: skip
+        self._sum(evidence if evidence.ndim == 2 else evidence[:, None], self._recent, self.unit, trace)
 
     def reset(self) -> None:
         """Forget everything."""
