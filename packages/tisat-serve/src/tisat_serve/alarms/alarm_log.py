@@ -6,9 +6,11 @@ import fnmatch
 import hashlib
 import json
 import sqlite3
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 
 from tisat.alarms.alarms import Alarm
 from tisat.alarms.explanation import Reason
@@ -16,7 +18,7 @@ from tisat.alarms.patterns import Pattern, known_by
 from tisat.alarms.suppression import Suppression, covered
 from tisat.gap_filling import Silence
 from tisat.io.timestamps import read_time
-from tisat.utils.types import JsonDict
+from tisat.utils.types import Flags, Integers, JsonDict
 
 SEVERITIES = ((5.0, "critical"), (2.0, "major"), (0.0, "minor"))  # from so many times the threshold on
 
@@ -124,22 +126,17 @@ class Policy:
         self.pauses = [pattern for pattern in pauses if pattern["ended"] is None]
         self.rules = [pattern for pattern in rules if pattern["ended"] is None]
 
-    @staticmethod
-    def speaks_of(one: JsonDict, entity: str) -> bool:
-        """Whether a window or a rule is about an entity."""
-        return fnmatch.fnmatchcase(entity, one["pattern"])
-
     def pause(self, entity: str, at: int) -> JsonDict | None:
         """The maintenance window an entity is in at a time."""
-        return next(
-            (one for one in self.pauses if fnmatch.fnmatchcase(entity, one["pattern"]) and within(one, at)), None
-        )
+        return next((pause for pause in about(self.pauses, entity) if within(pause, at)), None)
+
+    def unlearned(self, entity: str) -> list[JsonDict]:
+        """The maintenance windows whose rows of an entity are not to be learned from."""
+        return [pause for pause in about(self.pauses, entity) if pause["unlearned"]]
 
     def learns(self, entity: str, at: int) -> bool:
         """Whether a row of this time is to be learned from."""
-        return not any(
-            one["unlearned"] and within(one, at) and fnmatch.fnmatchcase(entity, one["pattern"]) for one in self.pauses
-        )
+        return not any(within(pause, at) for pause in self.unlearned(entity))
 
     def known(self, event: Event) -> str:
         """The accepted pattern that an alarm is of, in words: one of the model, or one that people took here."""
@@ -156,10 +153,22 @@ class Policy:
         number = None if pause is None else pause["id"]
         if event.sort != "statistic":
             return "", number
-        rules = {suppression_of(one): one["id"] for one in self.rules if self.speaks_of(one, event.entity)}
+        rules = {suppression_of(one): one["id"] for one in about(self.rules, event.entity)}
         reasons = msgspec.convert(event.document.get("reasons") or [], list[Reason])
         used = covered(reasons, list(rules))
         return "; ".join(f"rule {rules[rule]}: {rule}" for rule in used), number
+
+
+def about(records: Iterable[JsonDict], entity: str) -> list[JsonDict]:
+    """The maintenance windows or suppression rules whose pattern an entity fits."""
+    return [record for record in records if fnmatch.fnmatchcase(entity, record["pattern"])]
+
+
+def in_pauses(pauses: Sequence[JsonDict], times: Integers) -> Flags:
+    """Which times ``(n,)`` lie in one of some maintenance windows."""
+    moments = times.tolist() if pauses else ()
+    inside = [any(within(pause, at) for pause in pauses) for at in moments]
+    return np.array(inside or [False] * len(times), dtype=np.bool_)
 
 
 def within(pause: JsonDict, at: int) -> bool:

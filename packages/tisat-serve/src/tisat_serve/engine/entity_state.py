@@ -5,14 +5,14 @@ from __future__ import annotations
 import heapq
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from tisat.io.timestamps import Moment
-from tisat.utils.types import Integers
+from tisat.utils.types import AnyArray, Integers
 from tisat.watch.row_result import RowResult
-from tisat_serve.engine.row_encoding import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief
+from tisat_serve.engine.row_encoding import ACCEPTED, CODES, STATUSES, Body, Brief, pack_body, pack_brief, stamps_of
 
 if TYPE_CHECKING:
     from tisat_serve.store import Record
@@ -81,9 +81,9 @@ class EntityState:
         """A time of its rows as its clock says it."""
         return Moment(dates=True, value=at, offset=offset) if self.dates else Moment(dates=False, value=at * 1e-9)
 
-    def stamps(self, times: Integers) -> Any:
+    def stamps(self, times: Integers) -> AnyArray:
         """The same of many, as a series has them."""
-        return times.view("datetime64[ns]") if self.dates else times * 1e-9
+        return stamps_of(times, dates=self.dates)
 
     def hold(self, row: Held, window: int) -> list[Held]:
         """Take a row into the reorder window; those that leave it, in order of time."""

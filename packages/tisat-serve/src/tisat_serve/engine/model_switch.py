@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 from tisat.watch.monitor import Monitor
 from tisat_serve.alarms.alarm_log import Event, event_of_alarm
 from tisat_serve.engine.row_encoding import ACCEPTED
-from tisat_serve.folder.archive import rows_of
+from tisat_serve.folder.archive import rows_of, warm_up_start
 
 if TYPE_CHECKING:
     from tisat_serve.engine.entities import Entities
     from tisat_serve.engine.entity_state import EntityState
     from tisat_serve.engine.group import Group
-
-WARM = 300  # rows at least that a new monitor is shown
 
 
 def switch_model(entities: Entities, cell: EntityState, group: Group, calibration: int) -> list[Event]:
@@ -30,17 +28,8 @@ def switch_model(entities: Entities, cell: EntityState, group: Group, calibratio
     before = group.fleet_of(cell.calibration)
     old = before.monitors.pop(cell.name)
     watch = group.watches[calibration]
-    rows_needed = max(WARM, 3 * int(getattr(watch.detector, "window", 0) or 0))
-    records = entities.store.read(
-        "SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200", (cell.id,)
-    )
-    rows = 0
-    start = cell.newest
-    for count, first in records:
-        rows, start = rows + count, min(first, start)
-        if rows >= rows_needed:
-            break
-    brief, body = rows_of(entities, cell.name, start)
+    start = warm_up_start(entities.store, cell.id, watch)
+    brief, body = rows_of(entities, cell.name, min(start, cell.newest))
     taken = brief.status < ACCEPTED
     times = brief.times[taken].tolist()
     new = Monitor(watch, name=cell.name)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tisat.utils.types import Array, Flags, Integers
+from tisat.utils.types import AnyArray, Array, Flags, Integers
 
 STATUSES = ("ok", "warming up", "unusable", "late", "duplicate", "unconfirmed", "refused")
 CODES = {status: code for code, status in enumerate(STATUSES)}
@@ -107,6 +107,11 @@ def unpack_body(content: bytes, rows: int) -> Body:
     return Body(
         values, parts[0].view(np.float64), parts[1].view(np.float64), parts[2].view(np.int64), parts[3].view(np.int64)
     )
+
+
+def stamps_of(times: Integers, *, dates: bool) -> AnyArray:
+    """Nanoseconds as the timestamps of a series: dates, or seconds of a clock of its own."""
+    return times.view("datetime64[ns]") if dates else times * 1e-9
 
 
 def joined(parts: list[object]) -> Any:

@@ -7,7 +7,6 @@ only when somebody takes it, and can be taken back; rules and windows hold messa
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import json
 import sqlite3
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from tisat.alarms.episode_log import Episode, EpisodeRecord, Proposal, propose
 from tisat.alarms.suppression import Suppression
 from tisat.errors import ConflictError, InputError, NotFoundError, ParameterError
 from tisat.utils.types import JsonDict
-from tisat_serve.alarms.alarm_log import within
+from tisat_serve.alarms.alarm_log import in_pauses
 from tisat_serve.alarms.known_patterns import KIND, KnownPatterns
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import add_calibration
@@ -210,7 +209,7 @@ class OperatorFeedback:
     def _record(self, name: str, calibration: Calibration) -> EpisodeRecord:
         """What an entity's statistic did, with its labels; without the maintenance windows that are not to be learned from."""
         engine = self.engine
-        pauses = [one for one in engine.policy.pauses if one["unlearned"] and fnmatch.fnmatchcase(name, one["pattern"])]
+        pauses = engine.policy.unlearned(name)
         cell = engine.cells[name]
         home = engine.groups[cell.group]
         if not pauses:
@@ -218,8 +217,7 @@ class OperatorFeedback:
         brief = briefs_of(engine.entities, name)
         brief = brief.select(brief.status < ACCEPTED)
         record = EpisodeRecord.beside(calibration)
-        for at, value in zip(brief.times.tolist(), brief.statistic.tolist(), strict=True):
-            record.step(float("nan") if any(within(one, at) for one in pauses) else value)
+        record.run(np.where(in_pauses(pauses, brief.times), np.nan, brief.statistic).tolist())
         for alarm in self.view.alarms(entity=name, sort="statistic", limit=10_000):
             if alarm.label != "unmarked":
                 row = int(np.searchsorted(brief.times, round(alarm.raised * 1e9) - 1000))

@@ -24,11 +24,11 @@ from tisat.errors import ConflictError, InputError, NotFoundError, TisatError
 from tisat.series import Series
 from tisat.utils.types import Array, Flags, Integers, JsonDict
 from tisat.watch.watch import Watch
-from tisat_serve.alarms.alarm_log import within
+from tisat_serve.alarms.alarm_log import in_pauses
 from tisat_serve.engine.group import Group, bytes_of, watch_from
 from tisat_serve.engine.row_encoding import ACCEPTED
 from tisat_serve.feedback.whatif import Found, book_of, compared, sentences_of
-from tisat_serve.folder.archive import FOREVER, rows_of
+from tisat_serve.folder.archive import FOREVER, rows_of, stretches
 from tisat_serve.structs import Shadow
 from tisat_serve.worker import ThreadedPart
 
@@ -118,12 +118,10 @@ class Refits:
             keep = self._learnable(name, times)
             rows_left += int((~keep).sum())
             keep[: max(0, len(keep) - most)] = False
-            edges = np.flatnonzero(np.diff(keep)) + 1
-            for part in np.split(np.arange(len(keep)), edges):
-                if len(part) >= SHORTEST and keep[part[0]]:
-                    stamps = cell.stamps(times[part])
-                    parts.append(Series(values[part], timestamps=stamps, channels=home.watch.channels, name=name))
-                    rows_taken += len(part)
+            for part in stretches(keep, SHORTEST):
+                stamps = cell.stamps(times[part])
+                parts.append(Series(values[part], timestamps=stamps, channels=home.watch.channels, name=name))
+                rows_taken += len(part)
         if not parts:
             raise InputError(
                 f"A refit of group {home.name!r} must have rows to learn from, {SHORTEST} without a break. The kept history has none; "
@@ -150,9 +148,7 @@ class Refits:
                 keep[times < onset] = False
             elif alarm.label != "false":
                 keep[(times >= onset) & (times < stop)] = False
-        for pause in self.engine.policy.pauses:
-            if pause["unlearned"] and self.engine.policy.speaks_of(pause, name):
-                keep[np.fromiter((within(pause, int(at)) for at in times), np.bool_, len(times))] = False
+        keep[in_pauses(self.engine.policy.unlearned(name), times)] = False
         return keep
 
     # ------------------------------------------------------------------ what it would do

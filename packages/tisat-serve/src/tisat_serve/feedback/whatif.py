@@ -9,7 +9,6 @@ judged are looked at: another model's statistic has another scale.
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +177,7 @@ def _replayable(view: View, entity: str) -> bool:
     """Check whether the alarms of an entity follow from its kept statistic alone."""
     engine = view.engine
     cell = engine.entities.get(entity)
-    if any(one["unlearned"] and fnmatch.fnmatchcase(entity, one["pattern"]) for one in engine.policy.pauses):
+    if engine.policy.unlearned(entity):
         return False
     if engine.store.read(
         "SELECT 1 FROM labels JOIN alarms ON alarms.id = labels.alarm WHERE entity = ? AND word IN ('true', 'expected')", (entity,)

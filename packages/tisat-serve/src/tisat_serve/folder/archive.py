@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tisat.utils.types import Array, Integers
+from tisat.utils.types import Array, Flags, Integers
 from tisat_serve.engine.row_encoding import ACCEPTED, Body, Brief, joined, unpack_body, unpack_brief
-from tisat_serve.store import Record
+from tisat_serve.store import Record, Store
 
 if TYPE_CHECKING:
+    from tisat.watch import Watch
     from tisat_serve.engine.entities import Entities
     from tisat_serve.engine.entity_state import EntityState
 
 FOREVER = 2**63 - 1
+WARM = 300  # rows at least that a new monitor is shown
 
 
 def nanoseconds(start: float | None, stop: float | None) -> tuple[int, int]:
@@ -61,6 +63,23 @@ def rows_of(
     body: Body = joined([*(unpack_body(content, rows) for rows, _, _, content in found), rest[1]])
     inside = (brief.times >= start) & (brief.times < stop)
     return brief.select(inside), body.select(inside)
+
+
+def stretches(keep: Flags, shortest: int) -> list[Integers]:
+    """The rows of each run of ``keep`` that is long enough."""
+    runs = np.split(np.arange(len(keep)), np.flatnonzero(np.diff(keep)) + 1)
+    return [run for run in runs if len(run) >= shortest and keep[run[0]]]
+
+
+def warm_up_start(store: Store, number: int, watch: Watch) -> int:
+    """The time from which on there are enough kept rows of an entity to warm up a new monitor."""
+    needed, rows, start = max(WARM, 3 * int(getattr(watch.detector, "window", 0) or 0)), 0, FOREVER
+    query = "SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200"
+    for count, first in store.read(query, (number,)):
+        rows, start = rows + count, min(first, start)
+        if rows >= needed:
+            break
+    return start
 
 
 def taken_rows(

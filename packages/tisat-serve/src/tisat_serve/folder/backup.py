@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from tisat.errors import InputError
 from tisat.persistence.model_file import write_bytes
 from tisat.utils.locking import locked
 from tisat.watch import Watch
-from tisat_serve.alarms.alarm_log import within
+from tisat_serve.alarms.alarm_log import about, in_pauses
 from tisat_serve.engine.engine import Engine
 from tisat_serve.engine.group import Group
 from tisat_serve.folder.archive import nanoseconds, taken_rows
@@ -93,9 +92,7 @@ def export(
                 continue
             times, values, active = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
             active = active.astype(np.int8)
-            for pause in pauses:
-                if fnmatch.fnmatchcase(name, pause["pattern"]):
-                    active[[within(pause, int(at)) for at in times]] = 1
+            active[in_pauses(about(pauses, name), times)] = 1
             if normal:
                 times, values, active = times[active == 0], values[active == 0], active[active == 0]
             names = json.loads(channels.get(f"channels:{group}", "[]")) or [f"c{c}" for c in range(values.shape[1])]

@@ -8,7 +8,6 @@ threshold of an entity that had its own stays as far above or below that of its 
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import sqlite3
 import time as clocks
@@ -29,12 +28,11 @@ from tisat.series import Series
 from tisat.utils.types import JsonDict
 from tisat.watch import Watch
 from tisat.watch.monitor import Monitor
-from tisat_serve.alarms.alarm_log import Policy, event_of_alarm, within, write_event
+from tisat_serve.alarms.alarm_log import Policy, about, event_of_alarm, in_pauses, write_event
 from tisat_serve.engine.group import FIRST, Group, add_calibration
-from tisat_serve.engine.model_switch import WARM
-from tisat_serve.engine.row_encoding import compress
+from tisat_serve.engine.row_encoding import compress, stamps_of
 from tisat_serve.engine.saver import TOGETHER
-from tisat_serve.folder.archive import FOREVER, taken_rows
+from tisat_serve.folder.archive import FOREVER, stretches, taken_rows, warm_up_start
 from tisat_serve.store import RELEASE, ROW, Store, file_in
 
 SHORTEST = 50  # rows without a break that are learned from
@@ -49,10 +47,6 @@ class Kept:
     name: str
     dates: bool
     calibration: int
-
-    def stamps(self, times: Any) -> Any:
-        """Times of its rows as a series has them."""
-        return times.view("datetime64[ns]") if self.dates else times * 1e-9
 
 
 def upgrade(folder: Path, model: Path, *, group: str = "") -> list[str]:
@@ -136,13 +130,11 @@ def _normal(store: Store, group: str, one: Kept) -> Iterator[Series]:
     )
     for onset, cleared in store.read(query, (FOREVER, one.name)):
         keep[(times >= onset) & (times < cleared)] = False
-    for pause in store.records("SELECT * FROM pauses WHERE unlearned AND ended IS NULL"):
-        if fnmatch.fnmatchcase(one.name, pause["pattern"]):
-            keep[[within(pause, int(at)) for at in times]] = False
+    pauses = store.records("SELECT * FROM pauses WHERE unlearned AND ended IS NULL")
+    keep[in_pauses(about(pauses, one.name), times)] = False
     channels = json.loads(store.meta(f"channels:{group}"))
-    for part in np.split(np.arange(len(keep)), np.flatnonzero(np.diff(keep)) + 1):
-        if len(part) >= SHORTEST and keep[part[0]]:
-            yield Series(values[part], timestamps=one.stamps(times[part]), channels=channels, name=one.name)
+    for part in stretches(keep, SHORTEST):
+        yield Series(values[part], timestamps=stamps_of(times[part], dates=one.dates), channels=channels, name=one.name)
 
 
 def _calibrations(store: Store, group: str) -> tuple[dict[int, JsonDict], tuple[JsonDict, int]]:
@@ -214,19 +206,13 @@ def _own(calibration: Calibration, group: JsonDict, own: JsonDict) -> Calibratio
 
 def _warmed(store: Store, one: Kept, monitor: Monitor) -> list[int]:
     """Show a monitor the last rows of its entity; their times."""
-    rows_needed = max(WARM, 3 * int(getattr(monitor.watch.detector, "window", 0) or 0))
-    records = store.read("SELECT rows, first FROM history WHERE entity = ? ORDER BY id DESC LIMIT 200", (one.id,))
-    rows, start = 0, FOREVER
-    for count, first in records:
-        rows, start = rows + count, min(first, start)
-        if rows >= rows_needed:
-            break
+    start = warm_up_start(store, one.id, monitor.watch)
     with store.reading() as connection:
-        pieces = list(taken_rows(connection, one.id, start, FOREVER)) if records else []
+        pieces = list(taken_rows(connection, one.id, start, FOREVER))
     times: list[int] = []
     for moments, values, _ in pieces:
         times += moments.tolist()
-        monitor.extend(list(values), list(one.stamps(moments)))
+        monitor.extend(list(values), list(stamps_of(moments, dates=one.dates)))
     return times
 
 
